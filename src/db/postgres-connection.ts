@@ -57,6 +57,8 @@ export interface Connection {
   readonly client: pg.ClientBase
   /** Whether a pooler lends it by the transaction: nothing that a session keeps is there for the next. */
   readonly isPooled: boolean
+  /** Whether the server is older than version 17: it plans some statements otherwise, see database.ts. */
+  readonly isOlder: boolean
 }
 
 export interface LentConnection extends Connection {
@@ -119,14 +121,18 @@ interface ToldClient {
   query(question: { text: string; query_timeout: number }): Promise<{ readonly rows: readonly unknown[] }>
 }
 
-/** Whether somebody stands between. One trip, which is part of connecting: it may take `timeoutMs`. */
-export async function isPooled(client: ToldClient, timeoutMs: number): Promise<boolean> {
+/** What is at the other end. One trip, which is part of connecting: it may take `timeoutMs`. */
+export async function lookBehind(
+  client: ToldClient,
+  timeoutMs: number,
+): Promise<Pick<Connection, 'isPooled' | 'isOlder'>> {
   // Set by `pg` when it connects; its types do not tell.
   const toldPid: unknown = Reflect.get(client, 'processID')
   const { rows } = await client.query({
-    text: 'SELECT pg_backend_pid() AS pid',
+    text: "SELECT pg_backend_pid() AS pid, current_setting('server_version_num')::int < 170000 AS older",
     query_timeout: timeoutMs,
   })
-  const [row] = rows
-  return typeof row !== 'object' || row === null || !('pid' in row) || row.pid !== toldPid
+  // Who is no PostgreSQL may answer anything.
+  const [row] = rows as readonly { readonly pid?: unknown; readonly older?: unknown }[]
+  return { isPooled: row?.pid !== toldPid, isOlder: row?.older === true }
 }

@@ -1,7 +1,7 @@
 /** The ear of a server: one connection that hears what others notify. After a loss it comes back by itself, and polling covers the gap. */
 import pg from 'pg'
 import type { Log } from '../core/log.ts'
-import { CONNECT_TIMEOUT_MS, isPooled } from './postgres-connection.ts'
+import { CONNECT_TIMEOUT_MS, lookBehind } from './postgres-connection.ts'
 
 export class Ear {
   readonly #connection: pg.ClientConfig
@@ -48,7 +48,8 @@ export class Ear {
     this.#ear = ear
     try {
       await ear.connect()
-      if (await isPooled(ear, CONNECT_TIMEOUT_MS)) return await this.#goDeaf(ear)
+      const { isPooled } = await lookBehind(ear, CONNECT_TIMEOUT_MS)
+      if (isPooled) return await this.#goDeaf(ear)
       for (const channel of this.#heard.keys()) await listenTo(ear, channel)
     } catch {
       await ear.end().catch(() => {})

@@ -27,12 +27,14 @@ class PostgresSession implements Session {
   readonly dialect = 'postgres'
   readonly #client: pg.ClientBase
   readonly #isPooled: boolean
+  readonly #isOlder: boolean
   protected isOver = false
   protected firstFailure: unknown
 
-  constructor({ client, isPooled }: Connection) {
+  constructor({ client, isPooled, isOlder }: Connection) {
     this.#client = client
     this.#isPooled = isPooled
+    this.#isOlder = isOlder
   }
 
   async rows<Row>(statement: Statement, ...values: readonly Value[]): Promise<Row[]> {
@@ -52,13 +54,17 @@ class PostgresSession implements Session {
   protected query(statement: Statement, values: readonly Value[]): Promise<pg.QueryResult> {
     // Of several that go on at once, one may fail and end the session before the others are done.
     if (this.isOver) return Promise.reject(new Error(`'${statement.name}' came after the end of its session`))
-    const query = { text: statement.postgres, values: values.map(toParameter), ...this.patience }
+    const query = { text: this.textOf(statement), values: values.map(toParameter), ...this.patience }
     const isNamed = statement.plan !== 'anew' && !this.#isPooled
     const answer = this.#client.query(isNamed ? { ...query, name: statement.name } : query)
     answer.catch((error: unknown) => {
       this.firstFailure ??= error
     })
     return answer
+  }
+
+  protected textOf({ postgres, olderPostgres = postgres }: Statement): string {
+    return this.#isOlder ? olderPostgres : postgres
   }
 
   /** What failed. Statements behind it in one flight only say that the transaction is aborted, and that may be heard first. */
@@ -113,7 +119,7 @@ export class PostgresSnapshot extends PostgresSession implements Snapshot {
       answer.catch(() => {})
       return answer
     }
-    const declared = ask(`DECLARE ${cursor} NO SCROLL CURSOR FOR ${statement.postgres}`, values)
+    const declared = ask(`DECLARE ${cursor} NO SCROLL CURSOR FOR ${this.textOf(statement)}`, values)
     // Asked for ahead: the database works while the rows at hand are looked at.
     const fetch = () => ask(`FETCH ${BATCH_ROWS} FROM ${cursor}`)
     let next = fetch()

@@ -17,8 +17,8 @@ import { isPlaceGone } from './missing-value.ts'
 import {
   CONNECT_TIMEOUT_MS,
   DroppableClient,
-  isPooled,
   type LentConnection,
+  lookBehind,
   onConnection,
 } from './postgres-connection.ts'
 import { Ear } from './postgres-ear.ts'
@@ -69,6 +69,8 @@ export class PostgresDatabase implements Database {
   readonly #ear: Ear
   /** Until when each connection of the pool keeps its plans; those behind a pooler have none. */
   readonly #plansKeptUntil = new WeakMap<pg.ClientBase, number>()
+  /** As the newest connection found it. */
+  #isOlder = false
   readonly #calls = new StoreCalls()
 
   constructor(url: string, options: PostgresOptions) {
@@ -89,8 +91,9 @@ export class PostgresDatabase implements Database {
       application_name: 'bartleby',
       // Waited for, although its type does not say so.
       onConnect: async (client) => {
-        if (!(await isPooled(client, CONNECT_TIMEOUT_MS)))
-          this.#plansKeptUntil.set(client, performance.now() + PLANS_KEPT_MS)
+        const { isPooled, isOlder } = await lookBehind(client, CONNECT_TIMEOUT_MS)
+        this.#isOlder = isOlder
+        if (!isPooled) this.#plansKeptUntil.set(client, performance.now() + PLANS_KEPT_MS)
       },
     })
     // A broken idle connection is replaced by the pool; whoever needs the store next meets the outage itself.
@@ -183,7 +186,7 @@ export class PostgresDatabase implements Database {
       const client = await this.#pool.connect()
       const isPooled = !this.#plansKeptUntil.has(client)
       this.#givePlansUp(client)
-      return { client, isPooled, leave: async (broken) => client.release(broken) }
+      return { client, isPooled, isOlder: this.#isOlder, leave: async (broken) => client.release(broken) }
     })
   }
 
@@ -203,7 +206,7 @@ export class PostgresDatabase implements Database {
       const leave = () => client.end().catch(() => {})
       try {
         await client.connect()
-        return { client, isPooled: await isPooled(client, CONNECT_TIMEOUT_MS), leave }
+        return { client, ...(await lookBehind(client, CONNECT_TIMEOUT_MS)), leave }
       } catch (error) {
         await leave()
         throw error

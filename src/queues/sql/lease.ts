@@ -42,13 +42,13 @@ const CONTENT = 'case_id, encoding, kind, reference, payload'
 
 /**
  * Leases the first `$4` ready items behind serial `$2`, in order. Scans the primary key of one partition from
- * there; rows that another server is leasing are skipped. The update is heap-only (see schema.ts). SQLite reads them first:
- * what an update returns it copies aside.
+ * there; rows that another server is leasing are skipped, and so are those that it has just changed: the update takes what was locked by
+ * where it lies, and is heap-only (see schema.ts). SQLite reads them first: what an update returns it copies aside.
  */
 const leaseReady = sql('items.lease', {
   postgres: `
     UPDATE bartleby.items SET leased = 1, lease_deadline = $5, attempts = ${NEXT_ATTEMPT}
-    WHERE part = $1 AND shelf = ${SHELF.queue} AND id = ANY(ARRAY(${ready('id')} FOR UPDATE SKIP LOCKED))
+    WHERE ctid = ANY(ARRAY(${ready('ctid')} FOR UPDATE SKIP LOCKED))
     RETURNING id, attempts, ${CONTENT}`,
   sqlite: ready(`id, ${NEXT_ATTEMPT} AS attempts, ${CONTENT}`),
 })
@@ -60,7 +60,7 @@ const RUNS = `CASE WHEN taken.last - taken.first + 1 = taken.items THEN taken.fi
 /** The same with all that a lease leaves behind: the note for the sweep and the change of the counts. `$6` is when it is due. */
 const leaseCounted = sql('items.leaseCounted', {
   postgres: `
-    WITH picked AS (${ready('id')} FOR UPDATE SKIP LOCKED),
+    WITH picked AS (${ready('id, ctid')} FOR UPDATE SKIP LOCKED),
     taken AS (SELECT count(*) AS items, min(id) AS first, max(id) AS last FROM picked),
     noted AS (
       INSERT INTO bartleby.lease_batches (part, due_at, deadline, runs)
@@ -74,7 +74,7 @@ const leaseCounted = sql('items.leaseCounted', {
       })}
     )
     UPDATE bartleby.items SET leased = 1, lease_deadline = $5, attempts = ${NEXT_ATTEMPT}
-    WHERE part = $1 AND shelf = ${SHELF.queue} AND id = ANY(ARRAY(SELECT id FROM picked))
+    WHERE ctid = ANY(ARRAY(SELECT ctid FROM picked))
     RETURNING id, attempts, ${CONTENT}`,
 })
 

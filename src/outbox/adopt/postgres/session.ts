@@ -6,7 +6,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type pg from 'pg'
 import { StoreUnavailable } from '../../../db/database.ts'
-import { isPooled } from '../../../db/postgres-connection.ts'
+import { lookBehind } from '../../../db/postgres-connection.ts'
 import type { RunSql } from '../../layout.ts'
 import { AdoptionBlocked, type AdoptSettings, patiently } from '../report.ts'
 
@@ -81,7 +81,7 @@ export class AdoptSession {
         `SELECT pg_backend_pid() AS pid, current_setting('server_version_num')::int AS version`,
       )
       if (rows[0].version < OLDEST_SERVER) throw new AdoptionBlocked('adoption needs PostgreSQL 13 or newer')
-      if (await isPooled(client, ADOPT_CONNECT_TIMEOUT_MS))
+      if ((await lookBehind(client, ADOPT_CONNECT_TIMEOUT_MS)).isPooled)
         throw new AdoptionBlocked(
           "a pooler stands between, and an adoption needs a session of its own: give PostgreSQL's own address",
         )
