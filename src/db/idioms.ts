@@ -11,6 +11,7 @@
  *   their serials, declared with `under`. Without statistics PostgreSQL believes that part and shelf are met by a handful of rows, reads all of them
  *   and compares each with the rows given: 33 s for a thousand items of a partition of 200,000, and 8 ms this way. With part and shelf in the
  *   lists as well it reads all items in the first five calls of every connection, 80 to 120 ms each, and is no faster then.
+ *   Before version 17 PostgreSQL is told the ends of the list as well, see `forOlderPostgres` in database.ts.
  * - **The first n of each** is a subquery with a LIMIT, `FROM unnest($1::int[]) AS given (part) CROSS JOIN LATERAL (…) AS found`: nothing else stops there.
  * - **The first rows of a range** are asked for as that range of the index, `(a, b) > ($1, $2) AND a <= $1 ORDER BY a, b LIMIT $3`. With `a = $1`
  *   PostgreSQL believes that few rows meet it, fetches all of them and sorts them.
