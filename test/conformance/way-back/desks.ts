@@ -1,5 +1,6 @@
 /** Places where letters come from, each with a hand on its own side: what the suite of the way back asks of every source. */
 import type { Clock } from '../../../src/core/clock.ts'
+import { silentLog } from '../../../src/core/log.ts'
 import { xid } from '../../../src/core/xid.ts'
 import { type Database, sql } from '../../../src/db/database.ts'
 import { stateName } from '../../../src/kafka/event.ts'
@@ -9,6 +10,7 @@ import type { Letter } from '../../../src/letters/letter.ts'
 import type { Letters } from '../../../src/letters/letters.ts'
 import type { LetterSource } from '../../../src/letters/source.ts'
 import { outboxLetterSource } from '../../../src/outbox/letters/source.ts'
+import { recordEngineQueues } from '../../../src/queues/engine-queues.ts'
 import { webhookLetterSource } from '../../../src/webhooks/letters/source.ts'
 import { JOB } from '../../../src/webhooks/webhook.ts'
 import { DeadJobStore } from '../../harness/dead-job-store.ts'
@@ -49,40 +51,63 @@ const again = async (db: Database, { id }: Pick<Letter, 'id'>): Promise<Letter> 
   return letter
 }
 
-async function queues(kind: StoreKind): Promise<WayBackDesk> {
-  const store = await LetterStore.open(kind)
-  const { db, clock, letters } = store
-  let made = 0
-  const holds = async (queueName: string): Promise<boolean> =>
-    (await store.queues.listItems({ queueName, partition: 0 })).length > 0
-  return {
-    ...{ db, clock, letters, source: store.queues.letterSource('queues') },
-    ...{ takesEdits: true, lostCode: 'letter_queue_gone', canRecall: true },
-    async die(count) {
-      const dead: Letter[] = []
-      for (let i = 0; i < count; i++) {
-        const queueName = `queue-${made++}`
-        await store.createQueue(queueName, 1)
-        await store.queues.produce({ queueName, items: [{ payload: `{"n":${i}}` }], requestTimeout: '1m' })
-        const { partition, items } = await store.lease(queueName)
-        const ids = items.map(({ id }) => ({ id, dead: true }))
-        await store.queues.retry({ queueName, partition, items: ids })
-        const [letter] = (await letters.list({ engine: 'queues', originalQueue: queueName })).items
-        if (letter !== undefined) dead.push(await again(db, letter))
-      }
-      return dead
-    },
-    lose: ({ originalQueue }) => store.queues.delete({ queueName: originalQueue ?? '', force: true }),
-    async side({ originalQueue }) {
-      if (await holds(`${originalQueue}-dead`)) return 'dead'
-      return (await holds(originalQueue ?? '')) ? 'on its way' : 'given up'
-    },
-    async take({ originalQueue }) {
-      await store.lease(originalQueue ?? '')
-    },
-    close: () => store.close(),
+/** Letters that go back into a queue: of plain queues, of those of an engine, or of what a service reports. */
+const queues =
+  (source: 'queues' | 'engines' | 'http') =>
+  async (kind: StoreKind): Promise<WayBackDesk> => {
+    const store = await LetterStore.open(kind)
+    const { db, clock, letters } = store
+    const engine = source === 'queues' ? source : 'hmac'
+    let made = 0
+    const holds = async (queueName: string): Promise<boolean> =>
+      (await store.queues.listItems({ queueName, partition: 0 })).length > 0
+    const dieInQueue = async (queueName: string, payload: string): Promise<void> => {
+      if (source === 'engines') await recordEngineQueues(db, silentLog, [{ queue: queueName, engine }])
+      await store.queues.produce({ queueName, items: [{ payload }], requestTimeout: '1m' })
+      const { partition, items } = await store.lease(queueName)
+      const ids = items.map(({ id }) => ({ id, dead: true }))
+      await store.queues.retry({ queueName, partition, items: ids })
+    }
+    return {
+      ...{ db, clock, letters, source: store.queues.letterSource(source) },
+      ...{ takesEdits: true, lostCode: 'letter_queue_gone', canRecall: true },
+      async die(count) {
+        const dead: Letter[] = []
+        for (let i = 0; i < count; i++) {
+          const queueName = `queue-${made++}`
+          const payload = `{"n":${i}}`
+          await store.createQueue(queueName, 1)
+          if (source === 'http')
+            await letters.capture(
+              store.report({ engine, originalQueue: queueName, payload: Buffer.from(payload) }),
+            )
+          else await dieInQueue(queueName, payload)
+          const [letter] = (await letters.list({ engine, originalQueue: queueName })).items
+          if (letter !== undefined) dead.push(await again(db, letter))
+        }
+        return dead
+      },
+      async lose({ originalQueue }) {
+        const queue = originalQueue ?? ''
+        await store.queues.delete({ queueName: queue, force: true })
+        // An engine's own queue is made anew when a letter is sent there.
+        if (source === 'engines') await recordEngineQueues(db, silentLog, [{ queue, engine: 'another' }])
+      },
+      async side(letter) {
+        if (await holds(letter.originalQueue ?? '')) return 'on its way'
+        // What was reported lies in no dead queue.
+        const isDead =
+          source === 'http'
+            ? (await again(db, letter)).status === 'Pending'
+            : await holds(`${letter.originalQueue}-dead`)
+        return isDead ? 'dead' : 'given up'
+      },
+      async take({ originalQueue }) {
+        await store.lease(originalQueue ?? '')
+      },
+      close: () => store.close(),
+    }
   }
-}
 
 const renameMessage = sql(
   'test.renameMessage',
@@ -187,7 +212,9 @@ async function kafka(kind: StoreKind): Promise<WayBackDesk> {
 }
 
 export const WAYS_BACK = [
-  { of: 'queues', open: queues },
+  { of: 'queues', open: queues('queues') },
+  { of: 'queues of an engine', open: queues('engines') },
+  { of: 'reports', open: queues('http') },
   { of: 'webhooks', open: webhooks },
   { of: 'an outbox in the store', open: outbox(false) },
   { of: 'an outbox in another database', open: outbox(true) },
