@@ -39,6 +39,18 @@ describe('one text for both stores', () => {
     )
   })
 
+  it('tells PostgreSQL before 17 the ends of a list in the last column of a key, and no other version', () => {
+    const text = 'SELECT a FROM bartleby.t WHERE part = $1 AND shelf = 0 AND id = ANY($2::bigint[])'
+    const { postgres, olderPostgres } = sql('test.listed', text)
+    expect(postgres).toBe(text)
+    expect(olderPostgres).toBe(
+      `${text} AND id >= (SELECT min(listed) FROM unnest($2::bigint[]) AS listed) AND id <= (SELECT max(listed) FROM unnest($2::bigint[]) AS listed)`,
+    )
+    expect(
+      sql('test.unlisted', 'SELECT a FROM bartleby.t WHERE id = ANY($1::bigint[])').olderPostgres,
+    ).toBeUndefined()
+  })
+
   it('translates lists, casts, locks and the schema', () => {
     expect(
       inSqlite('SELECT id FROM bartleby.t WHERE id = ANY($1::bigint[]) AND a = $2::int FOR UPDATE'),

@@ -135,6 +135,16 @@ describe('statements on PostgreSQL', () => {
     return found
   }
 
+  it('by lists of serials are told their ends before version 17', () => {
+    const byList = statements.filter(
+      ({ postgres }) =>
+        /\bshelf\b/.test(postgres) && /\b(?:id|serial) = ANY\(\$\d+::bigint\[\]\)/.test(postgres),
+    )
+    expect(byList.length).toBeGreaterThan(15)
+    for (const { name, olderPostgres } of byList)
+      expect(`${name}: ${olderPostgres}`).toMatch(/ (?:id|serial|item\.id) <= \(SELECT max\(listed\)/)
+  })
+
   it('are all known', () => {
     const names = statements.map(({ name }) => name)
     for (const known of ['items.lease', 'items.bury', 'due.leases', 'counts.fold', 'letters.newest']) {
