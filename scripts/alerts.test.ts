@@ -4,9 +4,9 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { parse } from 'yaml'
 import { instant } from '../src/core/clock.ts'
 import { SystemClock } from '../src/core/system-clock.ts'
-import { KafkaCounters, KafkaMetrics } from '../src/kafka/metrics.ts'
-import { OutboxMeter } from '../src/outbox/meter.ts'
-import { outboxMetrics } from '../src/outbox/readings.ts'
+import { KafkaCounters, KafkaMetrics } from '../src/sources/kafka/metrics.ts'
+import { OutboxMeter } from '../src/sources/outbox/meter.ts'
+import { outboxMetrics } from '../src/sources/outbox/readings.ts'
 import { type ServerHere, startServer } from '../test/harness/server.ts'
 
 const read = (name: string): string =>

@@ -1,6 +1,7 @@
 /** The text of docs/errors.md, from the one table of errors. */
+
+import { plainStatus } from '../src/api/envelope.ts'
 import { ERRORS, type ErrorCode } from '../src/core/errors.ts'
-import { plainStatus } from '../src/http/envelope.ts'
 
 const HEAD = `# Errors
 

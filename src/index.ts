@@ -1,27 +1,13 @@
 /** What `import … from 'bartleby'` gives. */
-export { ConfigError } from './config/config-error.ts'
+
 export { type Clock, type Instant, instant, later } from './core/clock.ts'
 export { BartlebyError, ERRORS, type ErrorCode } from './core/errors.ts'
 export type { Log } from './core/log.ts'
+export { ConfigError } from './core/settings/config-error.ts'
 export { SystemClock } from './core/system-clock.ts'
 export { TestClock } from './core/test-clock.ts'
 export { PermanentError } from './core/thrown.ts'
-export { StoreUnavailable } from './db/database.ts'
-export { StoreTooNew } from './db/migrations.ts'
-export { type EngineDefinition, EngineDirectory, type EngineSettings } from './engines/definitions.ts'
-export type { Engine } from './engines/engine.ts'
-export { EngineStopped, HandlerTimedOut, LeaseLost } from './engines/lease-keeper.ts'
-export type { EngineMessage, EngineOptions, RunContext } from './engines/options.ts'
-export type { EngineTables } from './engines/tables.ts'
 export type { Recorded, RunReport } from './history/intake.ts'
-export type { KafkaOptions } from './kafka/options.ts'
-export type {
-  DeadEvent,
-  Processor,
-  ProcessorContext,
-  Result,
-  When,
-} from './kafka/processors/processor.ts'
 export type { LetterFilter } from './letters/filter.ts'
 export type { CaptureResult } from './letters/intake.ts'
 export type * from './letters/letter.ts'
@@ -32,4 +18,19 @@ export type * from './queues/queue.ts'
 export type * from './redrive/redrive.ts'
 export type { Redrives } from './redrive/redrives.ts'
 export type { HeaderRules, PatchOperation, Recipe } from './redrive/repair/recipe.ts'
-export type { WebhookOptions, WebhookSettings } from './webhooks/settings.ts'
+export { type EngineDefinition, EngineDirectory, type EngineSettings } from './sources/engines/definitions.ts'
+export type { Engine } from './sources/engines/engine.ts'
+export { EngineStopped, HandlerTimedOut, LeaseLost } from './sources/engines/lease-keeper.ts'
+export type { EngineMessage, EngineOptions, RunContext } from './sources/engines/options.ts'
+export type { EngineTables } from './sources/engines/tables.ts'
+export type { KafkaOptions } from './sources/kafka/options.ts'
+export type {
+  DeadEvent,
+  Processor,
+  ProcessorContext,
+  Result,
+  When,
+} from './sources/kafka/processors/processor.ts'
+export type { WebhookOptions, WebhookSettings } from './sources/webhooks/settings.ts'
+export { StoreUnavailable } from './store/database.ts'
+export { StoreTooNew } from './store/migrations.ts'

@@ -1,9 +1,6 @@
 /** Every migration of every module, in the order of their numbers. */
-import { lockMigration } from './db/lock.ts'
-import type { Migration } from './db/migrations.ts'
-import { secretMigration } from './db/secrets.ts'
+
 import { historyMigration } from './history/schema.ts'
-import { kafkaMigration, unplacedSendsMigration } from './kafka/schema.ts'
 import { activityMigration } from './letters/activity-schema.ts'
 import {
   deathIdMigration,
@@ -16,7 +13,11 @@ import { drawerMigration, placesMigration } from './letters/places-schema.ts'
 import { letterMigration } from './letters/schema.ts'
 import { deadLetterMigration, deathMigration, queueMigration } from './queues/schema.ts'
 import { redriveMembersMigration, redriveMigration, redriveRunsMigration } from './redrive/schema.ts'
-import { webhookMigration } from './webhooks/schema.ts'
+import { kafkaMigration, unplacedSendsMigration } from './sources/kafka/schema.ts'
+import { webhookMigration } from './sources/webhooks/schema.ts'
+import { lockMigration } from './store/lock.ts'
+import type { Migration } from './store/migrations.ts'
+import { secretMigration } from './store/secrets.ts'
 import { runMigration } from './work/schema.ts'
 
 export const MIGRATIONS: readonly Migration[] = [

@@ -11,35 +11,7 @@ import { failure } from './core/errors.ts'
 import { type Log, silentLog } from './core/log.ts'
 import { SystemClock } from './core/system-clock.ts'
 import { TestClock } from './core/test-clock.ts'
-import { type Database, type StoreCall, sql } from './db/database.ts'
-import { CountFolder } from './db/fold.ts'
-import { type MigrationReport, migrate } from './db/migrations.ts'
-import { openDatabase } from './db/open.ts'
-import { outageLog, tellOfUpgrade } from './db/outage-log.ts'
-import { requirePostgresItself } from './db/postgres-itself.ts'
-import {
-  missingParts,
-  partName,
-  type RepairReport,
-  repairSchema,
-  requireComplete,
-  type SchemaPart,
-  slowBecause,
-} from './db/schema/parts.ts'
-import { sharedSecret } from './db/secrets.ts'
-import { StoreClock } from './db/store-clock.ts'
-import { WriteProof } from './db/write-proof.ts'
-import { EngineDirectory, type EngineSettings } from './engines/definitions.ts'
-import { createEngine, type Engine } from './engines/engine.ts'
-import type { EngineMessage, EngineOptions } from './engines/options.ts'
-import { StoreSeenEngines } from './engines/seen.ts'
-import { EngineStatistics } from './engines/statistics.ts'
-import { type EngineTables, storeTables } from './engines/tables.ts'
-import { createEngineViews, type ViewNames } from './engines/views.ts'
 import { History } from './history/history.ts'
-import type { Kafka, KafkaParts } from './kafka/kafka.ts'
-import { type KafkaOptions, kafkaConnection, kafkaSettings, kafkaWarnings } from './kafka/options.ts'
-import { kafkaLetterSource } from './kafka/source.ts'
 import { readCase } from './letters/confirm.ts'
 import { letterCounter } from './letters/counts.ts'
 import { newRegisters } from './letters/drawers.ts'
@@ -52,15 +24,43 @@ import type { LetterSource } from './letters/source.ts'
 import { type OfficeRuns, officeRuns } from './letters/work.ts'
 import { MIGRATIONS } from './migrations.ts'
 import { VerifyRun } from './observe/verify-run.ts'
-import { Outboxes, type OutboxSettings } from './outbox/outboxes.ts'
 import { recordEngineQueues } from './queues/engine-queues.ts'
 import { tellOfOlderQueues } from './queues/older-queues.ts'
 import type { Queues } from './queues/queue.ts'
 import { StoreQueues } from './queues/queues.ts'
 import { Redrives } from './redrive/redrives.ts'
-import { type WebhookOptions, webhookSettings } from './webhooks/settings.ts'
-import { webhookCounter } from './webhooks/tallies.ts'
-import { Webhooks } from './webhooks/webhooks.ts'
+import { EngineDirectory, type EngineSettings } from './sources/engines/definitions.ts'
+import { createEngine, type Engine } from './sources/engines/engine.ts'
+import type { EngineMessage, EngineOptions } from './sources/engines/options.ts'
+import { StoreSeenEngines } from './sources/engines/seen.ts'
+import { EngineStatistics } from './sources/engines/statistics.ts'
+import { type EngineTables, storeTables } from './sources/engines/tables.ts'
+import { createEngineViews, type ViewNames } from './sources/engines/views.ts'
+import type { Kafka, KafkaParts } from './sources/kafka/kafka.ts'
+import { type KafkaOptions, kafkaConnection, kafkaSettings, kafkaWarnings } from './sources/kafka/options.ts'
+import { kafkaLetterSource } from './sources/kafka/source.ts'
+import { Outboxes, type OutboxSettings } from './sources/outbox/outboxes.ts'
+import { type WebhookOptions, webhookSettings } from './sources/webhooks/settings.ts'
+import { webhookCounter } from './sources/webhooks/tallies.ts'
+import { Webhooks } from './sources/webhooks/webhooks.ts'
+import { type Database, type StoreCall, sql } from './store/database.ts'
+import { CountFolder } from './store/fold.ts'
+import { type MigrationReport, migrate } from './store/migrations.ts'
+import { openDatabase } from './store/open.ts'
+import { outageLog, tellOfUpgrade } from './store/outage-log.ts'
+import { requirePostgresItself } from './store/postgres-itself.ts'
+import {
+  missingParts,
+  partName,
+  type RepairReport,
+  repairSchema,
+  requireComplete,
+  type SchemaPart,
+  slowBecause,
+} from './store/schema/parts.ts'
+import { sharedSecret } from './store/secrets.ts'
+import { StoreClock } from './store/store-clock.ts'
+import { WriteProof } from './store/write-proof.ts'
 
 export interface OfficeOptions {
   /** `sqlite:PATH`, `sqlite::memory:` or `postgres://…`. */
@@ -443,7 +443,7 @@ async function openKafka(options: KafkaOptions, parts: Omit<KafkaParts, 'setting
     parts.log.warn({ warning }, 'the configuration of kafka is worth a second look')
   if (settings === null) return null
   // Loaded when it is used: most offices have no Kafka, and it is a third of the program.
-  const { Kafka } = await import('./kafka/kafka.ts')
+  const { Kafka } = await import('./sources/kafka/kafka.ts')
   return Kafka.open({ ...parts, settings })
 }
 

@@ -5,7 +5,7 @@ import {
   httpTransport,
   type RunningDispatcher,
   type Transport,
-} from '../../src/outbox/index.ts'
+} from '../../src/sources/outbox/index.ts'
 import { openBareLoop } from './bare.ts'
 import { openPeer, type PeerSettings } from './peer.ts'
 import { inFlight, openPosts, postAll } from './posts.ts'

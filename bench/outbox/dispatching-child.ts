@@ -1,5 +1,5 @@
 /** The process of the dispatcher that works while something else is measured. */
-import { createDispatcher } from '../../src/outbox/index.ts'
+import { createDispatcher } from '../../src/sources/outbox/index.ts'
 
 const dispatcher = createDispatcher({
   url: process.argv[2] ?? '',

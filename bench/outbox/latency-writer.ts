@@ -2,7 +2,7 @@
 import { DatabaseSync } from 'node:sqlite'
 import { setTimeout } from 'node:timers/promises'
 import pg from 'pg'
-import { createOutbox, pgAdapter, sqliteAdapter } from '../../src/outbox/index.ts'
+import { createOutbox, pgAdapter, sqliteAdapter } from '../../src/sources/outbox/index.ts'
 import { payload } from '../system.ts'
 
 const { store, count, pauseMs }: { store: string; count: number; pauseMs: number } = JSON.parse(

@@ -1,7 +1,7 @@
 /** From the commit to the delivery when nobody is busy: another process commits, one message after the other. */
 import { fork } from 'node:child_process'
 import { join } from 'node:path'
-import { createDispatcher } from '../../src/outbox/index.ts'
+import { createDispatcher } from '../../src/sources/outbox/index.ts'
 import { quantile, rising } from '../letters/measure.ts'
 import type { Sizes } from './flags.ts'
 import { makeTables, reconcile } from './table.ts'

@@ -2,7 +2,13 @@
  * What the writer costs: the same transactions, a row of the business and a message, once with a plain insert into the
  * same columns and once with the writer. In turns, so that a slow moment of the machine hits both; every statement is prepared.
  */
-import { createKey, createOutbox, type NewMessage, pgAdapter, sqliteAdapter } from '../../src/outbox/index.ts'
+import {
+  createKey,
+  createOutbox,
+  type NewMessage,
+  pgAdapter,
+  sqliteAdapter,
+} from '../../src/sources/outbox/index.ts'
 import { median } from '../letters/measure.ts'
 import { payload } from '../system.ts'
 import { startDispatching } from './dispatching.ts'

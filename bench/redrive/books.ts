@@ -1,5 +1,5 @@
 /** The end of every measurement: what the redrives say they have sent lies in the queue, is resolved, and is in history. */
-import { openDatabase } from '../../src/db/open.ts'
+import { openDatabase } from '../../src/store/open.ts'
 import { verifyStore } from '../../src/verify/verify.ts'
 import { type Loader, openLoader } from '../letters/loader.ts'
 import { reconcile } from '../letters/reconcile.ts'

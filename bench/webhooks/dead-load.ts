@@ -3,7 +3,7 @@
  * channels and consumers are made by a server.
  */
 import { signatureOf } from '../../src/core/signature.ts'
-import { queueOfConsumer } from '../../src/webhooks/webhook.ts'
+import { queueOfConsumer } from '../../src/sources/webhooks/webhook.ts'
 import { type Loader, openLoader } from '../letters/loader.ts'
 import { insertTexts, words } from '../letters/sql.ts'
 import {

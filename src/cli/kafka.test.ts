@@ -8,11 +8,11 @@ import { type ServerHere, startServer } from '../../test/harness/server.ts'
 import { type FreshStore, freshSqlite } from '../../test/harness/stores.ts'
 import { bartleby } from '../../test/harness/terminal-double.ts'
 import { SystemClock } from '../core/system-clock.ts'
-import { openDatabase } from '../db/open.ts'
-import { createRecordStore } from '../kafka/intake/store.ts'
-import { kafkaSettings } from '../kafka/options.ts'
 import { newRegisters } from '../letters/drawers.ts'
 import { migrateStore } from '../office.ts'
+import { createRecordStore } from '../sources/kafka/intake/store.ts'
+import { kafkaSettings } from '../sources/kafka/options.ts'
+import { openDatabase } from '../store/open.ts'
 
 /** Nobody listens there: the server is to start all the same, and the commands to say so. */
 const KAFKA = {

@@ -3,8 +3,8 @@ import { Command } from 'commander'
 import { pathTo } from '../client/envelope.ts'
 import type { LetterCounts } from '../client/letter-types.ts'
 import type { ConfigFlags } from '../config/index.ts'
-import type { overviewOnWire, placeOnWire } from '../kafka/admin-view.ts'
-import type { KafkaCheck } from '../kafka/check.ts'
+import type { overviewOnWire, placeOnWire } from '../sources/kafka/admin-view.ts'
+import type { KafkaCheck } from '../sources/kafka/check.ts'
 import { failed, usage } from './exit.ts'
 import { commandGroup, DEFAULT_URL, type OfficeFlags, officeCommand } from './office.ts'
 import { configOf } from './store.ts'
@@ -41,8 +41,8 @@ Exit codes:
 
 async function checkBrokers(flags: ConfigFlags, json: boolean, terminal: Terminal): Promise<void> {
   // Loaded when they are needed, as in `serve`.
-  const { kafkaSettings } = await import('../kafka/options.ts')
-  const { checkKafka } = await import('../kafka/check.ts')
+  const { kafkaSettings } = await import('../sources/kafka/options.ts')
+  const { checkKafka } = await import('../sources/kafka/check.ts')
   const { kafka } = await configOf(flags, terminal)
   const settings = kafkaSettings({ ...kafka, enabled: true })
   if (settings === null) throw usage('the configuration has no section kafka')

@@ -3,8 +3,8 @@
  * never ends the process itself, so that tests can call it.
  */
 import { Command, CommanderError } from 'commander'
-import { ConfigError } from '../config/config-error.ts'
-import { VERSION } from '../observe/version.ts'
+import { ConfigError } from '../core/settings/config-error.ts'
+import { VERSION } from '../core/version.ts'
 import { countsCommand } from './counts.ts'
 import { enginesCommand } from './engines.ts'
 import { CommandFailure, EXIT, EXIT_HELP, reasonOf } from './exit.ts'

@@ -14,7 +14,7 @@ import {
   RunClient,
 } from '../client/index.ts'
 import { type Endpoint, endpointOf } from '../client/transport.ts'
-import { withoutPassword } from '../config/config-error.ts'
+import { withoutPassword } from '../core/settings/config-error.ts'
 import { CommandFailure, EXIT, EXIT_HELP, usage } from './exit.ts'
 import { type Column, columnsText } from './table.ts'
 import { printable, type Style, styleOf, type Terminal } from './terminal.ts'

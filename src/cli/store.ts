@@ -1,7 +1,7 @@
 /** Commands on a store itself, which must be there already: opening a file that is not there would make one. */
 import { existsSync } from 'node:fs'
 import type { ConfigFlags } from '../config/index.ts'
-import type { Database } from '../db/database.ts'
+import type { Database } from '../store/database.ts'
 import { CommandFailure, EXIT, type ExitCode, failureOf, usage } from './exit.ts'
 import type { Terminal } from './terminal.ts'
 
@@ -16,7 +16,7 @@ export async function configOf(flags: ConfigFlags, { env }: Terminal) {
 
 /** Fails unless there is such a store; `otherwise` is the code where its file is missing. */
 export async function requireStore(url: string, otherwise: ExitCode = EXIT.nothing): Promise<void> {
-  const { parseStoreUrl } = await import('../config/store-url.ts')
+  const { parseStoreUrl } = await import('../store/store-url.ts')
   const store = parseStoreUrl(url)
   if (store.kind === 'memory')
     throw usage('a store in memory is known to its own process only; give a file or a database')
@@ -33,8 +33,8 @@ export async function onStore<T>(
 ): Promise<T> {
   const { store, unsupportedStore } = await configOf(flags, terminal)
   await requireStore(store, otherwise)
-  const { openDatabase } = await import('../db/open.ts')
-  const { requirePostgresItself } = await import('../db/postgres-itself.ts')
+  const { openDatabase } = await import('../store/open.ts')
+  const { requirePostgresItself } = await import('../store/postgres-itself.ts')
   let db: Database | undefined
   try {
     db = openDatabase(store, { poolSize: 2 })
@@ -49,7 +49,7 @@ export async function onStore<T>(
 
 /** The database of an application that `--url` names, for commands on its outbox. */
 export async function applicationDatabase(url: string) {
-  const { readStoreUrl } = await import('../config/store-url.ts')
+  const { readStoreUrl } = await import('../store/store-url.ts')
   const store = readStoreUrl(url)
   if (store === null || store.kind === 'memory')
     throw usage("--url is neither 'postgres://…' nor 'sqlite:PATH'")

@@ -2,7 +2,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync, 
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { ConfigError } from './config-error.ts'
+import { ConfigError } from '../core/settings/config-error.ts'
 import { addToken } from './file.ts'
 import { loadConfig } from './load.ts'
 

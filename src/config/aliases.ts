@@ -3,7 +3,7 @@
  * `engineTablesConfig`, under which the registry of the unified tables has `engines.tables`. Both names mean
  * the same setting; a file that gives both, and differently, is refused, because whichever won would surprise somebody.
  */
-import { shown } from './config-error.ts'
+import { shown } from '../core/settings/config-error.ts'
 
 type Settings = Readonly<Record<string, unknown>>
 

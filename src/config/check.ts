@@ -1,13 +1,14 @@
 /** Compares what one source of configuration gives with the schema and tells all that is wrong with it. */
-import { problemWithName } from '../engines/definitions.ts'
+
+import { compare } from '../core/settings/compare.ts'
+import { shown } from '../core/settings/config-error.ts'
+import { problemWithName } from '../sources/engines/definitions.ts'
+import { problemsOfKafka } from '../sources/kafka/settings/rules.ts'
+import type { KafkaSection } from '../sources/kafka/settings/schema.ts'
+import { problemWithTransport, tableOf } from '../sources/outbox/settings-schema.ts'
+import { problemsOfWebhooks } from '../sources/webhooks/settings-schema.ts'
 import { isRecord, problemsOfAliases, withoutAliases, withoutNothing } from './aliases.ts'
-import { compare } from './compare.ts'
-import { shown } from './config-error.ts'
-import { problemsOfKafka } from './kafka-rules.ts'
-import type { KafkaSection } from './kafka-schema.ts'
-import { problemWithTransport, tableOf } from './outbox-schema.ts'
 import { GivenSchema } from './schema.ts'
-import { problemsOfWebhooks } from './webhooks-schema.ts'
 
 /** Problems of `given`, each opening with `where` and the key. Sections and keys may be left out. */
 export function checkSettings(where: string, given: unknown): string[] {

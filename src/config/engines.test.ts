@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { ConfigError } from './config-error.ts'
+import { ConfigError } from '../core/settings/config-error.ts'
 import { loadConfig } from './load.ts'
 
 let folder: string

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { ConfigError } from './config-error.ts'
+import { ConfigError } from '../core/settings/config-error.ts'
 import { checkExposure } from './load.ts'
 
 const token = { name: 'ops', role: 'admin', sha256: 'a'.repeat(64) } as const

@@ -13,9 +13,9 @@ import {
   writeSync,
 } from 'node:fs'
 import { type Document, isMap, isSeq, LineCounter, parseDocument } from 'yaml'
+import { ConfigError, reasonOf } from '../core/settings/config-error.ts'
 import { isRecord, withoutAliases } from './aliases.ts'
 import { checkSettings } from './check.ts'
-import { ConfigError, reasonOf } from './config-error.ts'
 import type { TokenEntry } from './schema.ts'
 
 /** What a file holds, keys and values checked; an empty file holds nothing. */

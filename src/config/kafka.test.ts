@@ -2,8 +2,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type KafkaOptions, kafkaConnection, kafkaSettings, kafkaWarnings } from '../kafka/options.ts'
-import { ConfigError } from './config-error.ts'
+import { ConfigError } from '../core/settings/config-error.ts'
+import { type KafkaOptions, kafkaConnection, kafkaSettings, kafkaWarnings } from '../sources/kafka/options.ts'
 import { loadConfig } from './load.ts'
 
 let folder: string

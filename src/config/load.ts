@@ -1,13 +1,13 @@
 /** Puts a configuration together: flags win over the environment, the environment over the file, the file over defaults. */
 import { dirname, resolve } from 'node:path'
 import { Value } from 'typebox/value'
-import { absoluteFiles, type KafkaOptions, withAbsolutePaths } from '../kafka/options.ts'
-import { isLoopback } from '../outgoing/address-ranges.ts'
+import { isLoopback } from '../core/address-ranges.ts'
+import { ConfigError, shown } from '../core/settings/config-error.ts'
+import { absoluteFiles, type KafkaOptions, withAbsolutePaths } from '../sources/kafka/options.ts'
+import type { OutboxEntry } from '../sources/outbox/settings-schema.ts'
 import { isRecord, withoutNothing } from './aliases.ts'
 import { checkSettings } from './check.ts'
-import { ConfigError, shown } from './config-error.ts'
 import { readConfigFile } from './file.ts'
-import type { OutboxEntry } from './outbox-schema.ts'
 import { type Config, FileSchema } from './schema.ts'
 
 /** What the command line gives, as text or already read. */

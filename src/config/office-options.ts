@@ -3,11 +3,11 @@
  * nothing. Values are checked by the parts that use them.
  */
 import Type, { type TSchema } from 'typebox'
+import { ConfigError, unknownKey } from '../core/settings/config-error.ts'
 import type { OfficeOptions } from '../office.ts'
+import { STORE_URL_FORMS } from '../store/store-url.ts'
 import { isRecord } from './aliases.ts'
-import { ConfigError, unknownKey } from './config-error.ts'
 import { FileSchema } from './schema.ts'
-import { STORE_URL_FORMS } from './store-url.ts'
 
 /** Sections have the keys of a configuration file; outboxes and Kafka check theirs. */
 const OPTIONS = {

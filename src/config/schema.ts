@@ -4,13 +4,13 @@
  */
 import Type, { type Static } from 'typebox'
 import { parseGoDuration } from '../core/duration.ts'
-import { ENGINE_CONTEXTS, NAME_FORM, NAME_PATTERN } from '../engines/definitions.ts'
-import type { KafkaOptions } from '../kafka/options.ts'
-import { KafkaSchema } from './kafka-schema.ts'
-import { addressRange, type Fixed, oneOf, section, wholeNumber, yesOrNo } from './kinds.ts'
-import { OutboxSchema } from './outbox-schema.ts'
-import { readStoreUrl, STORE_URL_FORMS } from './store-url.ts'
-import { type CheckedWebhooks, WebhooksSchema } from './webhooks-schema.ts'
+import { addressRange, type Fixed, oneOf, section, wholeNumber, yesOrNo } from '../core/settings/kinds.ts'
+import { ENGINE_CONTEXTS, NAME_FORM, NAME_PATTERN } from '../sources/engines/definitions.ts'
+import type { KafkaOptions } from '../sources/kafka/options.ts'
+import { KafkaSchema } from '../sources/kafka/settings/schema.ts'
+import { OutboxSchema } from '../sources/outbox/settings-schema.ts'
+import { type CheckedWebhooks, WebhooksSchema } from '../sources/webhooks/settings-schema.ts'
+import { readStoreUrl, STORE_URL_FORMS } from '../store/store-url.ts'
 
 /** From reading, over working with items, to configuring and purging. */
 export const ROLES = ['viewer', 'operator', 'admin'] as const
@@ -101,7 +101,7 @@ const HTTP_KEYS = {
 
 /** The unified tables, as the registry entry that they are configured by has them. */
 const TablesSchema = section({
-  // The boundary is there (src/engines/tables.ts), what lies behind it is not: better refused than ignored.
+  // The boundary is there (src/sources/engines/tables.ts), what lies behind it is not: better refused than ignored.
   storageAccountName: Type.Optional(
     Type.Refine(
       Type.String({ description: 'leaving it out; tables in Azure are not available in this version' }),

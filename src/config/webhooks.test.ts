@@ -2,8 +2,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { DEFAULT_WEBHOOK_SETTINGS } from '../webhooks/settings.ts'
-import { ConfigError } from './config-error.ts'
+import { ConfigError } from '../core/settings/config-error.ts'
+import { DEFAULT_WEBHOOK_SETTINGS } from '../sources/webhooks/settings.ts'
 import { loadConfig } from './load.ts'
 
 let folder: string

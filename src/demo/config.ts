@@ -1,7 +1,7 @@
 /** The configuration of a demo: where it listens and who may come in is the user's, what it delivers is the demo's own. */
 import { randomUUID } from 'node:crypto'
 import type { Config } from '../config/index.ts'
-import { REFUSED_BY_DEFAULT } from '../outgoing/address-ranges.ts'
+import { REFUSED_BY_DEFAULT } from '../core/address-ranges.ts'
 import { DEFINITIONS } from './engine-roles.ts'
 import { PATHS } from './receiver.ts'
 

@@ -1,8 +1,9 @@
 /** How the invented shop tells its partners what happened: through the outbox, and through webhooks. */
-import type { Transaction, Value } from '../db/database.ts'
+
 import type { Office } from '../office.ts'
-import { shortHash } from '../outbox/table-names.ts'
-import { createOutbox, type Outbox } from '../outbox/writer.ts'
+import { shortHash } from '../sources/outbox/table-names.ts'
+import { createOutbox, type Outbox } from '../sources/outbox/writer.ts'
+import type { Transaction, Value } from '../store/database.ts'
 import { CHANNEL, OUTBOX, OUTBOX_TABLE, PRODUCER } from './config.ts'
 import { CUSTOMERS, type Occasion, shopEvent } from './payloads.ts'
 

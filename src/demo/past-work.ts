@@ -4,10 +4,10 @@
  */
 import { setTimeout as rest } from 'node:timers/promises'
 import { later } from '../core/clock.ts'
-import type { EngineMessage } from '../engines/options.ts'
 import type { LetterSummary, SourceName } from '../letters/letter.ts'
 import type { Office } from '../office.ts'
 import type { FailedRun, LeasedItem, RetryItem, Run } from '../queues/queue.ts'
+import type { EngineMessage } from '../sources/engines/options.ts'
 import type { Chance } from './chance.ts'
 import type { CatchUpClock } from './clock.ts'
 import { type EngineRole, instanceOf } from './engine-roles.ts'

@@ -1,6 +1,7 @@
 /** Failures of systems that have no queue here and report over `POST /api/dlq`, as their workers would write them. */
+
+import type { JsonObject } from '../api/json-body.ts'
 import type { ErrorDescription } from '../core/thrown.ts'
-import type { JsonObject } from '../http/json-body.ts'
 import type { LetterSummary } from '../letters/letter.ts'
 import { readReport } from '../letters/report.ts'
 import type { Office } from '../office.ts'

@@ -3,15 +3,15 @@
  * `invoices`, whose reference says so: its queues have natural names, and nothing else is needed to tell it from yours.
  */
 import { ConfigError, withoutPassword } from '../config/index.ts'
-import { parseStoreUrl } from '../config/store-url.ts'
-import type { Session } from '../db/database.ts'
-import { StoreTooNew } from '../db/migrations.ts'
-import { openDatabase } from '../db/open.ts'
 import { readAccounts } from '../letters/books.ts'
 import { readQueue, readQueues } from '../queues/records.ts'
 import { checkListQueues } from '../queues/validate.ts'
+import { hasChannels } from '../sources/webhooks/registry/holders.ts'
+import type { Session } from '../store/database.ts'
+import { StoreTooNew } from '../store/migrations.ts'
+import { openDatabase } from '../store/open.ts'
+import { parseStoreUrl } from '../store/store-url.ts'
 import { requireThisVersion, StoreTooOld } from '../verify/s1-schema.ts'
-import { hasChannels } from '../webhooks/registry/holders.ts'
 
 /** The queue that tells a demo's store, and what its reference says. */
 export const MARKED_QUEUE = 'invoices'

@@ -1,7 +1,7 @@
 /** What history shows: entries as lists and details have them, what lists are filtered by, and the rows that entries are made of. */
 import { type Instant, instant } from '../core/clock.ts'
 import { formatRowKey, keyNumber } from '../core/row-key.ts'
-import { type Integer, type Session, sql } from '../db/database.ts'
+import { type Integer, type Session, sql } from '../store/database.ts'
 import { HISTORY_STATUSES, type HistoryStatus } from './record.ts'
 
 /** An entry as lists show it: without input and output. */

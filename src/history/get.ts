@@ -2,7 +2,7 @@
 import { instant } from '../core/clock.ts'
 import { failure } from '../core/errors.ts'
 import { formatRowKey, keyNumber, parseRowKey, type RowKey } from '../core/row-key.ts'
-import { type Integer, type Session, sql } from '../db/database.ts'
+import { type Integer, type Session, sql } from '../store/database.ts'
 import {
   DETAIL_COLUMNS,
   type DetailRow,

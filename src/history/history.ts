@@ -9,9 +9,9 @@ import {
   type PageRequest,
   type TokenFields,
 } from '../core/page-token.ts'
-import type { Database } from '../db/database.ts'
-import { type Ask, gatherAnswers, weightOf } from '../db/gathered-answers.ts'
-import type { Answer, Moment, OnceKey } from '../db/idempotency.ts'
+import type { Database } from '../store/database.ts'
+import { type Ask, gatherAnswers, weightOf } from '../store/gathered-answers.ts'
+import type { Answer, Moment, OnceKey } from '../store/idempotency.ts'
 import type { HistoryDetail, HistoryFilter, HistoryPage, KnownEngines } from './entry.ts'
 import { getHistory } from './get.ts'
 import {

@@ -7,8 +7,8 @@ import type { Instant } from '../core/clock.ts'
 import { refuse } from '../core/errors.ts'
 import { formatRowKey } from '../core/row-key.ts'
 import { sourceName } from '../core/source-id.ts'
-import { sql, type Transaction } from '../db/database.ts'
-import { filledUp, rowsGiven, runGivenAtCommit } from '../db/idioms.ts'
+import { sql, type Transaction } from '../store/database.ts'
+import { filledUp, rowsGiven, runGivenAtCommit } from '../store/idioms.ts'
 import {
   type HistorySummary,
   readSeriesLabels,

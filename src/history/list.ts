@@ -3,7 +3,7 @@
  * filters the lanes are read in turn, a stretch of each, and the one that first fills the page or ends decides: a rare
  * operation is found quickly within a busy instance, and a rare instance within a busy operation.
  */
-import { type Session, type Statement, sql, type Value } from '../db/database.ts'
+import { type Session, type Statement, sql, type Value } from '../store/database.ts'
 import {
   type HistoryFilter,
   type HistorySummary,

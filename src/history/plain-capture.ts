@@ -3,7 +3,7 @@
  * correlation id. Each is found by its letter, in the one series of all such captures, at the time of the capture.
  * Letters that were captured together have the same time, so a few hundred rows may be passed on the way.
  */
-import { type Integer, type Session, type Statement, sql } from '../db/database.ts'
+import { type Integer, type Session, type Statement, sql } from '../store/database.ts'
 import { DETAIL_COLUMNS, type DetailRow, type SeriesLabels } from './entry.ts'
 
 /** The engine of what died in a plain queue. */

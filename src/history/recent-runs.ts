@@ -3,8 +3,8 @@
  * lists use, up to a limit, so the cost grows with the number of series and never with history.
  */
 import type { Instant } from '../core/clock.ts'
-import { type Database, type Integer, sql } from '../db/database.ts'
-import { rowsGiven } from '../db/idioms.ts'
+import { type Database, type Integer, sql } from '../store/database.ts'
+import { rowsGiven } from '../store/idioms.ts'
 import { readSeriesLabels, type SeriesLabel } from './entry.ts'
 
 /** What is read at most, over all series. */

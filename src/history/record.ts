@@ -4,8 +4,8 @@
  */
 
 import type { Instant } from '../core/clock.ts'
-import { type Integer, type Session, sql, type Transaction } from '../db/database.ts'
-import { type GivenRow, rowsGiven } from '../db/idioms.ts'
+import { type Integer, type Session, sql, type Transaction } from '../store/database.ts'
+import { type GivenRow, rowsGiven } from '../store/idioms.ts'
 
 export const HISTORY_STATUSES = ['Succeeded', 'Failed'] as const
 export type HistoryStatus = (typeof HISTORY_STATUSES)[number]

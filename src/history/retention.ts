@@ -1,6 +1,6 @@
 /** Taking history out that is past its time: the oldest first, one bounded batch at a time. */
 import type { Instant } from '../core/clock.ts'
-import { type Integer, type Statement, sql, type Transaction, type Value } from '../db/database.ts'
+import { type Integer, type Statement, sql, type Transaction, type Value } from '../store/database.ts'
 import { readSeriesLabels } from './entry.ts'
 
 /**

@@ -1,11 +1,7 @@
 /** History on HTTP: lists and details for readers, and the record of a run for workers in any language. */
 import { isUtf8 } from 'node:buffer'
 import type { FastifyInstance } from 'fastify'
-import { storable } from '../core/content.ts'
-import { failure, refuse } from '../core/errors.ts'
-import { JsonText } from '../core/json/text.ts'
-import { formatMicros } from '../core/timestamp.ts'
-import { type ApiCall, type ApiRequest, type ApiScope, onceKeyOf, serveApi } from '../http/api-routes.ts'
+import { type ApiCall, type ApiRequest, type ApiScope, onceKeyOf, serveApi } from '../api/calls.ts'
 import {
   DATE,
   describeCall,
@@ -19,15 +15,19 @@ import {
   TEXT_OR_NULL,
   TIME,
   textUpTo,
-} from '../http/describe-api.ts'
+} from '../api/describe.ts'
 import {
   type JsonBody,
   optionalText,
   refuseUnknownFields,
   requiredInteger,
   requiredText,
-} from '../http/json-body.ts'
-import { limitOf, periodOf } from '../http/query.ts'
+} from '../api/json-body.ts'
+import { limitOf, periodOf } from '../api/query.ts'
+import { storable } from '../core/content.ts'
+import { failure, refuse } from '../core/errors.ts'
+import { JsonText } from '../core/json/text.ts'
+import { formatMicros } from '../core/timestamp.ts'
 import type { HistoryDetail, HistorySummary } from './entry.ts'
 import type { History } from './history.ts'
 import type { RunReport } from './intake.ts'

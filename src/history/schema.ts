@@ -6,7 +6,7 @@
  * The capture of a plain queue's letter has no correlation of its own: NULL means the letter's source id, as it does in
  * the letter. A storm then writes its rows into the index of their series and into no other.
  */
-import { inSqlite, type Migration } from '../db/migrations.ts'
+import { inSqlite, type Migration } from '../store/migrations.ts'
 
 const TABLES = `
     CREATE TABLE bartleby.history_series (

@@ -4,7 +4,7 @@
  */
 import type { IncomingMessage } from 'node:http'
 import { isIP } from 'node:net'
-import { addressRanges } from '../outgoing/address-ranges.ts'
+import { addressRanges } from '../core/address-ranges.ts'
 
 export interface ClientAddresses {
   /** The address that a client is known by. Whole networks of IPv6 count as one: a single machine has all of their addresses. */

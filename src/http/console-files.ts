@@ -10,7 +10,7 @@ import fastifyStatic from '@fastify/static'
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import type { Clock } from '../core/clock.ts'
 import { failure } from '../core/errors.ts'
-import { VERSION } from '../observe/version.ts'
+import { VERSION } from '../core/version.ts'
 import { ASSETS, pathOf, sendError } from './facades.ts'
 import { homePage, PAGE_HEADERS } from './page.ts'
 

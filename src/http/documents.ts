@@ -5,9 +5,9 @@
 
 import type { FastifyDynamicSwaggerOptions } from '@fastify/swagger'
 import type { FastifyInstance } from 'fastify'
-import { VERSION } from '../observe/version.ts'
+import type { JsonSchema } from '../api/proto-schema.ts'
+import { VERSION } from '../core/version.ts'
 import { escapeHtml, PAGE_HEADERS, page } from './page.ts'
-import type { JsonSchema } from './proto-schema.ts'
 import { COOKIE_NAME } from './session/sessions.ts'
 
 const DESCRIPTION =

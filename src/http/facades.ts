@@ -3,12 +3,12 @@
  * answers what no route answers: an unknown path, a wrong method, a missing token, a failure.
  */
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { plainStatus, sayWhen, sendEnvelopeError } from '../api/envelope.ts'
 import type { Clock } from '../core/clock.ts'
 import { type BartlebyError, ERRORS } from '../core/errors.ts'
-import { INTERNAL } from '../kafka/routes/reply.ts'
 import { type Encoded, encodeMessage, type Format, negotiate } from '../queues/wire/codec.ts'
 import { ReplySchema } from '../queues/wire/queues_pb.ts'
-import { plainStatus, sayWhen, sendEnvelopeError } from './envelope.ts'
+import { INTERNAL } from '../sources/kafka/routes/reply.ts'
 
 /** `server` is what belongs to no API: health, documents, files of the console. What is left is the webhook API's. */
 export type Facade = 'queues' | 'envelope' | 'kafka' | 'server' | 'webhooks'

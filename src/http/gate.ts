@@ -4,11 +4,6 @@
  * order; the first failure is the answer.
  */
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { TokenEntry } from '../config/index.ts'
-import type { Clock } from '../core/clock.ts'
-import { BartlebyError, failure } from '../core/errors.ts'
-import type { KafkaFacade } from '../kafka/routes.ts'
-import { answerUnrouted, isWebhookPath } from '../webhooks/routes.ts'
 import {
   ANYONE,
   authenticator,
@@ -21,7 +16,12 @@ import {
   visitorOf,
   type WrongTokens,
   wellFormed,
-} from './auth.ts'
+} from '../api/auth.ts'
+import type { TokenEntry } from '../config/index.ts'
+import type { Clock } from '../core/clock.ts'
+import { BartlebyError, failure } from '../core/errors.ts'
+import type { KafkaFacade } from '../sources/kafka/routes.ts'
+import { answerUnrouted, isWebhookPath } from '../sources/webhooks/routes.ts'
 import { ASSETS, facadeOf, pathOf, sendError } from './facades.ts'
 import type { Session, Sessions } from './session/sessions.ts'
 

@@ -6,9 +6,9 @@
  */
 import { isIP } from 'node:net'
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { isLoopback } from '../core/address-ranges.ts'
 import type { Clock } from '../core/clock.ts'
 import { failure } from '../core/errors.ts'
-import { isLoopback } from '../outgoing/address-ranges.ts'
 import { pathOf, sendError } from './facades.ts'
 
 export interface HostRules {

@@ -6,13 +6,12 @@
 import type { Socket } from 'node:net'
 import swagger from '@fastify/swagger'
 import Fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify'
+import { knownTokens, requireKafka, visitorOf, WrongTokens } from '../api/auth.ts'
+import { discardRest, limitBodyTime } from '../api/body.ts'
 import type { Config } from '../config/index.ts'
 import { BartlebyError, failure } from '../core/errors.ts'
 import { SystemClock } from '../core/system-clock.ts'
 import { historyRoutes } from '../history/routes.ts'
-import { kafkaAdminRoutes } from '../kafka/admin-routes.ts'
-import { REASSIGNMENT } from '../kafka/event.ts'
-import { kafkaRequestId } from '../kafka/routes/request.ts'
 import { expiresKafka } from '../letters/expire.ts'
 import { letterRoutes } from '../letters/routes.ts'
 import type { OfficeWork } from '../letters/work.ts'
@@ -20,18 +19,19 @@ import { healthRoutes, sourceHealth } from '../observe/health.ts'
 import { Metrics } from '../observe/metrics.ts'
 import { operatorRoutes } from '../observe/operator-routes.ts'
 import type { Office } from '../office.ts'
-import { OutboxReadings } from '../outbox/readings.ts'
-import { outboxRoutes } from '../outbox/routes.ts'
 import { queueRoutes } from '../queues/routes.ts'
 import { REDRIVE_RUN } from '../redrive/redrive.ts'
 import { checkReach, redriveRoutes } from '../redrive/routes/calls.ts'
-import { webhookAdminRoutes } from '../webhooks/admin-routes.ts'
-import { logAccess, requestIds } from '../webhooks/routes/request.ts'
-import { signatureCheck } from '../webhooks/routes/signature-check.ts'
-import { webhookRoutes } from '../webhooks/routes.ts'
+import { kafkaAdminRoutes } from '../sources/kafka/admin-routes.ts'
+import { REASSIGNMENT } from '../sources/kafka/event.ts'
+import { kafkaRequestId } from '../sources/kafka/routes/request.ts'
+import { OutboxReadings } from '../sources/outbox/readings.ts'
+import { outboxRoutes } from '../sources/outbox/routes.ts'
+import { webhookAdminRoutes } from '../sources/webhooks/admin-routes.ts'
+import { logAccess, requestIds } from '../sources/webhooks/routes/request.ts'
+import { signatureCheck } from '../sources/webhooks/routes/signature-check.ts'
+import { webhookRoutes } from '../sources/webhooks/routes.ts'
 import { runRoutes } from '../work/routes.ts'
-import { knownTokens, requireKafka, visitorOf, WrongTokens } from './auth.ts'
-import { discardRest, limitBodyTime } from './body.ts'
 import { clientAddresses } from './client-address.ts'
 import { assetRoutes, CONSOLE_FOLDER, sendConsolePage } from './console-files.ts'
 import { documentRoutes, openapiOptions } from './documents.ts'
@@ -91,7 +91,7 @@ export async function createHttpServer(
       ? null
       : new Sessions({ tokens: known, secret: await office.secret('sessions'), clock: office.clock })
   // Loaded when it is used, as the part of the office that it shows.
-  const kafkaApi = kafka === null ? null : await import('../kafka/routes.ts')
+  const kafkaApi = kafka === null ? null : await import('../sources/kafka/routes.ts')
   const kafkaFacade =
     kafka === null || kafkaApi === null
       ? null

@@ -7,7 +7,7 @@
  * Stores that have letters already begin with what these tell: all of them arrived, those that a retry resolved were retried,
  * and some of these were confirmed. When that was is not known.
  */
-import { inSqlite, type Migration } from '../db/migrations.ts'
+import { inSqlite, type Migration } from '../store/migrations.ts'
 import { ACTIVITY } from './activity.ts'
 import { STATUS } from './letter.ts'
 

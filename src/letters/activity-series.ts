@@ -4,7 +4,7 @@
  */
 
 import { type Instant, instant } from '../core/clock.ts'
-import type { Integer, Session } from '../db/database.ts'
+import type { Integer, Session } from '../store/database.ts'
 import {
   ACTIVITY,
   ACTIVITY_NAMES,

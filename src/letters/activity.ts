@@ -5,7 +5,7 @@
  * A letter arrives when it is captured, however long ago it failed.
  */
 import type { Instant } from '../core/clock.ts'
-import { type Statement, sql, type Transaction } from '../db/database.ts'
+import { type Statement, sql, type Transaction } from '../store/database.ts'
 import { STATUS } from './letter.ts'
 
 /** What is told about letters over time, and how it is stored. */

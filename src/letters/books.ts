@@ -4,7 +4,7 @@
  * errors apart, are read only where signatures are shown, and only those that hold letters.
  */
 import { type Instant, instant } from '../core/clock.ts'
-import type { Integer, Session } from '../db/database.ts'
+import type { Integer, Session } from '../store/database.ts'
 import { type ActivityName, EVER, ofEachActivity } from './activity.ts'
 import { letterCounter } from './counts.ts'
 import {

@@ -6,8 +6,8 @@
 import type { Instant } from '../core/clock.ts'
 import { storableError } from '../core/content.ts'
 import { signatureOf } from '../core/signature.ts'
-import type { Statement, Transaction, Value } from '../db/database.ts'
 import type { HistoryStatus } from '../history/record.ts'
+import type { Statement, Transaction, Value } from '../store/database.ts'
 import {
   allocateLetterIds,
   type CapturedRow,

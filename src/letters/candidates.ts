@@ -1,9 +1,9 @@
 /** Letters as bulk work looks at them: what decides whether they are acted on, and nothing of what is large. */
 import { type Instant, instant } from '../core/clock.ts'
 import { isEngineSourceId } from '../core/source-id.ts'
-import { type Integer, type Session, sql, type Transaction } from '../db/database.ts'
-import { rowsGiven } from '../db/idioms.ts'
-import { at, integer, oneOf, orNull, type RowOf, rowShape, text } from '../db/row.ts'
+import { type Integer, type Session, sql, type Transaction } from '../store/database.ts'
+import { rowsGiven } from '../store/idioms.ts'
+import { at, integer, oneOf, orNull, type RowOf, rowShape, text } from '../store/row.ts'
 import { PLACED, placeOf } from './detail.ts'
 import {
   type Act,

@@ -3,8 +3,15 @@
  * takes it away from where it was.
  */
 import type { Instant } from '../core/clock.ts'
-import { type Integer, type List, type Statement, sql, type Transaction, type Value } from '../db/database.ts'
-import { takeNumbers } from '../db/numbers.ts'
+import {
+  type Integer,
+  type List,
+  type Statement,
+  sql,
+  type Transaction,
+  type Value,
+} from '../store/database.ts'
+import { takeNumbers } from '../store/numbers.ts'
 import type { Cause, Death, Left, Taking } from './bury.ts'
 import type { Grave } from './change.ts'
 import { type LetterId, letterId, STATUS } from './letter.ts'

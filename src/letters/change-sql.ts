@@ -1,9 +1,9 @@
 /**
  * The statements that write letters, made from the table of transitions. A letter brings its number and what goes with it (`given`, see
- * `db/idioms.ts`); instant, actor, notes and redrive are the same for all. A statement has only the columns that its act has.
+ * `store/idioms.ts`); instant, actor, notes and redrive are the same for all. A statement has only the columns that its act has.
  */
-import { type Statement, sql } from '../db/database.ts'
-import type { GivenRow } from '../db/idioms.ts'
+import { type Statement, sql } from '../store/database.ts'
+import type { GivenRow } from '../store/idioms.ts'
 import { STATUS, STATUSES } from './letter.ts'
 import { PLACE_COLUMNS } from './lying/read.ts'
 import { type StateColumn, type Transition, type TransitionName, transitionOf } from './transitions.ts'

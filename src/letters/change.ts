@@ -5,10 +5,10 @@
  */
 import type { Instant } from '../core/clock.ts'
 import { said } from '../core/content.ts'
-import type { Integer, Transaction } from '../db/database.ts'
-import { rowsGiven, runGiven } from '../db/idioms.ts'
-import { missingValue } from '../db/missing-value.ts'
 import { type HistoryEntry, seriesNumber } from '../history/record.ts'
+import type { Integer, Transaction } from '../store/database.ts'
+import { rowsGiven, runGiven } from '../store/idioms.ts'
+import { missingValue } from '../store/missing-value.ts'
 import type { DeathNote } from './capture.ts'
 import {
   CHANGES,

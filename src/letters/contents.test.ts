@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { RedriveOffice } from '../../test/harness/redrive-office.ts'
 import { stores } from '../../test/harness/stores.ts'
-import type { Database } from '../db/database.ts'
-import { openDatabase } from '../db/open.ts'
+import type { Database } from '../store/database.ts'
+import { openDatabase } from '../store/open.ts'
 import { contentPortions } from './contents.ts'
 import { type LetterId, letterId } from './letter.ts'
 

@@ -1,7 +1,7 @@
 /** The contents of many letters: what a repair works on, and where it keeps what it made of them. */
 import { type StoredContent, storedPayload, storedText } from '../core/content.ts'
-import { type Integer, type Session, sql, type Transaction } from '../db/database.ts'
-import { runGiven } from '../db/idioms.ts'
+import { type Integer, type Session, sql, type Transaction } from '../store/database.ts'
+import { runGiven } from '../store/idioms.ts'
 import { type HeaderEdit, type LetterId, letterId } from './letter.ts'
 
 /** A letter as a retry would send it now, edits included. */

@@ -4,8 +4,8 @@
  * drawer, whatever the number of letters.
  */
 import type { Instant } from '../core/clock.ts'
-import { counter } from '../db/counter.ts'
-import { type Integer, type Session, sql, type Transaction } from '../db/database.ts'
+import { counter } from '../store/counter.ts'
+import { type Integer, type Session, sql, type Transaction } from '../store/database.ts'
 import { type ActivityName, EVER, HOUR_US, MINUTE_US, WHOLE_OFFICE } from './activity.ts'
 import { type LetterId, STATUS } from './letter.ts'
 import { type Outcomes, outcomeCounter } from './outcomes.ts'

@@ -1,8 +1,8 @@
 /** Letters as the store keeps them, and as everybody else sees them: one by its key or number, with its case file. */
 import { storedPayload, storedText } from '../core/content.ts'
 import { formatRowKey, keyNumber, parseRowKey } from '../core/row-key.ts'
-import { type Integer, type Session, sql, type Transaction } from '../db/database.ts'
-import { at, flag, integer, oneOf, orNull, type RowOf, type RowShape, rowShape, text } from '../db/row.ts'
+import { type Integer, type Session, sql, type Transaction } from '../store/database.ts'
+import { at, flag, integer, oneOf, orNull, type RowOf, type RowShape, rowShape, text } from '../store/row.ts'
 import type { Drawer, DrawerLabels } from './drawers.ts'
 import {
   type Act,

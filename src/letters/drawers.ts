@@ -6,9 +6,9 @@
  */
 import type { Instant } from '../core/clock.ts'
 import type { Signature } from '../core/signature.ts'
-import { type Integer, type Session, type Statement, sql, type Value } from '../db/database.ts'
-import { at, integer, rowShape, text } from '../db/row.ts'
 import { SeriesNumbers } from '../history/record.ts'
+import { type Integer, type Session, type Statement, sql, type Value } from '../store/database.ts'
+import { at, integer, rowShape, text } from '../store/row.ts'
 import { CaptureTimes } from './capture-times.ts'
 import type { SourceName } from './letter.ts'
 import type { OfficeWork } from './work.ts'

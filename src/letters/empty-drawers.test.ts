@@ -5,6 +5,7 @@ import { reportOf } from '../../test/harness/report.ts'
 import { type FreshStore, freshPostgres, freshSqlite, stores } from '../../test/harness/stores.ts'
 import { instant } from '../core/clock.ts'
 import { TestClock } from '../core/test-clock.ts'
+import { MIGRATIONS } from '../migrations.ts'
 import {
   type Database,
   type Integer,
@@ -12,11 +13,10 @@ import {
   sql,
   type Transaction,
   type Value,
-} from '../db/database.ts'
-import { foldCounts } from '../db/fold.ts'
-import { migrate } from '../db/migrations.ts'
-import { openDatabase } from '../db/open.ts'
-import { MIGRATIONS } from '../migrations.ts'
+} from '../store/database.ts'
+import { foldCounts } from '../store/fold.ts'
+import { migrate } from '../store/migrations.ts'
+import { openDatabase } from '../store/open.ts'
 import { verifyStore } from '../verify/verify.ts'
 import { forgetActivity } from './activity.ts'
 import { readAccounts } from './books.ts'

@@ -7,7 +7,7 @@
  * while it is: by then all who were at it have committed, or will find it gone and run again.
  */
 import type { Instant } from '../core/clock.ts'
-import { type Integer, type Statement, sql, type Transaction, type Value } from '../db/database.ts'
+import { type Integer, type Statement, sql, type Transaction, type Value } from '../store/database.ts'
 import { HOUR_US } from './activity.ts'
 import { STATUS } from './letter.ts'
 

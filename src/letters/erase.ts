@@ -5,8 +5,8 @@
  */
 import { type Instant, instant } from '../core/clock.ts'
 import { said } from '../core/content.ts'
-import { type Integer, sql, type Transaction } from '../db/database.ts'
 import { elapsedMs, type HistoryRow, keepRunRow, seriesNumber } from '../history/record.ts'
+import { type Integer, sql, type Transaction } from '../store/database.ts'
 import { change, NOBODY } from './change.ts'
 import type { LetterId } from './letter.ts'
 import { TRANSITIONS } from './transitions.ts'

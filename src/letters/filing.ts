@@ -4,8 +4,8 @@
  */
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Log } from '../core/log.ts'
-import { type Database, type Integer, type Session, sql } from '../db/database.ts'
-import { runGiven } from '../db/idioms.ts'
+import { type Database, type Integer, type Session, sql } from '../store/database.ts'
+import { runGiven } from '../store/idioms.ts'
 import { indexable, readWordsBetween } from './texts.ts'
 
 const EVERY_MS = 1_000

@@ -2,7 +2,7 @@
 import { type Instant, instant } from '../core/clock.ts'
 import type { TokenFields } from '../core/page-token.ts'
 import { formatTimestamp } from '../core/timestamp.ts'
-import type { Session } from '../db/database.ts'
+import type { Session } from '../store/database.ts'
 import { findDrawers } from './drawers.ts'
 import { type LetterStatus, type SourceName, STATUS, STATUSES } from './letter.ts'
 import { ANY_TIME, justBefore, type Span, TOP } from './positions.ts'

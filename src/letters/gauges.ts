@@ -3,7 +3,7 @@
  * because there may be thousands of them; and queues that reports name may be any text.
  */
 import { type Instant, instant } from '../core/clock.ts'
-import { type Integer, type Session, sql } from '../db/database.ts'
+import { type Integer, type Session, sql } from '../store/database.ts'
 import type { ActivityName } from './activity.ts'
 import { type Account, readAccounts, type StatusCounts } from './books.ts'
 import { STATUS } from './letter.ts'

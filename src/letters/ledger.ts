@@ -9,7 +9,7 @@ import {
   type PageRequest,
   type TokenFields,
 } from '../core/page-token.ts'
-import type { Database } from '../db/database.ts'
+import type { Database } from '../store/database.ts'
 import { type Activity, type ActivityRange, readActivity } from './activity-series.ts'
 import { type AccountFilter, readAccounts, type Standing, standingOf } from './books.ts'
 import { DrawerLabels, type PlaceFilter } from './drawers.ts'

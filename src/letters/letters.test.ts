@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { LetterStore } from '../../test/harness/letter-store.ts'
 import { stores } from '../../test/harness/stores.ts'
 import type { BartlebyError } from '../core/errors.ts'
-import { sql } from '../db/database.ts'
+import { sql } from '../store/database.ts'
 import type { LetterSummary } from './letter.ts'
 import type { FailureReport } from './report.ts'
 

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest'
 import { barePostgres, freshSqlite, stores } from '../../test/harness/stores.ts'
-import { type Integer, sql } from '../db/database.ts'
-import { migrate } from '../db/migrations.ts'
-import { openDatabase } from '../db/open.ts'
 import { MIGRATIONS } from '../migrations.ts'
+import { type Integer, sql } from '../store/database.ts'
+import { migrate } from '../store/migrations.ts'
+import { openDatabase } from '../store/open.ts'
 import { endsMigration, lifeMigration } from './life-schema.ts'
 
 /** A letter of each status, that failed long ago. */

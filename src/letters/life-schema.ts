@@ -1,5 +1,5 @@
 /** What letters learned to tell since they have tables: of redrives, of their later life, in their keys. */
-import { inSqlite, type Migration } from '../db/migrations.ts'
+import { inSqlite, type Migration } from '../store/migrations.ts'
 import { STATUS } from './letter.ts'
 
 /**

@@ -11,7 +11,7 @@
  */
 import { type Instant, instant, later } from '../core/clock.ts'
 import { decodePageToken, encodePageToken, malformed, type TokenFields } from '../core/page-token.ts'
-import { type Database, type Integer, type Session, sql } from '../db/database.ts'
+import { type Database, type Integer, type Session, sql } from '../store/database.ts'
 import { readSummaries } from './detail.ts'
 import { DrawerLabels } from './drawers.ts'
 import { type Choice, chooseLetters, filterFields, type LetterFilter } from './filter.ts'

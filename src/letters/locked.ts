@@ -1,6 +1,6 @@
 /** Letters that are locked, and what they are while they are. The order of locks is that of `bury.ts`. */
-import { sql, type Transaction } from '../db/database.ts'
-import { at, integer, oneOf, orNull, type RowOf, rowShape, text } from '../db/row.ts'
+import { sql, type Transaction } from '../store/database.ts'
+import { at, integer, oneOf, orNull, type RowOf, rowShape, text } from '../store/row.ts'
 import { type Act, type LetterId, letterId, type SourceName, STATUS } from './letter.ts'
 
 /** Letters by primary key, locked in the order of their numbers. */

@@ -2,8 +2,8 @@
  * What became of letters that a redrive sent back: exact counts for each redrive. `counts.ts` writes them in the transaction of the
  * outcome.
  */
-import { counter } from '../db/counter.ts'
-import type { Integer, Session } from '../db/database.ts'
+import { counter } from '../store/counter.ts'
+import type { Integer, Session } from '../store/database.ts'
 
 /** How many letters of a redrive came to each end. */
 export interface Outcomes {

@@ -4,7 +4,7 @@
  */
 
 import { type Instant, instant } from '../core/clock.ts'
-import { type Integer, type Session, sql } from '../db/database.ts'
+import { type Integer, type Session, sql } from '../store/database.ts'
 import { type ActivityName, DAY_US, HOUR_US, MINUTE_US, WHOLE_OFFICE } from './activity.ts'
 import { readFirstHour, readSeries } from './activity-series.ts'
 import { readAccounts, type StatusCounts, standingOf } from './books.ts'

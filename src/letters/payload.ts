@@ -3,9 +3,9 @@
  * are the bytes that went in.
  */
 import { isUtf8 } from 'node:buffer'
+import type { JsonObject } from '../api/json-body.ts'
 import { storedText } from '../core/content.ts'
 import { refuse } from '../core/errors.ts'
-import type { JsonObject } from '../http/json-body.ts'
 
 export const PAYLOAD_ENCODINGS = ['utf8', 'base64'] as const
 export type PayloadEncoding = (typeof PAYLOAD_ENCODINGS)[number]

@@ -9,7 +9,7 @@
  * folded yet are. New ones go into a table of another name: a server of an older version that is still alive would fold them into the
  * totals of drawers alone, and take them away from places for good. Without its table it fails.
  */
-import { inSqlite, type Migration } from '../db/migrations.ts'
+import { inSqlite, type Migration } from '../store/migrations.ts'
 import { STATUS } from './letter.ts'
 
 /** The rows of activity that counted for ever, and the hour. */

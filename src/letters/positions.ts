@@ -4,7 +4,7 @@
  */
 import { setImmediate as othersTurn } from 'node:timers/promises'
 import { type Instant, instant } from '../core/clock.ts'
-import type { Integer } from '../db/database.ts'
+import type { Integer } from '../store/database.ts'
 import { type LetterId, letterId } from './letter.ts'
 
 export interface Position {

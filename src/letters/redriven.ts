@@ -2,7 +2,7 @@
  * Letters of redrives that leave over a network: which redrive a letter leaves for is on file before its first byte does (the act
  * `intend`), because nothing else can be written in the same moment. Who finds such a letter later can tell whether it went.
  */
-import { type Session, sql } from '../db/database.ts'
+import { type Session, sql } from '../store/database.ts'
 import { lockCandidates } from './candidates.ts'
 import { change, NOBODY } from './change.ts'
 import type { LetterId, RedriveRef } from './letter.ts'

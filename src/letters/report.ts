@@ -4,12 +4,6 @@
  */
 
 import { randomUUID } from 'node:crypto'
-import type { Instant } from '../core/clock.ts'
-import { refuse } from '../core/errors.ts'
-import { isEngineSourceId } from '../core/source-id.ts'
-import type { ErrorDescription } from '../core/thrown.ts'
-import { formatMicros } from '../core/timestamp.ts'
-import type { Session } from '../db/database.ts'
 import {
   type JsonObject,
   optionalInstant,
@@ -17,7 +11,13 @@ import {
   optionalText,
   refuseUnknownFields,
   requiredText,
-} from '../http/json-body.ts'
+} from '../api/json-body.ts'
+import type { Instant } from '../core/clock.ts'
+import { refuse } from '../core/errors.ts'
+import { isEngineSourceId } from '../core/source-id.ts'
+import type { ErrorDescription } from '../core/thrown.ts'
+import { formatMicros } from '../core/timestamp.ts'
+import type { Session } from '../store/database.ts'
 import { OFFICE, SOURCES, type SourceName } from './letter.ts'
 import { requiredPayload } from './payload.ts'
 

@@ -7,10 +7,10 @@
  */
 import { type Instant, later } from '../core/clock.ts'
 import type { Log } from '../core/log.ts'
-import { type Integer, type Statement, sql } from '../db/database.ts'
-import { forgetKeys } from '../db/idempotency.ts'
 import { elapsedMs, keepRunRow } from '../history/record.ts'
 import { FROM_THE_OLDEST, forgetSources, removeHistory } from '../history/retention.ts'
+import { type Integer, type Statement, sql } from '../store/database.ts'
+import { forgetKeys } from '../store/idempotency.ts'
 import type { Run, Step } from '../work/run.ts'
 import { DAY_US, forgetActivity } from './activity.ts'
 import { change, NOBODY } from './change.ts'

@@ -1,6 +1,6 @@
 /** Letters on HTTP: `/api/dlq`, `/api/counts`, `/api/signatures`, `/api/activity` and `/api/overview`. */
 import type { FastifyInstance } from 'fastify'
-import { type ApiScope, serveApi } from '../http/api-routes.ts'
+import { type ApiScope, serveApi } from '../api/calls.ts'
 import type { Letters } from './letters.ts'
 import { type AskSources, activityCalls } from './routes/activity.ts'
 import { countCalls } from './routes/counts.ts'

@@ -10,8 +10,8 @@
  * letter was tried, what became of its retry) are looked up for one letter after the other, a bounded number for each page;
  * a page that found too little by then is short.
  */
-import { type Integer, type Session, type Snapshot, type Statement, sql } from '../db/database.ts'
-import { filledUp, type GivenRow, rowsGiven } from '../db/idioms.ts'
+import { type Integer, type Session, type Snapshot, type Statement, sql } from '../store/database.ts'
+import { filledUp, type GivenRow, rowsGiven } from '../store/idioms.ts'
 import { type Choice, type Facts, isOfUnconfirmed } from './filter.ts'
 import { type Act, isUnconfirmed, type LetterId, letterId, STATUSES } from './letter.ts'
 import {

@@ -12,7 +12,7 @@
  *
  * Instants are microseconds since 1970. Texts of callers that may hold U+0000 are bytes.
  */
-import { inSqlite, type Migration } from '../db/migrations.ts'
+import { inSqlite, type Migration } from '../store/migrations.ts'
 
 const LETTERS = `
     CREATE TABLE bartleby.signatures (

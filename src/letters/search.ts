@@ -8,7 +8,7 @@
  * Every hit is compared with the letter as it is now, so all ways give the same answer. Nothing reads a whole table.
  */
 import { refuse } from '../core/errors.ts'
-import { type Integer, type Session, sql } from '../db/database.ts'
+import { type Integer, type Session, sql } from '../store/database.ts'
 import type { Choice } from './filter.ts'
 import { type LetterId, letterId } from './letter.ts'
 import {

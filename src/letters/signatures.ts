@@ -4,9 +4,9 @@
  */
 import { type Instant, instant } from '../core/clock.ts'
 import { cut } from '../core/mask.ts'
-import { type Integer, type Session, sql } from '../db/database.ts'
-import { rowsGiven } from '../db/idioms.ts'
-import { at, integer, rowShape, text } from '../db/row.ts'
+import { type Integer, type Session, sql } from '../store/database.ts'
+import { rowsGiven } from '../store/idioms.ts'
+import { at, integer, rowShape, text } from '../store/row.ts'
 import { readTrends } from './activity-series.ts'
 import {
   type DrawerAccount,

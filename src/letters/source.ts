@@ -3,7 +3,7 @@
  * transaction of the act, or outside of any when its messages leave over a network.
  */
 import type { BartlebyError } from '../core/errors.ts'
-import type { Session } from '../db/database.ts'
+import type { Session } from '../store/database.ts'
 import { type Before, change } from './change.ts'
 import { keepEdits } from './contents.ts'
 import { readLetterById } from './detail.ts'

@@ -2,7 +2,7 @@
 import { expect, it } from 'vitest'
 import { LetterStore } from '../../test/harness/letter-store.ts'
 import { stores } from '../../test/harness/stores.ts'
-import { foldCounts } from '../db/fold.ts'
+import { foldCounts } from '../store/fold.ts'
 import { change, NOBODY } from './change.ts'
 import { letterCounter } from './counts.ts'
 import type { LetterId } from './letter.ts'

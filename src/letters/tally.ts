@@ -1,5 +1,5 @@
 /** Exact counts of letters by source, engine, queue, status and signature, or by some of them. */
-import type { Session } from '../db/database.ts'
+import type { Session } from '../store/database.ts'
 import {
   type Account,
   type AccountFilter,

@@ -4,7 +4,7 @@
  */
 
 import { storedText } from '../core/content.ts'
-import { type Integer, type Session, sql } from '../db/database.ts'
+import { type Integer, type Session, sql } from '../store/database.ts'
 import { type LetterId, letterId } from './letter.ts'
 
 const MAX_ERROR = 4_096

@@ -3,7 +3,7 @@
  * to a number that is quickly reached.
  */
 import { setImmediate as othersTurn } from 'node:timers/promises'
-import { type Database, type Integer, type Session, sql } from '../db/database.ts'
+import { type Database, type Integer, type Session, sql } from '../store/database.ts'
 import { readFiled } from './books.ts'
 import { DrawerLabels } from './drawers.ts'
 import { type Choice, chooseLetters, type LetterFilter, statusesOf } from './filter.ts'

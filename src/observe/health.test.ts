@@ -1,11 +1,11 @@
 import { afterEach, describe, expect, it } from 'vitest'
 import { closeServers, scriptedServer } from '../../test/harness/scripted-server.ts'
 import { instant } from '../core/clock.ts'
-import type { IntakeStanding } from '../kafka/ports.ts'
-import type { HealthStatus } from '../outbox/health.ts'
-import type { OutboxReading } from '../outbox/readings.ts'
+import { VERSION } from '../core/version.ts'
+import type { IntakeStanding } from '../sources/kafka/ports.ts'
+import type { HealthStatus } from '../sources/outbox/health.ts'
+import type { OutboxReading } from '../sources/outbox/readings.ts'
 import { healthBody, readyBody } from './health.ts'
-import { VERSION } from './version.ts'
 
 afterEach(closeServers)
 

@@ -5,13 +5,13 @@
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import type { Clock } from '../core/clock.ts'
 import { formatTimestamp } from '../core/timestamp.ts'
-import type { IntakeStanding } from '../kafka/ports.ts'
-import { publicTroubles } from '../kafka/standing.ts'
+import { VERSION } from '../core/version.ts'
 import type { SourceName } from '../letters/letter.ts'
 import type { AskSources, SourceHealth } from '../letters/routes/activity.ts'
-import { type HealthStatus, worstOf } from '../outbox/health.ts'
-import type { OutboxReading } from '../outbox/readings.ts'
-import { VERSION } from './version.ts'
+import type { IntakeStanding } from '../sources/kafka/ports.ts'
+import { publicTroubles } from '../sources/kafka/standing.ts'
+import { type HealthStatus, worstOf } from '../sources/outbox/health.ts'
+import type { OutboxReading } from '../sources/outbox/readings.ts'
 
 export interface HealthOptions {
   /** Throws when the store fails. */

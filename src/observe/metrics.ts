@@ -4,16 +4,16 @@
  */
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import type { Clock, Instant } from '../core/clock.ts'
-import type { StoreCall } from '../db/database.ts'
 import type { LetterGauge } from '../letters/gauges.ts'
 import { OUTCOMES, type Pulse } from '../letters/gauges.ts'
 import { STATUSES } from '../letters/letter.ts'
 import type { Removed } from '../letters/retention.ts'
-import type { OutboxReading } from '../outbox/readings.ts'
-import { outboxMetrics } from '../outbox/readings.ts'
 import type { QueueDepth } from '../queues/queue.ts'
 import { RedriveMetrics } from '../redrive/metrics.ts'
 import type { RedriveStanding } from '../redrive/redrive.ts'
+import type { OutboxReading } from '../sources/outbox/readings.ts'
+import { outboxMetrics } from '../sources/outbox/readings.ts'
+import type { StoreCall } from '../store/database.ts'
 import { SlidingSummary } from './sliding-summary.ts'
 
 const REQUEST_BUCKETS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10, 60]

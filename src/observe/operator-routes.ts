@@ -1,17 +1,17 @@
 /** The calls for those who look after an office: its queues and engines, its settings, and whether its store keeps its promises. */
 import { resolve } from 'node:path'
 import type { FastifyInstance } from 'fastify'
+import { type ApiScope, serveApi } from '../api/calls.ts'
+import { describeCall, INTEGER, objectOf, TEXT, TIME } from '../api/describe.ts'
 import { type Config, parseStoreUrl, type TokenEntry } from '../config/index.ts'
 import type { Instant } from '../core/clock.ts'
 import { formatMicros } from '../core/timestamp.ts'
-import { engineRoutes } from '../engines/routes.ts'
-import { type ApiScope, serveApi } from '../http/api-routes.ts'
-import { describeCall, INTEGER, objectOf, TEXT, TIME } from '../http/describe-api.ts'
+import { VERSION } from '../core/version.ts'
 import type { Ledger } from '../letters/ledger.ts'
 import type { Office } from '../office.ts'
 import { queueOverviewRoutes } from '../queues/overview-routes.ts'
+import { engineRoutes } from '../sources/engines/routes.ts'
 import { verifyRoutes } from './verify-routes.ts'
-import { VERSION } from './version.ts'
 
 export interface OperatorRoutesOptions extends ApiScope {
   readonly office: Office

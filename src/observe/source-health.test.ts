@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { instant } from '../core/clock.ts'
-import type { IntakeStanding } from '../kafka/ports.ts'
-import type { OutboxReading } from '../outbox/readings.ts'
+import type { IntakeStanding } from '../sources/kafka/ports.ts'
+import type { OutboxReading } from '../sources/outbox/readings.ts'
 import { type HealthWitnesses, sourceHealth } from './health.ts'
 
 const QUIET: HealthWitnesses = {

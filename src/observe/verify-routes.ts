@@ -1,8 +1,6 @@
 /** Verify on the office API: `GET` tells how the last run stands, `POST` starts one. */
 import type { FastifyInstance } from 'fastify'
-import type { Instant } from '../core/clock.ts'
-import { formatMicros } from '../core/timestamp.ts'
-import { type ApiCall, type ApiScope, serveApi } from '../http/api-routes.ts'
+import { type ApiCall, type ApiScope, serveApi } from '../api/calls.ts'
 import {
   type ApiDescription,
   describeCall,
@@ -11,7 +9,9 @@ import {
   TEXT,
   TEXT_OR_NULL,
   TIME_OR_NULL,
-} from '../http/describe-api.ts'
+} from '../api/describe.ts'
+import type { Instant } from '../core/clock.ts'
+import { formatMicros } from '../core/timestamp.ts'
 import type { VerifyRun, VerifyStanding } from './verify-run.ts'
 
 export interface VerifyRoutesOptions extends ApiScope {

@@ -10,8 +10,8 @@
  */
 import type { Clock, Instant } from '../core/clock.ts'
 import type { Log } from '../core/log.ts'
-import type { Database } from '../db/database.ts'
-import { StoreTooNew } from '../db/migrations.ts'
+import type { Database } from '../store/database.ts'
+import { StoreTooNew } from '../store/migrations.ts'
 import type { InvariantReport } from '../verify/verify.ts'
 
 export interface VerifyCheck {

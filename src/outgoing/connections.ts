@@ -5,9 +5,9 @@
  */
 import type { Client } from 'undici'
 import { type Clock, type Instant, later } from '../core/clock.ts'
+import { Turns } from '../core/waiting.ts'
 import { type Connector, type ConnectorTerms, connectorOf } from './connector.ts'
 import { HttpDeliveryFailed } from './exchange.ts'
-import { Turns } from './waiting.ts'
 
 interface ConnectionsOptions extends ConnectorTerms {
   /** At the same time. */

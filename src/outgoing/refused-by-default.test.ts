@@ -6,8 +6,8 @@ import { isIP } from 'node:net'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { message } from '../../test/harness/outbox-message.ts'
 import { closeAfterEach, post } from '../../test/harness/webhook-attempts.ts'
-import { httpTransportOver } from '../outbox/transports/http.ts'
-import { DEFAULT_WEBHOOK_SETTINGS } from '../webhooks/settings.ts'
+import { httpTransportOver } from '../sources/outbox/transports/http.ts'
+import { DEFAULT_WEBHOOK_SETTINGS } from '../sources/webhooks/settings.ts'
 import type { Network } from './connector.ts'
 
 const names = new Map<string, readonly string[]>()

@@ -9,14 +9,14 @@ import { type Instant, instant } from '../core/clock.ts'
 import { MAX_MESSAGE_BYTES, storable } from '../core/content.ts'
 import type { Log } from '../core/log.ts'
 import { engineSourceId } from '../core/source-id.ts'
-import { type Integer, sql } from '../db/database.ts'
-import { givenByKey } from '../db/idioms.ts'
 import { type HistoryEntry, recordHistory } from '../history/record.ts'
 import { type Cause, type Death, bury as fileDeaths, PLAIN_RECORD, type Taking } from '../letters/bury.ts'
 import { captureAlike, captureStatement } from '../letters/capture.ts'
 import type { Registers } from '../letters/drawers.ts'
 import { STATUS } from '../letters/letter.ts'
 import { relocateLying } from '../letters/lying/move.ts'
+import { type Integer, sql } from '../store/database.ts'
+import { givenByKey } from '../store/idioms.ts'
 import {
   type CountChange,
   emptiestPartition,

@@ -5,9 +5,9 @@
  * been writing.
  */
 import { type Clock, type Instant, later } from '../core/clock.ts'
-import { type Database, type Integer, sql, type Transaction } from '../db/database.ts'
 import { lyingSerials } from '../letters/lying/read.ts'
 import { inOffice, type OfficeRuns, type OfficeWork } from '../letters/work.ts'
+import { type Database, type Integer, sql, type Transaction } from '../store/database.ts'
 import type { Run, Step } from '../work/run.ts'
 import { count, partitionCounter } from './counts.ts'
 import { resolveFromDeadQueue } from './dead-queue.ts'

@@ -3,11 +3,11 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type FreshStore, stores } from '../../test/harness/stores.ts'
 import { instant } from '../core/clock.ts'
 import { TestClock } from '../core/test-clock.ts'
-import type { Database } from '../db/database.ts'
-import { foldCounts } from '../db/fold.ts'
-import { migrate } from '../db/migrations.ts'
-import { openDatabase } from '../db/open.ts'
 import { MIGRATIONS } from '../migrations.ts'
+import type { Database } from '../store/database.ts'
+import { foldCounts } from '../store/fold.ts'
+import { migrate } from '../store/migrations.ts'
+import { openDatabase } from '../store/open.ts'
 import {
   type CountChange,
   CountChanges,

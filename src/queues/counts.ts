@@ -5,8 +5,8 @@
  * microseconds over a large queue exceeds 64 bits.
  */
 import type { Instant } from '../core/clock.ts'
-import { counter } from '../db/counter.ts'
-import type { Integer, Session, Transaction, Value } from '../db/database.ts'
+import { counter } from '../store/counter.ts'
+import type { Integer, Session, Transaction, Value } from '../store/database.ts'
 import type { Partition, QueueRecord } from './records.ts'
 
 /** What is counted of a partition. `dead` are dead letters among the others. */

@@ -3,9 +3,9 @@
  * write through it, and leave for later what may only happen once the transaction is durable.
  */
 import type { Instant } from '../core/clock.ts'
-import type { Dialect, Transaction } from '../db/database.ts'
 import { LetterChanges } from '../letters/counts.ts'
 import type { OfficeWork } from '../letters/work.ts'
+import type { Dialect, Transaction } from '../store/database.ts'
 import { CountChanges } from './counts.ts'
 import type { DeathTurn } from './death-order.ts'
 import type { ProduceAsk } from './produce.ts'

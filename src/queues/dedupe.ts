@@ -3,7 +3,7 @@
  * claimed in the transaction that inserts the item, so both exist or neither.
  */
 import { type Instant, later } from '../core/clock.ts'
-import { type Session, sql } from '../db/database.ts'
+import { type Session, sql } from '../store/database.ts'
 import type { Cycle } from './cycle.ts'
 import type { ItemId } from './queue.ts'
 import { allocateSerials, itemIdIn, type Partition } from './records.ts'

@@ -3,9 +3,9 @@ import { PATIENCE_MS } from '../../test/harness/limits.ts'
 import { type FreshStore, stores } from '../../test/harness/stores.ts'
 import { instant } from '../core/clock.ts'
 import { TestClock } from '../core/test-clock.ts'
-import { type Database, type Integer, sql } from '../db/database.ts'
-import { openDatabase } from '../db/open.ts'
 import { Office } from '../office.ts'
+import { type Database, type Integer, sql } from '../store/database.ts'
+import { openDatabase } from '../store/open.ts'
 import { REMOVAL } from './clear.ts'
 
 const TABLES = ['items', 'lease_batches', 'partition_totals', 'dropped_parts']

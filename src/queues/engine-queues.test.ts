@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { type FreshStore, stores } from '../../test/harness/stores.ts'
-import { openDatabase } from '../db/open.ts'
 import { Office } from '../office.ts'
+import { openDatabase } from '../store/open.ts'
 import { readEngineOf, readEngineQueues } from './records.ts'
 
 describe.each(stores)('the queues of engines on $name', (kind) => {

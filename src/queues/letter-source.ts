@@ -6,8 +6,6 @@
 import { type Instant, later } from '../core/clock.ts'
 import { usFromNs } from '../core/duration.ts'
 import { type BartlebyError, failure } from '../core/errors.ts'
-import { type Integer, type Session, type Statement, sql, type Transaction } from '../db/database.ts'
-import { runGiven } from '../db/idioms.ts'
 import { type LetterId, letterId, type Placed } from '../letters/letter.ts'
 import { layLetters } from '../letters/lying/move.ts'
 import type {
@@ -22,6 +20,8 @@ import type {
   TakenBack,
 } from '../letters/source.ts'
 import type { OfficeWork } from '../letters/work.ts'
+import { type Integer, type Session, type Statement, sql, type Transaction } from '../store/database.ts'
+import { runGiven } from '../store/idioms.ts'
 import { assignCases } from './cases.ts'
 import { CountChanges, count, emptiestPartition, instantSum } from './counts.ts'
 import { departureOf } from './dead-queue.ts'

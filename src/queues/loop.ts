@@ -11,7 +11,7 @@
  */
 import type { Instant } from '../core/clock.ts'
 import { BartlebyError, failure } from '../core/errors.ts'
-import { CommittedAnyway, StoreUnavailable } from '../db/database.ts'
+import { CommittedAnyway, StoreUnavailable } from '../store/database.ts'
 import { type CommitContext, Committer } from './commit.ts'
 import {
   type Arrival,

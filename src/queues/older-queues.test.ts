@@ -1,10 +1,10 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { bareStores, type FreshStore } from '../../test/harness/stores.ts'
-import { type Database, sql } from '../db/database.ts'
-import { migrate } from '../db/migrations.ts'
-import { openDatabase } from '../db/open.ts'
 import { MIGRATIONS } from '../migrations.ts'
 import { Office } from '../office.ts'
+import { type Database, sql } from '../store/database.ts'
+import { migrate } from '../store/migrations.ts'
+import { openDatabase } from '../store/open.ts'
 import { deathMigration } from './schema.ts'
 
 const insert = sql(

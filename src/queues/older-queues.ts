@@ -3,7 +3,7 @@
  * dead queue was deleted, and now it is a letter. Whoever reads the log is told once for each store.
  */
 import type { Log } from '../core/log.ts'
-import { type Database, sql } from '../db/database.ts'
+import { type Database, sql } from '../store/database.ts'
 
 /** Queues are few, and this is read once per start. */
 const readUntold = sql(

@@ -1,9 +1,6 @@
 /** Queues on the office API, for those who look after them: `GET /api/queues`. */
 import type { FastifyInstance } from 'fastify'
-import { formatGoDuration } from '../core/duration.ts'
-import { decodePageToken, encodePageToken, malformed } from '../core/page-token.ts'
-import { formatMicros } from '../core/timestamp.ts'
-import { type ApiCall, type ApiScope, serveApi } from '../http/api-routes.ts'
+import { type ApiCall, type ApiScope, serveApi } from '../api/calls.ts'
 import {
   describeCall,
   INTEGER,
@@ -13,8 +10,11 @@ import {
   TEXT,
   TEXT_OR_NULL,
   TIME_OR_NULL,
-} from '../http/describe-api.ts'
-import { limitOf } from '../http/query.ts'
+} from '../api/describe.ts'
+import { limitOf } from '../api/query.ts'
+import { formatGoDuration } from '../core/duration.ts'
+import { decodePageToken, encodePageToken, malformed } from '../core/page-token.ts'
+import { formatMicros } from '../core/timestamp.ts'
 import { ON_DEATH, type QueueOverview, type Queues } from './queue.ts'
 
 interface QueueOverviewOptions extends ApiScope {

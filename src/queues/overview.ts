@@ -3,8 +3,8 @@
  * of partitions that hold something are looked at, one step into an index each.
  */
 import type { Instant } from '../core/clock.ts'
-import type { Session } from '../db/database.ts'
 import { headsOfLying } from '../letters/lying/read.ts'
+import type { Session } from '../store/database.ts'
 import { COUNTED, type PartitionCounts, readCounts } from './counts.ts'
 import type { QueueOverview } from './queue.ts'
 import { type QueuePage, type QueueRecord, readQueueRecords } from './records.ts'

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { stores } from '../../test/harness/stores.ts'
-import type { Session } from '../db/database.ts'
-import { openDatabase } from '../db/open.ts'
 import { Office } from '../office.ts'
+import type { Session } from '../store/database.ts'
+import { openDatabase } from '../store/open.ts'
 import { readQueue } from './records.ts'
 
 describe.each(stores)('a queue on $name', (kind) => {

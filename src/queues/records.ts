@@ -5,9 +5,9 @@
 import type { Instant } from '../core/clock.ts'
 import { storedText, textBytes } from '../core/content.ts'
 import { idFromSerial, newIdPrefix } from '../core/ksuid.ts'
-import { type Integer, type Session, sql, type Transaction, type Value } from '../db/database.ts'
-import { takeNumbers } from '../db/numbers.ts'
-import { at, integer, type RowOf, rowShape, text } from '../db/row.ts'
+import { type Integer, type Session, sql, type Transaction, type Value } from '../store/database.ts'
+import { takeNumbers } from '../store/numbers.ts'
+import { at, integer, type RowOf, rowShape, text } from '../store/row.ts'
 import type { ItemId, OnDeath, QueueInfo } from './queue.ts'
 
 export interface Partition {

@@ -6,9 +6,9 @@
 
 import type { DescMessage } from '@bufbuild/protobuf'
 import type { FastifyInstance } from 'fastify'
-import { unreachable } from '../http/api-routes.ts'
+import { unreachable } from '../api/calls.ts'
+import { type JsonSchema, messageReference, messageSchema } from '../api/proto-schema.ts'
 import { queueErrorCodes } from '../http/facades.ts'
-import { type JsonSchema, messageReference, messageSchema } from '../http/proto-schema.ts'
 import { answering, type QueueCall, type Served } from './routes/call.ts'
 import { itemCalls } from './routes/items.ts'
 import { queueCalls, storageCalls, testControlCalls } from './routes/queues.ts'

@@ -14,7 +14,7 @@
  * Instants are microseconds since 1970; NULL is the zero time. Text of callers is stored as bytes, because
  * U+0000 is legal in it and not in PostgreSQL's text; NULL is the empty string.
  */
-import { inSqlite, type Migration } from '../db/migrations.ts'
+import { inSqlite, type Migration } from '../store/migrations.ts'
 
 /** Where an item lies within its partition. */
 export const SHELF = { queue: 0, scheduled: 1, held: 2 } as const

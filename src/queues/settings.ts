@@ -1,8 +1,8 @@
 /** Creating, updating and deleting queues: checks against other queues and the write are one transaction. */
 import type { Clock, Instant } from '../core/clock.ts'
 import { failure } from '../core/errors.ts'
-import type { Database, Transaction } from '../db/database.ts'
 import type { OfficeRuns } from '../letters/work.ts'
+import type { Database, Transaction } from '../store/database.ts'
 import { beginRemoval } from './clear.ts'
 import { forgetDedupeKeysOf } from './dedupe.ts'
 import type { QueueInfo, QueueSettings } from './queue.ts'

@@ -8,7 +8,6 @@
  * nothing is sent after that.
  */
 import type { Clock } from '../core/clock.ts'
-import type { Database } from '../db/database.ts'
 import { type Candidate, readCandidates } from '../letters/candidates.ts'
 import { change } from '../letters/change.ts'
 import { type LetterId, sentBy } from '../letters/letter.ts'
@@ -25,6 +24,7 @@ import {
   sendBack,
 } from '../letters/source.ts'
 import { inOffice, type OfficeWork } from '../letters/work.ts'
+import type { Database } from '../store/database.ts'
 import { firstOutOfTurn, keepOrder, lockEligible, repairLetters } from './eligibility.ts'
 import { advanceLane, holdLane, isAhead, type Lane, type PlacedLane } from './lanes.ts'
 import { type LaneLetter, nextLetters, noteExceptions } from './members.ts'

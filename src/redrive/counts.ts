@@ -1,6 +1,7 @@
 /** Redrives with their counts: sums over their lanes, and what became of the letters that were sent. */
-import type { Session } from '../db/database.ts'
+
 import { type Outcomes, outcomesOf } from '../letters/outcomes.ts'
+import type { Session } from '../store/database.ts'
 import { type CountedLane, readLanes, remainingOf } from './lanes.ts'
 import {
   type Destination,

@@ -2,10 +2,11 @@
  * Where letters go, as far as it can be told without looking at each of them: by what they are filed under. What a source finds out
  * only when it renders a letter (a job or a row that is gone) is told when the letter is sent.
  */
-import { type Integer, type Session, sql } from '../db/database.ts'
+
 import { readDrawers } from '../letters/drawers.ts'
 import type { SourceName } from '../letters/letter.ts'
 import { readEngineOf } from '../queues/records.ts'
+import { type Integer, type Session, sql } from '../store/database.ts'
 import { isSending, type PlanRequest } from './redrive.ts'
 
 /** Where the letters of a drawer go. */

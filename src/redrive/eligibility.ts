@@ -2,7 +2,7 @@
  * Which letters of a batch go out, asked one question after the other: are they what they were when they were planned, can they be
  * repaired, and may they go before those that stay. Some cannot be told yet: the batch ends before the first of these.
  */
-import type { Session, Transaction } from '../db/database.ts'
+
 import {
   addToKey,
   type Candidate,
@@ -15,6 +15,7 @@ import {
 } from '../letters/candidates.ts'
 import { contentPortions, type KeptEdit, readContents } from '../letters/contents.ts'
 import type { LetterId } from '../letters/letter.ts'
+import type { Session, Transaction } from '../store/database.ts'
 import { isOfQueues, placeOf } from './destinations.ts'
 import { type Lane, readLanes, remainingOf } from './lanes.ts'
 import { type LaneLetter, lettersAhead, nextLetters } from './members.ts'

@@ -1,11 +1,11 @@
 /** Lists of the letters of a redrive, with what became of each: in the order of the lanes, page by page. */
 import { failure } from '../core/errors.ts'
 import { decodePageToken, encodePageToken } from '../core/page-token.ts'
-import { type Database, type Integer, type Session, sql } from '../db/database.ts'
-import { at } from '../db/row.ts'
 import { type Candidate, readCandidates } from '../letters/candidates.ts'
 import { readUnlabelled } from '../letters/detail.ts'
 import { type LetterId, letterId } from '../letters/letter.ts'
+import { type Database, type Integer, type Session, sql } from '../store/database.ts'
+import { at } from '../store/row.ts'
 import { isAhead, readLanes } from './lanes.ts'
 import { outcomeOf } from './members.ts'
 import type { Exception, ExceptionReason, Member, MemberOutcome, Redrive } from './redrive.ts'

@@ -1,9 +1,9 @@
 /** The letters of redrives: the frozen set in the order of its lanes, and those of it that were not sent. */
 import { storable } from '../core/content.ts'
-import { type Integer, type Session, sql, type Transaction } from '../db/database.ts'
-import { rowsGiven, runGiven } from '../db/idioms.ts'
-import { at, integer, type RowOf, rowShape } from '../db/row.ts'
 import { type LetterId, letterId } from '../letters/letter.ts'
+import { type Integer, type Session, sql, type Transaction } from '../store/database.ts'
+import { rowsGiven, runGiven } from '../store/idioms.ts'
+import { at, integer, type RowOf, rowShape } from '../store/row.ts'
 import { isAhead, type Lane, type LanePlace, readLanes } from './lanes.ts'
 import type { Exception, ExceptionReason, RedriveNumber } from './redrive.ts'
 

@@ -1,7 +1,7 @@
 /** What keeps a redrive from going on, and what concerns one letter only. */
 import { BartlebyError, type ErrorCode } from '../core/errors.ts'
-import { StoreUnavailable } from '../db/database.ts'
 import type { Refused } from '../letters/source.ts'
+import { StoreUnavailable } from '../store/database.ts'
 import type { Exception } from './redrive.ts'
 
 /** The place that letters go to is gone or cannot be reached: the others would fare no better. */

@@ -3,8 +3,6 @@
  * once the set is frozen, key by key.
  */
 import { instant } from '../core/clock.ts'
-import { type Integer, type Session, sql } from '../db/database.ts'
-import { rowsGiven } from '../db/idioms.ts'
 import {
   addToKey,
   type CapturePlace,
@@ -15,6 +13,8 @@ import {
   readPlannables,
 } from '../letters/candidates.ts'
 import { letterId, STATUS } from '../letters/letter.ts'
+import { type Integer, type Session, sql } from '../store/database.ts'
+import { rowsGiven } from '../store/idioms.ts'
 import type { Lane } from './lanes.ts'
 import type { LaneLetter } from './members.ts'
 import type { RedriveNumber } from './redrive.ts'

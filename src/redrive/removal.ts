@@ -1,7 +1,7 @@
 /** Forgetting redrives: plans that were never started, and those that ended long ago, in bounded batches. */
 import { xid } from '../core/xid.ts'
-import { type Database, type Integer, sql, type Transaction } from '../db/database.ts'
 import type { OfficeWork } from '../letters/work.ts'
+import { type Database, type Integer, sql, type Transaction } from '../store/database.ts'
 import type { RunKind } from '../work/run.ts'
 import { removeRun } from '../work/run-rows.ts'
 import { type Redrive, type RedriveNumber, redriveNumber } from './redrive.ts'

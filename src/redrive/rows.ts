@@ -1,10 +1,10 @@
 /** The rows of redrives: what was asked for, in which state it is, and which server is at its run. */
 import { type Instant, instant } from '../core/clock.ts'
 import { type Xid, xid } from '../core/xid.ts'
-import { type Integer, type Session, type Statement, sql, type Transaction } from '../db/database.ts'
-import { at, number, oneOf, orNull, type RowOf, rowShape, text } from '../db/row.ts'
 import type { LetterFilter } from '../letters/filter.ts'
 import type { LetterKey } from '../letters/letters.ts'
+import { type Integer, type Session, type Statement, sql, type Transaction } from '../store/database.ts'
+import { at, number, oneOf, orNull, type RowOf, rowShape, text } from '../store/row.ts'
 import { LET_GO } from '../work/run-rows.ts'
 import {
   type PlanNumbers,

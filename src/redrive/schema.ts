@@ -8,7 +8,7 @@
  *
  * Instants are microseconds since 1970.
  */
-import type { Migration } from '../db/migrations.ts'
+import type { Migration } from '../store/migrations.ts'
 
 export const redriveMigration: Migration = {
   number: 11,

@@ -1,5 +1,5 @@
 /** Which letters a plan is about: those that match a filter, page by page, or those that were named. */
-import type { Database, Session, Snapshot } from '../db/database.ts'
+
 import { findLetter } from '../letters/detail.ts'
 import { chooseLetters, type LetterFilter } from '../letters/filter.ts'
 import type { LetterId } from '../letters/letter.ts'
@@ -9,6 +9,7 @@ import type { Position, Stretch } from '../letters/positions.ts'
 import { allLetters, walkLimit } from '../letters/scan.ts'
 import { needleOf } from '../letters/search.ts'
 import { totalOf } from '../letters/total.ts'
+import type { Database, Session, Snapshot } from '../store/database.ts'
 import type { RedriveAction, Selection } from './redrive.ts'
 
 /** Some of the letters that were asked for. */

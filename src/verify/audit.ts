@@ -1,14 +1,14 @@
 /** Opens an audit: reads what is small, and how much there is to look at. */
 import type { Instant } from '../core/clock.ts'
 import { idFromSerial } from '../core/ksuid.ts'
-import { type Integer, type Session, type Snapshot, sql } from '../db/database.ts'
 import { readSeriesLabels } from '../history/entry.ts'
 import { plainSeries } from '../history/plain-capture.ts'
 import { lettersIn, readAccounts, standingOf } from '../letters/books.ts'
 import { readDrawers } from '../letters/drawers.ts'
 import { readCounts } from '../queues/counts.ts'
-import { readDeadCounts } from '../webhooks/dead-counts.ts'
-import { readTallies } from '../webhooks/tallies.ts'
+import { readDeadCounts } from '../sources/webhooks/dead-counts.ts'
+import { readTallies } from '../sources/webhooks/tallies.ts'
+import { type Integer, type Session, type Snapshot, sql } from '../store/database.ts'
 import type { Audit, FoundRow, Shelving, Sizes } from './invariant.ts'
 
 /** All partitions with the names of their queues: a few for every queue. */

@@ -3,8 +3,7 @@
  * as were planned, and is past as many as it counts; those that it left out are noted; each of the others was sent, once, which
  * history has; no letter says that it was sent and was not; no more were heard of than were sent, and no fewer than letters say.
  */
-import type { Integer, Session } from '../db/database.ts'
-import { KAFKA } from '../kafka/event.ts'
+
 import { STATUS } from '../letters/letter.ts'
 import { outcomesOf } from '../letters/outcomes.ts'
 import { type PlacedLane, readLanes } from '../redrive/lanes.ts'
@@ -15,6 +14,8 @@ import {
   redriveNumber,
   type Terms,
 } from '../redrive/redrive.ts'
+import { KAFKA } from '../sources/kafka/event.ts'
+import type { Integer, Session } from '../store/database.ts'
 import type { Audit, CaseFile, Finding, FoundRow, Invariant, LetterCheck } from './invariant.ts'
 import { Sums } from './sums.ts'
 import { batchesOf, read, type Walker } from './walk.ts'

@@ -1,8 +1,8 @@
 /** The words of verify: a promise of the store, what breaks it, and what a check gets to work with. */
 import type { Instant } from '../core/clock.ts'
-import type { Integer, Snapshot } from '../db/database.ts'
 import type { SeriesLabels } from '../history/entry.ts'
 import type { Drawer } from '../letters/drawers.ts'
+import type { Integer, Snapshot } from '../store/database.ts'
 
 /** Something in the store that must not be. */
 export interface Violation {

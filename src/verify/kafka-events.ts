@@ -2,8 +2,9 @@
  * K1: every letter of Kafka has its event and every event its letter, in the same state and in the queue of the same service. What is
  * being published is marked on both, so that nothing else is done to it.
  */
-import { KAFKA, STATE, stateName } from '../kafka/event.ts'
+
 import { STATUS, STATUSES } from '../letters/letter.ts'
+import { KAFKA, STATE, stateName } from '../sources/kafka/event.ts'
 import type { Finding, FoundRow, Invariant } from './invariant.ts'
 import { read, type Side, together } from './walk.ts'
 

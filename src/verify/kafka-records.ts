@@ -2,7 +2,7 @@
  * K2: every record that was received became a letter, reopened one or was a duplicate, and is counted as what it was; the register
  * has each of them that was no duplicate, under the name that its event has.
  */
-import type { Integer } from '../db/database.ts'
+import type { Integer } from '../store/database.ts'
 import type { Audit, Finding, Invariant } from './invariant.ts'
 import { Sums } from './sums.ts'
 import { batchesOf, read } from './walk.ts'

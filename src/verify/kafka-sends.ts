@@ -2,7 +2,7 @@
  * K3: at most one event of a service is on its way. What an event is, its publish is too: published, uncertain or being published;
  * an event that is free has none. As often as an event died again, so many records are in its chain.
  */
-import { SEND, STATE } from '../kafka/event.ts'
+import { SEND, STATE } from '../sources/kafka/event.ts'
 import type { Finding, FoundRow, Invariant } from './invariant.ts'
 import { KAFKA_LETTERS } from './kafka-events.ts'
 import { Sums } from './sums.ts'

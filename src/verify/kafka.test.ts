@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { KafkaStore } from '../../test/harness/kafka-store.ts'
 import { stores } from '../../test/harness/stores.ts'
-import type { StoredEvent } from '../kafka/event.ts'
+import type { StoredEvent } from '../sources/kafka/event.ts'
 import { verifyStore } from './verify.ts'
 
 /** The events of the store that is broken. */

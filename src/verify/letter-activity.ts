@@ -5,9 +5,9 @@
  */
 import { instant } from '../core/clock.ts'
 import { formatTimestamp } from '../core/timestamp.ts'
-import type { Integer } from '../db/database.ts'
 import { ACTIVITY_NAMES, DAY_US, HOUR_US, WHOLE_OFFICE } from '../letters/activity.ts'
 import { startOf } from '../letters/counts.ts'
+import type { Integer } from '../store/database.ts'
 import type { Audit, Finding } from './invariant.ts'
 import { batchesOf, read } from './walk.ts'
 

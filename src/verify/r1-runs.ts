@@ -2,9 +2,10 @@
  * R1: a run has done no more than it expected, and one that is over is nobody's. The run of a redrive is what the redrive is, and counts
  * what its lanes do.
  */
-import { KAFKA } from '../kafka/event.ts'
+
 import { RUN_STATES } from '../redrive/commands.ts'
 import { PLAN_RUN, REDRIVE_RUN } from '../redrive/redrive.ts'
+import { KAFKA } from '../sources/kafka/event.ts'
 import type { Audit, Finding, FoundRow, Invariant } from './invariant.ts'
 import { batchesOf, read, together } from './walk.ts'
 

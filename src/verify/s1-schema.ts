@@ -1,8 +1,9 @@
 /** S1: the schema is whole. A restore that failed halfway leaves a store that works, lets in what unique indexes keep out, and is slow. */
-import { type Integer, type Session, sql } from '../db/database.ts'
-import { StoreTooNew } from '../db/migrations.ts'
-import { missingParts, partName, type SchemaPart } from '../db/schema/parts.ts'
+
 import { MIGRATIONS } from '../migrations.ts'
+import { type Integer, type Session, sql } from '../store/database.ts'
+import { StoreTooNew } from '../store/migrations.ts'
+import { missingParts, partName, type SchemaPart } from '../store/schema/parts.ts'
 import type { Audit, Invariant } from './invariant.ts'
 
 /** Without these the other checks have nothing to look at. */

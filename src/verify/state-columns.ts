@@ -1,8 +1,9 @@
 /** What a letter says of its end, of its retry and of its place fits its status: the rules are those of the table of transitions. */
-import { KAFKA } from '../kafka/event.ts'
+
 import { STATUS, STATUSES } from '../letters/letter.ts'
 import { PLACE_COLUMNS } from '../letters/lying/read.ts'
 import { type StateColumn, TRANSITIONS, type Transition } from '../letters/transitions.ts'
+import { KAFKA } from '../sources/kafka/event.ts'
 import type { Finding, FoundRow } from './invariant.ts'
 
 /** A column that says too much or too little. */

@@ -1,5 +1,5 @@
 /** Sums by what they are of, and how two of them differ: what was counted, and what the books say. */
-import type { Integer } from '../db/database.ts'
+import type { Integer } from '../store/database.ts'
 
 export class Sums<Key extends string | number> extends Map<Key, number> {
   add(key: Key, amount: Integer): void {

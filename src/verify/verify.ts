@@ -4,7 +4,7 @@
  */
 import type { Clock } from '../core/clock.ts'
 import { SystemClock } from '../core/system-clock.ts'
-import type { Database, Snapshot } from '../db/database.ts'
+import type { Database, Snapshot } from '../store/database.ts'
 import { openAudit } from './audit.ts'
 import { caseFiles, rowsOfCaseFiles } from './case-file.ts'
 import { oneLetter } from './i2-one-letter.ts'

@@ -4,7 +4,7 @@
  * statistics whether all of the table is read for each of them. Joins inside a statement are on a unique key of the other table; any other two
  * tables are read beside each other in the order of what they have in common.
  */
-import { type Statement, sql, type Value } from '../db/database.ts'
+import { type Statement, sql, type Value } from '../store/database.ts'
 import type { Audit, FoundRow } from './invariant.ts'
 
 /** What a walk needs of an audit. */

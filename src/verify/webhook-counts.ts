@@ -1,9 +1,10 @@
 /** W2: the books of webhooks are exact: jobs per consumer and state, dead ones among them, and messages per channel. */
-import type { Integer, Session } from '../db/database.ts'
+
 import { STATUS } from '../letters/letter.ts'
-import { readDeadCounts } from '../webhooks/dead-counts.ts'
-import { readTallies, TALLY, type TallyName } from '../webhooks/tallies.ts'
-import { type JobStatus, statusOf, WEBHOOKS } from '../webhooks/webhook.ts'
+import { readDeadCounts } from '../sources/webhooks/dead-counts.ts'
+import { readTallies, TALLY, type TallyName } from '../sources/webhooks/tallies.ts'
+import { type JobStatus, statusOf, WEBHOOKS } from '../sources/webhooks/webhook.ts'
+import type { Integer, Session } from '../store/database.ts'
 import type { Finding, FoundRow, Invariant } from './invariant.ts'
 import { Sums } from './sums.ts'
 import { batchesOf, read, type Side, textKey, type Walker } from './walk.ts'

@@ -4,7 +4,7 @@
  */
 import { xid, xidAfter } from '../core/xid.ts'
 import { STATUS } from '../letters/letter.ts'
-import { JOB, queueOfConsumer, WEBHOOKS } from '../webhooks/webhook.ts'
+import { JOB, queueOfConsumer, WEBHOOKS } from '../sources/webhooks/webhook.ts'
 import type { Audit, FoundRow, Invariant } from './invariant.ts'
 import { batchesOf, read, type Side, textKey, together } from './walk.ts'
 import { JOB_LETTERS, readSubjectNames, type SubjectName } from './webhook-counts.ts'

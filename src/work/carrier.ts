@@ -5,7 +5,7 @@
 import { type Alarm, type Clock, type Instant, later } from '../core/clock.ts'
 import type { Log } from '../core/log.ts'
 import type { Xid } from '../core/xid.ts'
-import type { Database } from '../db/database.ts'
+import type { Database } from '../store/database.ts'
 import { Courtesy, LONG_TURN_MS } from './courtesy.ts'
 import { Pace } from './pace.ts'
 import { type Course, LEASE_US, type RunKind, type RunWork, type Step, type WalkedKind } from './run.ts'

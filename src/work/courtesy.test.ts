@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
-import { SqliteDatabase } from '../db/sqlite.ts'
+import { SqliteDatabase } from '../store/sqlite.ts'
 import { Courtesy } from './courtesy.ts'
 
 /** Longer than it counts before it judges. */

@@ -3,8 +3,8 @@
  * another one of the same store, it rests for several times as long as it worked.
  */
 import { setTimeout as pause } from 'node:timers/promises'
-import type { Database, Integer } from '../db/database.ts'
-import { sql } from '../db/database.ts'
+import type { Database, Integer } from '../store/database.ts'
+import { sql } from '../store/database.ts'
 
 /** Calls a second from which on there is traffic: an office at rest makes a few of its own. */
 const LIVE_CALLS = 60

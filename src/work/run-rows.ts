@@ -1,8 +1,8 @@
 /** The rows of runs: what is to be done, how far it is, and which server is at it. */
 import type { Instant } from '../core/clock.ts'
 import { type Xid, xid } from '../core/xid.ts'
-import { type Integer, type Session, sql, type Transaction } from '../db/database.ts'
-import { at, integer, json, number, oneOf, orNull, type RowOf, rowShape, text } from '../db/row.ts'
+import { type Integer, type Session, sql, type Transaction } from '../store/database.ts'
+import { at, integer, json, number, oneOf, orNull, type RowOf, rowShape, text } from '../store/row.ts'
 
 /**
  * Selected beside what is locked: locks of servers that stand still. A server that is frozen, or whose machine is gone, in the middle of

@@ -4,7 +4,7 @@
  */
 import { type Clock, type Instant, later } from '../core/clock.ts'
 import type { Log } from '../core/log.ts'
-import { StoreUnavailable } from '../db/database.ts'
+import { StoreUnavailable } from '../store/database.ts'
 import type { Course, Next } from './run.ts'
 import type { Run } from './run-rows.ts'
 

@@ -12,7 +12,7 @@
  */
 import { type Instant, later } from '../core/clock.ts'
 import type { Xid } from '../core/xid.ts'
-import type { Transaction } from '../db/database.ts'
+import type { Transaction } from '../store/database.ts'
 import type { Courtesy } from './courtesy.ts'
 import type { Run, RunChange, RunState } from './run-rows.ts'
 

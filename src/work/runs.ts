@@ -3,7 +3,7 @@ import { type Clock, type Instant, later } from '../core/clock.ts'
 import { failure } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
 import { firstXidOf, type Xid, Xids } from '../core/xid.ts'
-import type { Database } from '../db/database.ts'
+import type { Database } from '../store/database.ts'
 import { Carrier, LOOK_US } from './carrier.ts'
 import {
   COMMANDS,

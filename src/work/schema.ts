@@ -3,7 +3,7 @@
  *
  * Instants are microseconds since 1970. `due_at` is of an earlier version and always empty: to drop it would need a migration.
  */
-import type { Migration } from '../db/migrations.ts'
+import type { Migration } from '../store/migrations.ts'
 
 /** Webhook runs had a table of their own: they go on here, those that ended too. */
 const moveWebhookRuns = (object: 'json_build_object' | 'json_object'): string => {

@@ -1,7 +1,8 @@
 /** Runs as the API shows them, and as the OpenAPI document describes that. */
+
+import { INTEGER, objectOf, pageOf, TEXT, TEXT_OR_NULL, TIME, TIME_OR_NULL } from '../api/describe.ts'
 import type { Instant } from '../core/clock.ts'
 import { formatMicros } from '../core/timestamp.ts'
-import { INTEGER, objectOf, pageOf, TEXT, TEXT_OR_NULL, TIME, TIME_OR_NULL } from '../http/describe-api.ts'
 import { RUN_STATES, type Run } from './run-rows.ts'
 
 export const optionalTime = (at: Instant | null): string | null => (at === null ? null : formatMicros(at))

@@ -2,9 +2,9 @@
 import { once } from 'node:events'
 import { DatabaseSync } from 'node:sqlite'
 import pg from 'pg'
-import type { Adapter, AdapterRow } from '../../src/outbox/adapters/adapter.ts'
-import { sqliteAdapter } from '../../src/outbox/adapters/libraries.ts'
-import { pgAdapter } from '../../src/outbox/adapters/pg.ts'
+import type { Adapter, AdapterRow } from '../../src/sources/outbox/adapters/adapter.ts'
+import { sqliteAdapter } from '../../src/sources/outbox/adapters/libraries.ts'
+import { pgAdapter } from '../../src/sources/outbox/adapters/pg.ts'
 import type { FreshStore, StoreKind } from './stores.ts'
 
 /** A transaction that was begun. */

@@ -1,5 +1,5 @@
 /** A session that is watched or stopped, as a snapshot: all rows of a statement are one batch. */
-import type { Session, Snapshot } from '../../src/db/database.ts'
+import type { Session, Snapshot } from '../../src/store/database.ts'
 
 export const asSnapshot = (session: Session): Snapshot => ({
   dialect: session.dialect,

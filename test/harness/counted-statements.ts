@@ -1,6 +1,7 @@
 /** A transaction that notes what it is asked, for tests that judge work by its statements. */
-import type { Statement, Value } from '../../src/db/database.ts'
+
 import type { OfficeWork } from '../../src/letters/work.ts'
+import type { Statement, Value } from '../../src/store/database.ts'
 
 /** The same work; the name of each statement that it runs is added to `asked`, as often as it runs. */
 export const noting = (work: OfficeWork, asked: string[]): OfficeWork => ({

@@ -4,7 +4,6 @@
  */
 import { randomUUID } from 'node:crypto'
 import { silentLog } from '../../src/core/log.ts'
-import type { Database } from '../../src/db/database.ts'
 import {
   type Caller,
   type EventId,
@@ -13,25 +12,26 @@ import {
   type StateName,
   type StoredEvent,
   stateName,
-} from '../../src/kafka/event.ts'
+} from '../../src/sources/kafka/event.ts'
 import type {
   Decision,
   EventProcessors,
   KafkaListener,
   Publisher,
   PublishOutcome,
-} from '../../src/kafka/ports.ts'
-import { KafkaRefused } from '../../src/kafka/refusal.ts'
-import type { Resolution } from '../../src/kafka/return/attempt.ts'
-import { ReturnPath } from '../../src/kafka/return/return-path.ts'
+} from '../../src/sources/kafka/ports.ts'
+import { KafkaRefused } from '../../src/sources/kafka/refusal.ts'
+import type { Resolution } from '../../src/sources/kafka/return/attempt.ts'
+import { ReturnPath } from '../../src/sources/kafka/return/return-path.ts'
 import {
   discardNamed,
   discardNext,
   type ResolveRequest,
   resolveNext,
-} from '../../src/kafka/routes/resolve.ts'
-import type { KafkaSettings } from '../../src/kafka/settings.ts'
-import { shownBytes } from '../../src/kafka/wire/bytes.ts'
+} from '../../src/sources/kafka/routes/resolve.ts'
+import type { KafkaSettings } from '../../src/sources/kafka/settings.ts'
+import { shownBytes } from '../../src/sources/kafka/wire/bytes.ts'
+import type { Database } from '../../src/store/database.ts'
 import { KafkaStore, kafkaSettingsFor, type RecordDraft, type SettingsDraft } from './kafka-store.ts'
 import type { StoreKind } from './stores.ts'
 

@@ -4,25 +4,6 @@ import { expect } from 'vitest'
 import { instant } from '../../src/core/clock.ts'
 import { silentLog } from '../../src/core/log.ts'
 import { TestClock } from '../../src/core/test-clock.ts'
-import { type Database, type Integer, sql } from '../../src/db/database.ts'
-import { migrate } from '../../src/db/migrations.ts'
-import { openDatabase } from '../../src/db/open.ts'
-import { EngineDirectory } from '../../src/engines/definitions.ts'
-import {
-  type DlqId,
-  type EventId,
-  eventId,
-  KAFKA,
-  type RawRecord,
-  STATE,
-  type StoredEvent,
-} from '../../src/kafka/event.ts'
-import { createRecordStore } from '../../src/kafka/intake/store.ts'
-import type { KafkaListener, RecordStore, Stored } from '../../src/kafka/ports.ts'
-import type { KafkaSettings } from '../../src/kafka/settings.ts'
-import { kafkaLetterSource, type LetterReturn } from '../../src/kafka/source.ts'
-import { EVENT_COLUMNS, type EventRow, QUEUE_ORDER, toEvent } from '../../src/kafka/stored-event.ts'
-import { encodeHeaders } from '../../src/kafka/wire/bytes.ts'
 import { change } from '../../src/letters/change.ts'
 import { readLetterById } from '../../src/letters/detail.ts'
 import { newRegisters, type Registers } from '../../src/letters/drawers.ts'
@@ -31,6 +12,25 @@ import { Letters } from '../../src/letters/letters.ts'
 import type { LetterSource } from '../../src/letters/source.ts'
 import { inOffice, type OfficeRuns, officeRuns } from '../../src/letters/work.ts'
 import { MIGRATIONS } from '../../src/migrations.ts'
+import { EngineDirectory } from '../../src/sources/engines/definitions.ts'
+import {
+  type DlqId,
+  type EventId,
+  eventId,
+  KAFKA,
+  type RawRecord,
+  STATE,
+  type StoredEvent,
+} from '../../src/sources/kafka/event.ts'
+import { createRecordStore } from '../../src/sources/kafka/intake/store.ts'
+import type { KafkaListener, RecordStore, Stored } from '../../src/sources/kafka/ports.ts'
+import type { KafkaSettings } from '../../src/sources/kafka/settings.ts'
+import { kafkaLetterSource, type LetterReturn } from '../../src/sources/kafka/source.ts'
+import { EVENT_COLUMNS, type EventRow, QUEUE_ORDER, toEvent } from '../../src/sources/kafka/stored-event.ts'
+import { encodeHeaders } from '../../src/sources/kafka/wire/bytes.ts'
+import { type Database, type Integer, sql } from '../../src/store/database.ts'
+import { migrate } from '../../src/store/migrations.ts'
+import { openDatabase } from '../../src/store/open.ts'
 import { verifyStore } from '../../src/verify/verify.ts'
 import { DLQ_TOPIC, RECORD_TIME_MS, type RecordDraft, record } from './kafka-records.ts'
 import { kafkaSettingsFor, type SettingsDraft } from './kafka-settings.ts'

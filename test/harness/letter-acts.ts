@@ -1,12 +1,12 @@
 /** Things that happen to the letters of a `LetterStore`, through the functions that do them in the product. */
 import type { Clock } from '../../src/core/clock.ts'
-import { sql } from '../../src/db/database.ts'
 import { bury, type Cause, PLAIN_RECORD } from '../../src/letters/bury.ts'
 import { allocateLetterIds, takingGiven } from '../../src/letters/capture.ts'
 import { change } from '../../src/letters/change.ts'
 import { lockLetter } from '../../src/letters/detail.ts'
 import { type LetterId, type LetterStatus, STATUS } from '../../src/letters/letter.ts'
 import { inOffice } from '../../src/letters/work.ts'
+import { sql } from '../../src/store/database.ts'
 import type { LetterStore } from './letter-store.ts'
 
 /** What died, of something; `where` says where it was. */

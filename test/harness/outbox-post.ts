@@ -1,14 +1,12 @@
 /** An outbox on a store of its own, as an office would know it, and rows that tests write into it. */
 import { instant } from '../../src/core/clock.ts'
 import { TestClock } from '../../src/core/test-clock.ts'
-import type { Database, Value } from '../../src/db/database.ts'
-import { openDatabase } from '../../src/db/open.ts'
-import { DEFAULT_THRESHOLDS } from '../../src/outbox/health.ts'
-import { type Layout, readLayout } from '../../src/outbox/layout.ts'
-import { OutboxMeter } from '../../src/outbox/meter.ts'
-import type { OutboxHandle } from '../../src/outbox/outbox-handle.ts'
-import { indexesOf, indexStatement, outboxSchema } from '../../src/outbox/schema.ts'
-import { onDatabase } from '../../src/outbox/sql/table.ts'
+import { DEFAULT_THRESHOLDS } from '../../src/sources/outbox/health.ts'
+import { type Layout, readLayout } from '../../src/sources/outbox/layout.ts'
+import { OutboxMeter } from '../../src/sources/outbox/meter.ts'
+import type { OutboxHandle } from '../../src/sources/outbox/outbox-handle.ts'
+import { indexesOf, indexStatement, outboxSchema } from '../../src/sources/outbox/schema.ts'
+import { onDatabase } from '../../src/sources/outbox/sql/table.ts'
 import {
   COLUMN_NAMES,
   type ColumnName,
@@ -17,7 +15,9 @@ import {
   quote,
   shortHash,
   type TableOptions,
-} from '../../src/outbox/table-names.ts'
+} from '../../src/sources/outbox/table-names.ts'
+import type { Database, Value } from '../../src/store/database.ts'
+import { openDatabase } from '../../src/store/open.ts'
 import type { FreshStore, StoreKind } from './stores.ts'
 
 const TIMES = ['createdAt', 'processedAt', 'nextAttemptAt', 'claimedUntil', 'deadAt'] as const

@@ -3,8 +3,8 @@ import { type AddressInfo, connect } from 'node:net'
 import type { FastifyInstance } from 'fastify'
 import { instant } from '../../src/core/clock.ts'
 import { xid } from '../../src/core/xid.ts'
-import { DEFAULT_WEBHOOK_SETTINGS, type WebhookSettings } from '../../src/webhooks/settings.ts'
-import type { Channel, Consumer, Producer } from '../../src/webhooks/webhook.ts'
+import { DEFAULT_WEBHOOK_SETTINGS, type WebhookSettings } from '../../src/sources/webhooks/settings.ts'
+import type { Channel, Consumer, Producer } from '../../src/sources/webhooks/webhook.ts'
 import { type Script, type ScriptedServer, scriptedServer } from './scripted-server.ts'
 
 const AT = instant(1_794_705_508_900_000n)

@@ -9,7 +9,7 @@ import { type Config, loadConfig } from '../../src/config/index.ts'
 import type { Clock } from '../../src/core/clock.ts'
 import { serve } from '../../src/http/serve.ts'
 import type { Office } from '../../src/office.ts'
-import type { WebhookSettings } from '../../src/webhooks/settings.ts'
+import type { WebhookSettings } from '../../src/sources/webhooks/settings.ts'
 
 /** Some of the settings of a section, and of the sections in it; lists as a whole. */
 export type DeepPartial<T> = T extends readonly unknown[]

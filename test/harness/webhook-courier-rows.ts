@@ -1,7 +1,7 @@
 /** For tests only: the rows of couriers' stores, as tests write and read them. */
 import type { Xid } from '../../src/core/xid.ts'
-import { type Integer, type Session, sql } from '../../src/db/database.ts'
-import type { JobState } from '../../src/webhooks/webhook.ts'
+import type { JobState } from '../../src/sources/webhooks/webhook.ts'
+import { type Integer, type Session, sql } from '../../src/store/database.ts'
 
 export const CHANNEL = 1
 

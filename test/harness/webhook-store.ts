@@ -2,15 +2,12 @@
 import { instant } from '../../src/core/clock.ts'
 import { TestClock } from '../../src/core/test-clock.ts'
 import { Xids } from '../../src/core/xid.ts'
-import { type Database, type Dialect, type Integer, sql } from '../../src/db/database.ts'
-import { migrate } from '../../src/db/migrations.ts'
-import { openDatabase } from '../../src/db/open.ts'
 import { MIGRATIONS } from '../../src/migrations.ts'
-import type { Sender } from '../../src/webhooks/broadcasts.ts'
-import { type RefusalName, Refused } from '../../src/webhooks/refusal.ts'
-import { Consumers } from '../../src/webhooks/registry/consumers.ts'
-import { CHANNELS, Holders, PRODUCERS } from '../../src/webhooks/registry/holders.ts'
-import { type Counted, readTalliesOf, Tallies } from '../../src/webhooks/tallies.ts'
+import type { Sender } from '../../src/sources/webhooks/broadcasts.ts'
+import { type RefusalName, Refused } from '../../src/sources/webhooks/refusal.ts'
+import { Consumers } from '../../src/sources/webhooks/registry/consumers.ts'
+import { CHANNELS, Holders, PRODUCERS } from '../../src/sources/webhooks/registry/holders.ts'
+import { type Counted, readTalliesOf, Tallies } from '../../src/sources/webhooks/tallies.ts'
 import {
   type Channel,
   type Consumer,
@@ -18,7 +15,10 @@ import {
   JOB,
   type JobState,
   type Producer,
-} from '../../src/webhooks/webhook.ts'
+} from '../../src/sources/webhooks/webhook.ts'
+import { type Database, type Dialect, type Integer, sql } from '../../src/store/database.ts'
+import { migrate } from '../../src/store/migrations.ts'
+import { openDatabase } from '../../src/store/open.ts'
 import type { FreshStore, StoreKind } from './stores.ts'
 
 const MESSAGES = sql(

@@ -6,7 +6,7 @@
 import { expect } from 'vitest'
 import { type Clock, type Instant, instant } from '../../src/core/clock.ts'
 import type { Office } from '../../src/office.ts'
-import type { WebhookSettings } from '../../src/webhooks/settings.ts'
+import type { WebhookSettings } from '../../src/sources/webhooks/settings.ts'
 import { PATIENCE_MS } from './limits.ts'
 import { type DeepPartial, type ServerHere, type ServerOptions, startServer } from './server.ts'
 import type { FreshStore, StoreKind } from './stores.ts'

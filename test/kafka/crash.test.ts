@@ -1,7 +1,7 @@
 /** Kill -9 while dead events are taken in: every one of them is a letter, in order, none twice. */
 import { setTimeout as pause } from 'node:timers/promises'
 import { expect, it } from 'vitest'
-import { openDatabase } from '../../src/db/open.ts'
+import { openDatabase } from '../../src/store/open.ts'
 import { verifyStore } from '../../src/verify/verify.ts'
 import { seededRandom } from '../crash/random.ts'
 import { describeKafka } from '../harness/kafka.ts'

@@ -1,6 +1,6 @@
 /** The generations of hexkit: each has its own retry topic, and what fails again is the same letter, by id or by place. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { lastHeader, shownBytes } from '../../src/kafka/wire/bytes.ts'
+import { lastHeader, shownBytes } from '../../src/sources/kafka/wire/bytes.ts'
 import { describeKafka, newName } from '../harness/kafka.ts'
 import { oldRecord } from '../harness/kafka-records.ts'
 import { stores } from '../harness/stores.ts'

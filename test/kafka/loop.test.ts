@@ -1,7 +1,7 @@
 /** The whole way: a service fails, the event is looked at, rehearsed, processed, consumed; it fails again, and it is the same letter. */
 import { expect, it } from 'vitest'
-import type { RawRecord } from '../../src/kafka/event.ts'
-import { lastHeader, shownBytes } from '../../src/kafka/wire/bytes.ts'
+import type { RawRecord } from '../../src/sources/kafka/event.ts'
+import { lastHeader, shownBytes } from '../../src/sources/kafka/wire/bytes.ts'
 import { describeKafka } from '../harness/kafka.ts'
 import { TOKEN } from '../harness/kafka-http.ts'
 import { stores } from '../harness/stores.ts'

@@ -1,7 +1,8 @@
 /** Keeps records as the real store promises to: each once, by its place and its bytes. In memory, and a test can take it away. */
-import { StoreUnavailable } from '../../src/db/database.ts'
-import type { RawRecord } from '../../src/kafka/event.ts'
-import type { Gap, RecordStore, Stored } from '../../src/kafka/ports.ts'
+
+import type { RawRecord } from '../../src/sources/kafka/event.ts'
+import type { Gap, RecordStore, Stored } from '../../src/sources/kafka/ports.ts'
+import { StoreUnavailable } from '../../src/store/database.ts'
 
 export class MemoryStore implements RecordStore {
   readonly #kept = new Map<string, RawRecord>()

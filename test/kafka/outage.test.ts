@@ -4,9 +4,9 @@ import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
 import { silentLog } from '../../src/core/log.ts'
 import { SystemClock } from '../../src/core/system-clock.ts'
-import { Reader } from '../../src/kafka/intake/reader.ts'
-import type { Publisher } from '../../src/kafka/ports.ts'
-import { TopicPublisher } from '../../src/kafka/return/producer.ts'
+import { Reader } from '../../src/sources/kafka/intake/reader.ts'
+import type { Publisher } from '../../src/sources/kafka/ports.ts'
+import { TopicPublisher } from '../../src/sources/kafka/return/producer.ts'
 import {
   describeOwnBroker,
   type KafkaBroker,

@@ -1,7 +1,7 @@
 /** Code of users decides about real events: what a rehearsal shows is what comes, and it leaves everything as it was. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { sql } from '../../src/db/database.ts'
-import { openDatabase } from '../../src/db/open.ts'
+import { sql } from '../../src/store/database.ts'
+import { openDatabase } from '../../src/store/open.ts'
 import { describeKafka } from '../harness/kafka.ts'
 import { stores } from '../harness/stores.ts'
 import { KafkaHere, type Service } from './here.ts'

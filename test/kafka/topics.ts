@@ -10,7 +10,7 @@ import {
   type MessageToProduce,
   Producer,
 } from '@platformatic/kafka'
-import type { RawHeader, RawRecord } from '../../src/kafka/event.ts'
+import type { RawHeader, RawRecord } from '../../src/sources/kafka/event.ts'
 
 /** Bytes as tests like to write them: a text stands for its UTF-8. */
 export type Bytes = string | Uint8Array

@@ -1,7 +1,7 @@
 /** Counts items the slow way, beside the books, in one snapshot of the store. */
 import { DatabaseSync } from 'node:sqlite'
 import pg from 'pg'
-import { declaredStatements } from '../../src/db/database.ts'
+import { declaredStatements } from '../../src/store/database.ts'
 
 /** One partition: counts and the sums behind the average ages, in microseconds. */
 export type Sheet = Readonly<

@@ -3,13 +3,13 @@
  * acts of the office meet.
  */
 import { afterEach, describe, expect, it, vi } from 'vitest'
-import { type Integer, sql } from '../../src/db/database.ts'
-import { EngineDirectory } from '../../src/engines/definitions.ts'
 import { History } from '../../src/history/history.ts'
 import { readLetterById } from '../../src/letters/detail.ts'
 import { fileLetters } from '../../src/letters/filing.ts'
 import type { Letter, LetterId } from '../../src/letters/letter.ts'
 import type { FailedRun, Run } from '../../src/queues/queue.ts'
+import { EngineDirectory } from '../../src/sources/engines/definitions.ts'
+import { type Integer, sql } from '../../src/store/database.ts'
 import { verifyStore } from '../../src/verify/verify.ts'
 import { settle } from '../harness/letter-acts.ts'
 import { LetterStore } from '../harness/letter-store.ts'

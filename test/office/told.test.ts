@@ -1,9 +1,9 @@
 /** A letter that was sent back hears of it when a call takes its item away before anybody processed it. */
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { later } from '../../src/core/clock.ts'
-import { openDatabase } from '../../src/db/open.ts'
 import type { CaseFile } from '../../src/letters/letters.ts'
 import type { RedriveDetail } from '../../src/redrive/redrive.ts'
+import { openDatabase } from '../../src/store/open.ts'
 import { verifyStore } from '../../src/verify/verify.ts'
 import { PATIENCE_MS, sizeOf } from '../harness/limits.ts'
 import { RedriveOffice } from '../harness/redrive-office.ts'

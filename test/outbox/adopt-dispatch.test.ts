@@ -1,8 +1,8 @@
 /** A table that was adopted serves its dispatcher: what was open is delivered, what was processed is not. */
 import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, it } from 'vitest'
-import { adoptTable } from '../../src/outbox/adopt/adopt.ts'
-import { createDispatcher } from '../../src/outbox/create-dispatcher.ts'
+import { adoptTable } from '../../src/sources/outbox/adopt/adopt.ts'
+import { createDispatcher } from '../../src/sources/outbox/create-dispatcher.ts'
 import { query } from '../harness/postgres.ts'
 import { stores } from '../harness/stores.ts'
 

@@ -8,18 +8,18 @@ import { DatabaseSync } from 'node:sqlite'
 import { pathToFileURL } from 'node:url'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { Adapter } from '../../src/outbox/adapters/adapter.ts'
+import type { Adapter } from '../../src/sources/outbox/adapters/adapter.ts'
 import {
   drizzleAdapter,
   knexAdapter,
   kyselyAdapter,
   postgresAdapter,
   prismaAdapter,
-} from '../../src/outbox/adapters/libraries.ts'
-import { createInbox, inboxSchema } from '../../src/outbox/inbox.ts'
-import { createKey } from '../../src/outbox/keys.ts'
-import { outboxSchema } from '../../src/outbox/schema.ts'
-import { createOutbox } from '../../src/outbox/writer.ts'
+} from '../../src/sources/outbox/adapters/libraries.ts'
+import { createInbox, inboxSchema } from '../../src/sources/outbox/inbox.ts'
+import { createKey } from '../../src/sources/outbox/keys.ts'
+import { outboxSchema } from '../../src/sources/outbox/schema.ts'
+import { createOutbox } from '../../src/sources/outbox/writer.ts'
 import { type FreshStore, freshPostgres, freshSqlite } from '../harness/stores.ts'
 import { prepareExamples } from './examples-package.ts'
 

@@ -3,8 +3,8 @@ import { DatabaseSync } from 'node:sqlite'
 import pg from 'pg'
 import { afterEach, describe, expect, it } from 'vitest'
 import { TestClock } from '../../src/core/test-clock.ts'
-import { adoptTable } from '../../src/outbox/adopt/adopt.ts'
-import { createDispatcher } from '../../src/outbox/create-dispatcher.ts'
+import { adoptTable } from '../../src/sources/outbox/adopt/adopt.ts'
+import { createDispatcher } from '../../src/sources/outbox/create-dispatcher.ts'
 import { type FreshStore, freshPostgres, freshSqlite } from '../harness/stores.ts'
 
 interface OddTable {

@@ -1,9 +1,9 @@
 /** What captures are told about deaths, each with a note of its own. */
 import { instant } from '../../src/core/clock.ts'
-import { type List, listFor } from '../../src/db/database.ts'
 import { PLAIN_RECORD } from '../../src/letters/bury.ts'
 import { noteLists } from '../../src/letters/capture.ts'
 import type { SourceName } from '../../src/letters/letter.ts'
+import { type List, listFor } from '../../src/store/database.ts'
 import { type Argument, NOW } from './explain.ts'
 
 /** So many notes, as the last values of a capture. */

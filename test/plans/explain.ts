@@ -1,8 +1,8 @@
 /** What statements read on PostgreSQL: a store with content, what the planner knows of it, and plans as it explains them. */
 import pg from 'pg'
 import { instant } from '../../src/core/clock.ts'
-import { declaredStatements, parameterFor, type Statement, type Value } from '../../src/db/database.ts'
 import { migrateStore } from '../../src/office.ts'
+import { declaredStatements, parameterFor, type Statement, type Value } from '../../src/store/database.ts'
 import { type FreshStore, freshPostgres } from '../harness/stores.ts'
 import { loadScript, type Sizes } from './load.ts'
 import { kafkaScript } from './load-kafka.ts'

@@ -1,7 +1,7 @@
 /** Every statement of Kafka on PostgreSQL with values that make a scan of the tables show, as load-kafka.ts fills them. */
-import { dlqId, type EventFacts } from '../../src/kafka/event.ts'
-import { bytesOf, packed } from '../../src/kafka/intake/store-packed.ts'
-import { sameKeyOf } from '../../src/kafka/later-same-key.ts'
+import { dlqId, type EventFacts } from '../../src/sources/kafka/event.ts'
+import { bytesOf, packed } from '../../src/sources/kafka/intake/store-packed.ts'
+import { sameKeyOf } from '../../src/sources/kafka/later-same-key.ts'
 import { record } from '../harness/kafka-records.ts'
 import { deathNote, deathNotes } from './death-notes.ts'
 import { type Argument, NOW } from './explain.ts'

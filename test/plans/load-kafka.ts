@@ -3,8 +3,8 @@
  * most are published, and every tenth of the open ones has the key that the statements under test ask for.
  */
 import type { Instant } from '../../src/core/clock.ts'
-import { UNKNOWN } from '../../src/kafka/event.ts'
-import { sameKeyOf } from '../../src/kafka/later-same-key.ts'
+import { UNKNOWN } from '../../src/sources/kafka/event.ts'
+import { sameKeyOf } from '../../src/sources/kafka/later-same-key.ts'
 
 /** The service that has half of the events, and where they came from. */
 export const SERVICE = 'service-0'

@@ -1,10 +1,10 @@
 /** The tables whose statements are looked at: one of ours, and one that others made and that was adopted. */
 import { DatabaseSync } from 'node:sqlite'
-import type { Dialect } from '../../src/db/database.ts'
-import { adoptTable } from '../../src/outbox/adopt/adopt.ts'
-import { inboxSchema } from '../../src/outbox/inbox.ts'
-import { outboxSchema } from '../../src/outbox/schema.ts'
-import type { TableOptions } from '../../src/outbox/table-names.ts'
+import { adoptTable } from '../../src/sources/outbox/adopt/adopt.ts'
+import { inboxSchema } from '../../src/sources/outbox/inbox.ts'
+import { outboxSchema } from '../../src/sources/outbox/schema.ts'
+import type { TableOptions } from '../../src/sources/outbox/table-names.ts'
+import type { Dialect } from '../../src/store/database.ts'
 import { query } from '../harness/postgres.ts'
 
 export interface TableOf {

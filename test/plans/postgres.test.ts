@@ -6,7 +6,7 @@
  * No plan costs as much as PostgreSQL's JIT begins at, so that it makes no difference.
  */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { declaredStatements } from '../../src/db/database.ts'
+import { declaredStatements } from '../../src/store/database.ts'
 import { ExplainedStore, JIT_COST, type Measured, type Work } from './explain.ts'
 import './kafka-statements.ts'
 import { sizeOf } from '../harness/limits.ts'

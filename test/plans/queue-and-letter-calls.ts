@@ -1,6 +1,6 @@
 /** Statements of queues, letters and history on PostgreSQL with values that make a scan of the tables show, as load*.ts fill them. */
 import { KSUID_LENGTH } from '../../src/core/ksuid.ts'
-import { type GivenRow, givenByKey } from '../../src/db/idioms.ts'
+import { type GivenRow, givenByKey } from '../../src/store/idioms.ts'
 import { deathNote, deathNotes } from './death-notes.ts'
 import { type Argument, NOW, named } from './explain.ts'
 import { LEASED, PART } from './load.ts'

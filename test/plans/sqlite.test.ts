@@ -1,9 +1,9 @@
 /** The plans of all statements on SQLite: no table is read from end to end, nothing is sorted. */
 import { DatabaseSync } from 'node:sqlite'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { declaredStatements } from '../../src/db/database.ts'
-import { addFunctions } from '../../src/db/sqlite.ts'
 import { migrateStore } from '../../src/office.ts'
+import { declaredStatements } from '../../src/store/database.ts'
+import { addFunctions } from '../../src/store/sqlite.ts'
 import { type FreshStore, freshSqlite } from '../harness/stores.ts'
 import { named } from './explain.ts'
 import './kafka-statements.ts'

@@ -5,6 +5,7 @@
  * Each is looked at twice: planned for its values, and with the plan that a session has after some calls.
  */
 import pg from 'pg'
+import type { Adapter } from '../../src/sources/outbox/adapters/adapter.ts'
 import {
   type Database,
   parameterFor,
@@ -13,8 +14,7 @@ import {
   type Statement,
   type Transaction,
   type Value,
-} from '../../src/db/database.ts'
-import type { Adapter } from '../../src/outbox/adapters/adapter.ts'
+} from '../../src/store/database.ts'
 import { asSnapshot } from '../harness/as-snapshot.ts'
 import { CALLS_UNTIL_KEPT, nodesOf, type PlanNode, pagesTouched, rowsMet } from './explain.ts'
 

@@ -1,10 +1,10 @@
 /** A database whose statements are looked at: SQLite says how it goes about each of them before it is run. */
 import { DatabaseSync } from 'node:sqlite'
-import type { Database, Session, Snapshot, Statement, Transaction, Value } from '../../src/db/database.ts'
-import { openDatabase } from '../../src/db/open.ts'
-import { addFunctions } from '../../src/db/sqlite.ts'
-import type { Adapter } from '../../src/outbox/adapters/adapter.ts'
-import { sqliteAdapter } from '../../src/outbox/adapters/libraries.ts'
+import type { Adapter } from '../../src/sources/outbox/adapters/adapter.ts'
+import { sqliteAdapter } from '../../src/sources/outbox/adapters/libraries.ts'
+import type { Database, Session, Snapshot, Statement, Transaction, Value } from '../../src/store/database.ts'
+import { openDatabase } from '../../src/store/open.ts'
+import { addFunctions } from '../../src/store/sqlite.ts'
 import { asSnapshot } from '../harness/as-snapshot.ts'
 
 /** How SQLite goes about a statement, step by step. */

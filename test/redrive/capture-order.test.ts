@@ -1,8 +1,8 @@
 /** Letters of one key go back in the order in which they died, whatever numbers they have. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { parseRowKey } from '../../src/core/row-key.ts'
-import { openDatabase } from '../../src/db/open.ts'
 import type { FailedRun } from '../../src/queues/queue.ts'
+import { openDatabase } from '../../src/store/open.ts'
 import { verifyStore } from '../../src/verify/verify.ts'
 import { RedriveOffice } from '../harness/redrive-office.ts'
 import { reportOf } from '../harness/report.ts'

@@ -1,6 +1,6 @@
 /** Letters that a redrive sent, that died again, and that somebody ended since: one answer, whatever the door they left by. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { openDatabase } from '../../src/db/open.ts'
+import { openDatabase } from '../../src/store/open.ts'
 import { verifyStore } from '../../src/verify/verify.ts'
 import { RedriveOffice } from '../harness/redrive-office.ts'
 import { stores } from '../harness/stores.ts'

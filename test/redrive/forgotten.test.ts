@@ -1,10 +1,10 @@
 /** A redrive that ended long ago is forgotten, and nothing that is heard of its letters afterwards is told of another. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { silentLog } from '../../src/core/log.ts'
-import { EngineDirectory } from '../../src/engines/definitions.ts'
 import type { LetterSource } from '../../src/letters/source.ts'
 import { type OfficeRuns, officeRuns } from '../../src/letters/work.ts'
 import { Redrives } from '../../src/redrive/redrives.ts'
+import { EngineDirectory } from '../../src/sources/engines/definitions.ts'
 import { verifyStore } from '../../src/verify/verify.ts'
 import { LetterStore } from '../harness/letter-store.ts'
 import { PLAIN } from '../harness/redrive-office.ts'

@@ -3,9 +3,9 @@
  * end, a record may come back, and nobody may know. The store is real; the broker says what it is told to.
  */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import type { Database } from '../../src/db/database.ts'
-import { KAFKA, type StoredEvent } from '../../src/kafka/event.ts'
 import type { RedriveDetail } from '../../src/redrive/redrive.ts'
+import { KAFKA, type StoredEvent } from '../../src/sources/kafka/event.ts'
+import type { Database } from '../../src/store/database.ts'
 import { AWAY, Desk, DOUBT, TOO_LARGE } from '../harness/kafka-return.ts'
 import { reused } from '../harness/reused-store.ts'
 import { stores } from '../harness/stores.ts'

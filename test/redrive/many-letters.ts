@@ -1,6 +1,7 @@
 /** A store with many letters to send back: some of keys, some of a plain queue. */
-import { type Database, type Integer, sql } from '../../src/db/database.ts'
+
 import { Office } from '../../src/office.ts'
+import { type Database, type Integer, sql } from '../../src/store/database.ts'
 
 /** Letters of a key go back to one of these, always the same. */
 const QUEUES = ['orders', 'mails'] as const

@@ -1,6 +1,6 @@
 /** Redrives of letters that came from an outbox, in the office's own store and in another database. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { outboxLetterSource } from '../../src/outbox/letters/source.ts'
+import { outboxLetterSource } from '../../src/sources/outbox/letters/source.ts'
 import { verifyStore } from '../../src/verify/verify.ts'
 import { OutboxOffice, PLACES } from '../harness/outbox-office.ts'
 import { SourceDesk } from './source-desk.ts'

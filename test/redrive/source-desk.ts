@@ -1,13 +1,13 @@
 /** Redrives on a store without an office around it: for letters of one source, whose other end tests hold in their hands. */
 import type { Clock } from '../../src/core/clock.ts'
 import { silentLog } from '../../src/core/log.ts'
-import type { Database } from '../../src/db/database.ts'
-import { EngineDirectory } from '../../src/engines/definitions.ts'
 import type { LetterFilter } from '../../src/letters/filter.ts'
 import type { LetterSource } from '../../src/letters/source.ts'
 import { type OfficeRuns, officeRuns } from '../../src/letters/work.ts'
 import type { RedriveAction, RedriveCounts, RedriveDetail } from '../../src/redrive/redrive.ts'
 import { Redrives } from '../../src/redrive/redrives.ts'
+import { EngineDirectory } from '../../src/sources/engines/definitions.ts'
+import type { Database } from '../../src/store/database.ts'
 import { PLAIN } from '../harness/redrive-office.ts'
 
 export class SourceDesk {

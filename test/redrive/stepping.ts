@@ -1,5 +1,5 @@
 /** A store that something is done to between any two uses of it: not within, where SQLite has one connection for all. */
-import type { Database, Session } from '../../src/db/database.ts'
+import type { Database, Session } from '../../src/store/database.ts'
 import { asSnapshot } from '../harness/as-snapshot.ts'
 
 /** The same store, with `step` before each use of it, and before each look at a moment of it. */

@@ -3,11 +3,11 @@
  * that was lost: its leases end, the other takes up what it was at, and when it is found again it has missed all of that.
  */
 import { TestClock } from '../../src/core/test-clock.ts'
-import { type Database, type Integer, sql } from '../../src/db/database.ts'
-import { openDatabase } from '../../src/db/open.ts'
 import { STATUS } from '../../src/letters/letter.ts'
 import { Office } from '../../src/office.ts'
 import type { RedriveStanding } from '../../src/redrive/redrive.ts'
+import { type Database, type Integer, sql } from '../../src/store/database.ts'
+import { openDatabase } from '../../src/store/open.ts'
 import { verifyStore } from '../../src/verify/verify.ts'
 import { START } from '../harness/redrive-office.ts'
 import type { FreshStore, StoreKind } from '../harness/stores.ts'

@@ -1,6 +1,6 @@
 /** Every promise, broken by hand: verify finds it, names the row, and finds nothing else. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { openDatabase } from '../../src/db/open.ts'
+import { openDatabase } from '../../src/store/open.ts'
 import { verifyStore } from '../../src/verify/verify.ts'
 import { type FreshStore, stores } from '../harness/stores.ts'
 import { bartleby } from '../harness/terminal-double.ts'

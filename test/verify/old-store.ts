@@ -7,10 +7,10 @@
 import { instant } from '../../src/core/clock.ts'
 import { TestClock } from '../../src/core/test-clock.ts'
 import { Xids } from '../../src/core/xid.ts'
-import type { Database } from '../../src/db/database.ts'
-import { SEND, STATE } from '../../src/kafka/event.ts'
-import { TALLY } from '../../src/webhooks/tallies.ts'
-import { JOB } from '../../src/webhooks/webhook.ts'
+import { SEND, STATE } from '../../src/sources/kafka/event.ts'
+import { TALLY } from '../../src/sources/webhooks/tallies.ts'
+import { JOB } from '../../src/sources/webhooks/webhook.ts'
+import type { Database } from '../../src/store/database.ts'
 import { addLetters, lettersOf } from './old-letters.ts'
 import {
   type Add,

@@ -1,6 +1,6 @@
 /** Breaks closed stores with plain SQL, and asks verify what it finds. */
 import { DatabaseSync } from 'node:sqlite'
-import { openDatabase } from '../../src/db/open.ts'
+import { openDatabase } from '../../src/store/open.ts'
 import { type VerifyReport, verifyStore } from '../../src/verify/verify.ts'
 import { query } from '../harness/postgres.ts'
 

@@ -1,5 +1,5 @@
 /** What verify asks of a store, check by check. */
-import type { Database, Snapshot, Statement, Value } from '../../src/db/database.ts'
+import type { Database, Snapshot, Statement, Value } from '../../src/store/database.ts'
 import { verifyStore } from '../../src/verify/verify.ts'
 
 export interface Call {

@@ -8,24 +8,30 @@ import { instant } from '../../src/core/clock.ts'
 import { silentLog } from '../../src/core/log.ts'
 import { TestClock } from '../../src/core/test-clock.ts'
 import { type Xid, xid } from '../../src/core/xid.ts'
-import { Announcer } from '../../src/db/announcer.ts'
-import { type Database, type Integer, type Session, sql } from '../../src/db/database.ts'
-import { type Fold, foldCounts } from '../../src/db/fold.ts'
-import { leasedLock } from '../../src/db/lock.ts'
-import { migrate } from '../../src/db/migrations.ts'
-import { openDatabase } from '../../src/db/open.ts'
 import { letterCounter } from '../../src/letters/counts.ts'
 import { newRegisters } from '../../src/letters/drawers.ts'
 import { STATUS } from '../../src/letters/letter.ts'
 import { type OfficeRuns, officeRuns } from '../../src/letters/work.ts'
 import { MIGRATIONS } from '../../src/migrations.ts'
 import { Office } from '../../src/office.ts'
+import { readDeadCounts } from '../../src/sources/webhooks/dead-counts.ts'
+import { type WebhookOptions, webhookSettings } from '../../src/sources/webhooks/settings.ts'
+import { webhookCounter } from '../../src/sources/webhooks/tallies.ts'
+import {
+  type Channel,
+  type Consumer,
+  type ConsumerType,
+  JOB,
+  WEBHOOKS,
+} from '../../src/sources/webhooks/webhook.ts'
+import { Webhooks } from '../../src/sources/webhooks/webhooks.ts'
+import { Announcer } from '../../src/store/announcer.ts'
+import { type Database, type Integer, type Session, sql } from '../../src/store/database.ts'
+import { type Fold, foldCounts } from '../../src/store/fold.ts'
+import { leasedLock } from '../../src/store/lock.ts'
+import { migrate } from '../../src/store/migrations.ts'
+import { openDatabase } from '../../src/store/open.ts'
 import { verifyStore } from '../../src/verify/verify.ts'
-import { readDeadCounts } from '../../src/webhooks/dead-counts.ts'
-import { type WebhookOptions, webhookSettings } from '../../src/webhooks/settings.ts'
-import { webhookCounter } from '../../src/webhooks/tallies.ts'
-import { type Channel, type Consumer, type ConsumerType, JOB, WEBHOOKS } from '../../src/webhooks/webhook.ts'
-import { Webhooks } from '../../src/webhooks/webhooks.ts'
 import type { FreshStore, StoreKind } from '../harness/stores.ts'
 
 /** A job dies of its first failure, and may then be deleted; bulk acts take several transactions. */

@@ -2,9 +2,10 @@
  * Compares what the store says about every job with what the receiver saw of it. What a killed server did last it could not write down:
  * those calls may be made again, and so may those of a server that was too slow for its claims; the latter are counted.
  */
-import type { Database, Integer } from '../../src/db/database.ts'
-import { sql } from '../../src/db/database.ts'
-import { JOB } from '../../src/webhooks/webhook.ts'
+
+import { JOB } from '../../src/sources/webhooks/webhook.ts'
+import type { Database, Integer } from '../../src/store/database.ts'
+import { sql } from '../../src/store/database.ts'
 import { type Call, CONSUMERS, jobOf, type Record, SHAKY } from './crash-recorder.ts'
 
 const readJobs = sql(

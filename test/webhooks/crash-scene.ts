@@ -8,8 +8,8 @@ import { join } from 'node:path'
 import { expect, vi } from 'vitest'
 import { instant } from '../../src/core/clock.ts'
 import { TestClock } from '../../src/core/test-clock.ts'
-import { type Database, type Integer, sql } from '../../src/db/database.ts'
-import { openDatabase } from '../../src/db/open.ts'
+import { type Database, type Integer, sql } from '../../src/store/database.ts'
+import { openDatabase } from '../../src/store/open.ts'
 import { PATIENCE_MS } from '../harness/limits.ts'
 import {
   type RunningServer,

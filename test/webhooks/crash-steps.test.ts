@@ -4,9 +4,9 @@
  */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Xid, xid } from '../../src/core/xid.ts'
-import { type Database, type Integer, sql } from '../../src/db/database.ts'
-import { Refused } from '../../src/webhooks/refusal.ts'
-import { type Channel, JOB } from '../../src/webhooks/webhook.ts'
+import { Refused } from '../../src/sources/webhooks/refusal.ts'
+import { type Channel, JOB } from '../../src/sources/webhooks/webhook.ts'
+import { type Database, type Integer, sql } from '../../src/store/database.ts'
 import { stores } from '../harness/stores.ts'
 import { WebhookReceiver } from '../harness/webhook-receiver.ts'
 import { CountedOffice, expectExact } from './counted-office.ts'

@@ -5,7 +5,7 @@
  */
 import { setTimeout as pause } from 'node:timers/promises'
 import { describe, expect, it, vi } from 'vitest'
-import { openDatabase } from '../../src/db/open.ts'
+import { openDatabase } from '../../src/store/open.ts'
 import { seededRandom } from '../crash/random.ts'
 import { isProof, PATIENCE_MS, sizeOf } from '../harness/limits.ts'
 import { stores } from '../harness/stores.ts'

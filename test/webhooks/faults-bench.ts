@@ -1,9 +1,9 @@
 /** What tests of webhooks in trouble need: callbacks that wait for their answers, a log that can be counted, jobs by their status. */
 import pino from 'pino'
 import { expect, vi } from 'vitest'
-import { openDatabase } from '../../src/db/open.ts'
+import { JOB_STATUS_CODE, type JobStatus } from '../../src/sources/webhooks/webhook.ts'
+import { openDatabase } from '../../src/store/open.ts'
 import { verifyStore } from '../../src/verify/verify.ts'
-import { JOB_STATUS_CODE, type JobStatus } from '../../src/webhooks/webhook.ts'
 import type { Lane } from '../conformance/webhooks/lane.ts'
 import { PATIENCE_MS } from '../harness/limits.ts'
 import type { CallbackAnswer } from '../harness/webhook-receiver.ts'

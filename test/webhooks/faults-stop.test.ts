@@ -4,9 +4,9 @@
  */
 import { setTimeout as pause } from 'node:timers/promises'
 import { describe, expect, it, vi } from 'vitest'
-import { type Database, type Integer, sql } from '../../src/db/database.ts'
-import { openDatabase } from '../../src/db/open.ts'
-import { JOB } from '../../src/webhooks/webhook.ts'
+import { JOB } from '../../src/sources/webhooks/webhook.ts'
+import { type Database, type Integer, sql } from '../../src/store/database.ts'
+import { openDatabase } from '../../src/store/open.ts'
 import { PATIENCE_MS, STOP_PROMISED_MS, sizeOf } from '../harness/limits.ts'
 import { doorTo } from '../harness/proxy.ts'
 import { type RunningServer, spawnServer, startServer } from '../harness/server.ts'

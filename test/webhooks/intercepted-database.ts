@@ -2,7 +2,7 @@
  * A store that can be stopped at any step: before each statement, before a commit and behind it. What stops it decides whether it
  * goes on, waits or fails; a transaction that fails is rolled back by the store itself, as after a crash.
  */
-import type { Database, Session, Statement, Transaction, Value } from '../../src/db/database.ts'
+import type { Database, Session, Statement, Transaction, Value } from '../../src/store/database.ts'
 import { asSnapshot } from '../harness/as-snapshot.ts'
 
 export interface Step {

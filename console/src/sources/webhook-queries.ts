@@ -1,6 +1,6 @@
 /** What is read about webhooks, and what is done with a consumer. */
 import { infiniteQueryOptions } from '@tanstack/react-query'
-import { queueOfConsumer } from '../../../src/webhooks/webhook.ts'
+import { queueOfConsumer } from '../../../src/sources/webhooks/webhook.ts'
 import { call, pathTo } from '../api/call.ts'
 import type { LetterFilter, Page } from '../api/types.ts'
 

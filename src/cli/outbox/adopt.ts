@@ -1,6 +1,6 @@
 /** `bartleby outbox adopt`: makes an outbox of a table while its producers and readers go on. */
 import { Command } from 'commander'
-import type { AdoptOptions, AdoptReport, StepOutcome, StepReport } from '../../outbox/adopt/report.ts'
+import type { AdoptOptions, AdoptReport, StepOutcome, StepReport } from '../../sources/outbox/adopt/report.ts'
 import { CommandFailure, EXIT, failed, failureOf } from '../exit.ts'
 import { showProgress } from '../progress.ts'
 import { printable, type Terminal } from '../terminal.ts'
@@ -88,7 +88,7 @@ async function adopt(flags: Flags, terminal: Terminal): Promise<void> {
   let report: AdoptReport
   try {
     // Loaded when it is needed, as in `serve`.
-    const { adoptTable } = await import('../../outbox/adopt/adopt.ts')
+    const { adoptTable } = await import('../../sources/outbox/adopt/adopt.ts')
     report = await adoptTable(flags.url, options)
   } catch (error) {
     throw await explained(error, stop.signal)
@@ -108,7 +108,7 @@ function optionsOf(flags: Flags): AdoptOptions {
 async function explained(error: unknown, signal: AbortSignal): Promise<CommandFailure> {
   if (signal.aborted)
     return new CommandFailure(EXIT.failed, 'stopped; the same command goes on from there', { cause: error })
-  const { StoreUnavailable } = await import('../../db/database.ts')
+  const { StoreUnavailable } = await import('../../store/database.ts')
   return failureOf(error, error instanceof StoreUnavailable ? EXIT.nothing : EXIT.failed)
 }
 

@@ -1,8 +1,8 @@
 /** `bartleby outbox dispatch`: delivers the messages of an outbox from a process of its own. */
 import { Command, Option } from 'commander'
 import { BartlebyError } from '../../core/errors.ts'
-import type { RunningDispatcher } from '../../outbox/create-dispatcher.ts'
-import type { Transport } from '../../outbox/transport.ts'
+import type { RunningDispatcher } from '../../sources/outbox/create-dispatcher.ts'
+import type { Transport } from '../../sources/outbox/transport.ts'
 import { EXIT, failureOf } from '../exit.ts'
 import { given } from '../flags.ts'
 import { applicationDatabase } from '../store.ts'
@@ -87,11 +87,11 @@ async function create(flags: Flags, terminal: Terminal): Promise<RunningDispatch
   // Loaded when they are needed, as in `serve`.
   const [{ pino }, { createDispatcher }, transport] = await Promise.all([
     import('pino'),
-    import('../../outbox/create-dispatcher.ts'),
+    import('../../sources/outbox/create-dispatcher.ts'),
     to === 'log' ? null : posting(flags, terminal),
   ])
   const log = pino({ level: logLevel }, pino.destination(2))
-  const { logTransport } = await import('../../outbox/transport.ts')
+  const { logTransport } = await import('../../sources/outbox/transport.ts')
   try {
     return createDispatcher({
       url: flags.url,
@@ -107,7 +107,7 @@ async function create(flags: Flags, terminal: Terminal): Promise<RunningDispatch
 }
 
 async function posting({ to, header }: Flags, { env }: Terminal): Promise<Transport> {
-  const { httpTransport } = await import('../../outbox/transports/http.ts')
+  const { httpTransport } = await import('../../sources/outbox/transports/http.ts')
   const secret = env.BARTLEBY_OUTBOX_SECRET
   try {
     return httpTransport({ url: to, ...(header && { headers: header }), ...(secret && { secret }) })

@@ -1,7 +1,7 @@
 /** `bartleby outbox …`: tables of messages in the databases of applications; and `status`, how much waits in one of them. */
 import { Command } from 'commander'
-import { parameterFor, type Session, type Statement, type Value } from '../../db/database.ts'
-import type { Backlog, OutboxHealth } from '../../outbox/health.ts'
+import type { Backlog, OutboxHealth } from '../../sources/outbox/health.ts'
+import { parameterFor, type Session, type Statement, type Value } from '../../store/database.ts'
 import { EXIT, failed, failureOf } from '../exit.ts'
 import { applicationDatabase } from '../store.ts'
 import { printable, type Terminal } from '../terminal.ts'
@@ -42,7 +42,7 @@ async function status(flags: Flags, terminal: Terminal): Promise<void> {
   const { table, backlog } = await look(flags).catch((error: unknown) => {
     throw failureOf(error, EXIT.nothing)
   })
-  const { DEFAULT_THRESHOLDS, judge } = await import('../../outbox/health.ts')
+  const { DEFAULT_THRESHOLDS, judge } = await import('../../sources/outbox/health.ts')
   const health = judge({ ...backlog, failureRatio: 0, attempts: 0 }, DEFAULT_THRESHOLDS)
   terminal.out(
     flags.json === true
@@ -54,8 +54,8 @@ async function status(flags: Flags, terminal: Terminal): Promise<void> {
 
 async function look(flags: Flags) {
   // Loaded when they are needed, as in `serve`.
-  const { readLayout } = await import('../../outbox/layout.ts')
-  const { readBacklog } = await import('../../outbox/health.ts')
+  const { readLayout } = await import('../../sources/outbox/layout.ts')
+  const { readBacklog } = await import('../../sources/outbox/health.ts')
   const { SystemClock } = await import('../../core/system-clock.ts')
   return withSession(flags.url, async (session) => {
     const layout = await readLayout(session.dialect, tableOptionsOf(flags), (text, parameters) =>
@@ -73,7 +73,7 @@ async function look(flags: Flags) {
 async function withSession<T>(url: string, work: (session: Session) => Promise<T>): Promise<T> {
   const store = await applicationDatabase(url)
   if (store.kind === 'sqlite') return withFile(store.path, work)
-  const { openDatabase } = await import('../../db/open.ts')
+  const { openDatabase } = await import('../../store/open.ts')
   const db = openDatabase(url, { poolSize: 1 })
   try {
     return await db.session('outbox.status', work)

@@ -5,7 +5,7 @@ import {
   type Naming,
   tableOptionsOf as namedTable,
   type TableOptions,
-} from '../../outbox/table-names.ts'
+} from '../../sources/outbox/table-names.ts'
 import { pairs } from '../flags.ts'
 
 export interface TableFlags {

@@ -1,7 +1,7 @@
 /** `bartleby webhooks …`: consumers of webhooks with their jobs, requeues and purges under way, and what is done with one of them. */
 import type { Command } from 'commander'
 import { pathTo } from '../../client/envelope.ts'
-import type { consumerOnWire, runOnWire } from '../../webhooks/admin-routes.ts'
+import type { consumerOnWire, runOnWire } from '../../sources/webhooks/admin-routes.ts'
 import { usage } from '../exit.ts'
 import { confirmName, wholeNumber } from '../flags.ts'
 import { commandGroup, listAll, type OfficeFlags, officeCommand, SERVER_HELP } from '../office.ts'

@@ -8,8 +8,8 @@
 import type { Writable } from 'node:stream'
 import { type Alarm, type Clock, type Instant, later } from '../../core/clock.ts'
 import type { Log } from '../../core/log.ts'
+import { VERSION } from '../../core/version.ts'
 import type { Standing } from '../../letters/books.ts'
-import { VERSION } from '../../observe/version.ts'
 import type { RedriveStanding } from '../../redrive/redrive.ts'
 import { redriveNews } from '../../redrive/view.ts'
 

@@ -13,8 +13,8 @@ import {
 } from '../../../test/harness/scripted-server.ts'
 import { instant } from '../../core/clock.ts'
 import { TestClock } from '../../core/test-clock.ts'
+import { VERSION } from '../../core/version.ts'
 import type { Standing } from '../../letters/books.ts'
-import { VERSION } from '../../observe/version.ts'
 import type { RedriveStanding } from '../../redrive/redrive.ts'
 import { MOST_LISTENERS, MOST_OF_ONE } from './live-counts.ts'
 

@@ -1,11 +1,11 @@
 /** `GET /api/events`: the counts of the office and its redrives, sent as they change. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { ANYONE } from '../../api/auth.ts'
+import { type ApiScope, refuseOtherMethods, unreachable } from '../../api/calls.ts'
+import { failuresOf } from '../../api/describe.ts'
+import { asFailure, correlationIdOf, sendEnvelopeError } from '../../api/envelope.ts'
+import { readQuery } from '../../api/query.ts'
 import { failure } from '../../core/errors.ts'
-import { type ApiScope, refuseOtherMethods, unreachable } from '../api-routes.ts'
-import { ANYONE } from '../auth.ts'
-import { failuresOf } from '../describe-api.ts'
-import { asFailure, correlationIdOf, sendEnvelopeError } from '../envelope.ts'
-import { readQuery } from '../query.ts'
 import { type LiveCounts, MOST_LISTENERS, MOST_OF_ONE } from './live-counts.ts'
 
 export interface EventRoutesOptions extends ApiScope {

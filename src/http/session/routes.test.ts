@@ -5,7 +5,7 @@ import { closeServers, type ScriptedServer, scriptedServer } from '../../../test
 import { instant } from '../../core/clock.ts'
 import { failure } from '../../core/errors.ts'
 import { TestClock } from '../../core/test-clock.ts'
-import { VERSION } from '../../observe/version.ts'
+import { VERSION } from '../../core/version.ts'
 
 afterEach(closeServers)
 

@@ -1,14 +1,21 @@
 /** `/api/session`: who the caller is and what this server is, signing in with a token, and signing out. Nobody needs a token for them. */
 import type { IncomingHttpHeaders } from 'node:http'
 import type { FastifyInstance } from 'fastify'
+import {
+  ANYONE,
+  authenticator,
+  type Caller,
+  counted,
+  type KnownToken,
+  type WrongTokens,
+} from '../../api/auth.ts'
+import { type ApiScope, type OpenApiCall, serveApi } from '../../api/calls.ts'
+import { describeCall, objectOf, TEXT, TEXT_OR_NULL, textUpTo } from '../../api/describe.ts'
+import { refuseUnknownFields, requiredText } from '../../api/json-body.ts'
 import { ROLES } from '../../config/index.ts'
 import { BartlebyError } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
-import { VERSION } from '../../observe/version.ts'
-import { type ApiScope, type OpenApiCall, serveApi } from '../api-routes.ts'
-import { ANYONE, authenticator, type Caller, counted, type KnownToken, type WrongTokens } from '../auth.ts'
-import { describeCall, objectOf, TEXT, TEXT_OR_NULL, textUpTo } from '../describe-api.ts'
-import { refuseUnknownFields, requiredText } from '../json-body.ts'
+import { VERSION } from '../../core/version.ts'
 import { clearingCookie, type Sessions, settingCookie } from './sessions.ts'
 
 /** What the console says about a server before anybody has signed in. */

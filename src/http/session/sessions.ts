@@ -4,9 +4,9 @@
  * it, taking the token out of the configuration does, and the configuration alone makes none.
  */
 import { createHmac, randomBytes } from 'node:crypto'
+import { type Caller, callerOf, type KnownToken } from '../../api/auth.ts'
 import { type Clock, type Instant, instant, later, microseconds } from '../../core/clock.ts'
 import { sameToken } from '../../core/same-token.ts'
-import { type Caller, callerOf, type KnownToken } from '../auth.ts'
 
 export interface Session {
   readonly caller: Caller

@@ -1,10 +1,10 @@
 /** Letters moved within and between dead queues and back into one, leased from one, and taken out by the calls of queues. */
 import type { Instant } from '../../core/clock.ts'
 import { type StoredContent, storable } from '../../core/content.ts'
-import { type Integer, sql, type Transaction } from '../../db/database.ts'
-import { runGiven } from '../../db/idioms.ts'
-import { at, flag, integer, orNull, type RowOf, rowShape, text } from '../../db/row.ts'
 import type { HistoryEntry } from '../../history/record.ts'
+import { type Integer, sql, type Transaction } from '../../store/database.ts'
+import { runGiven } from '../../store/idioms.ts'
+import { at, flag, integer, orNull, type RowOf, rowShape, text } from '../../store/row.ts'
 import { change } from '../change.ts'
 import { type LetterId, letterId } from '../letter.ts'
 import type { OfficeWork } from '../work.ts'

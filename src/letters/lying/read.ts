@@ -1,9 +1,9 @@
 /** Reading letters that lie in a dead queue: what decides their fate, lists, heads, schedules. */
 import { type Instant, instant } from '../../core/clock.ts'
 import { engineSourceId, itemIdOf } from '../../core/source-id.ts'
-import { type Integer, type Session, sql } from '../../db/database.ts'
-import { rowsGiven } from '../../db/idioms.ts'
-import { at, flag, integer, orNull, type RowOf, rowShape } from '../../db/row.ts'
+import { type Integer, type Session, sql } from '../../store/database.ts'
+import { rowsGiven } from '../../store/idioms.ts'
+import { at, flag, integer, orNull, type RowOf, rowShape } from '../../store/row.ts'
 import { type Act, type DeathReason, isUnconfirmed, STATUS } from '../letter.ts'
 
 /** How a letter that lies in a dead queue is found, on letters_lying. Parameters: part, serials, shelf. */

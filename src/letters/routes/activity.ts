@@ -1,9 +1,10 @@
 /** `GET /api/activity` and `GET /api/overview`: what happens to letters, over time and at a glance. */
+
+import type { ApiCall } from '../../api/calls.ts'
+import { describeCall, INTEGER, objectOf, TEXT, TEXT_OR_NULL, TIME } from '../../api/describe.ts'
+import type { Query } from '../../api/query.ts'
 import { refuse } from '../../core/errors.ts'
 import { formatMicros } from '../../core/timestamp.ts'
-import type { ApiCall } from '../../http/api-routes.ts'
-import { describeCall, INTEGER, objectOf, TEXT, TEXT_OR_NULL, TIME } from '../../http/describe-api.ts'
-import type { Query } from '../../http/query.ts'
 import { ACTIVITY_NAMES } from '../activity.ts'
 import { type ActivityRange, RANGES } from '../activity-series.ts'
 import type { Ledger } from '../ledger.ts'

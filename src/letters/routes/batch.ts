@@ -2,13 +2,14 @@
  * `POST /api/dlq:batch`: many reports at once. Those that can be filed are, in one transaction; each of the others is refused at its place
  * in the list, as a call of its own would be.
  */
+
+import { type ApiCall, type ApiRequest, onceKeyOf } from '../../api/calls.ts'
+import { describeCall } from '../../api/describe.ts'
+import { errorFields } from '../../api/envelope.ts'
+import { isObject, type JsonObject, refuseNulls, refuseUnknownFields } from '../../api/json-body.ts'
 import type { Clock } from '../../core/clock.ts'
 import { BartlebyError, refuse } from '../../core/errors.ts'
 import { sourceName } from '../../core/source-id.ts'
-import { type ApiCall, type ApiRequest, onceKeyOf } from '../../http/api-routes.ts'
-import { describeCall } from '../../http/describe-api.ts'
-import { errorFields } from '../../http/envelope.ts'
-import { isObject, type JsonObject, refuseNulls, refuseUnknownFields } from '../../http/json-body.ts'
 import { type CaptureResult, MOST_OF_SOURCE_ID } from '../intake.ts'
 import type { Letters } from '../letters.ts'
 import { type FailureReport, isSameFailure, type ReportContext, readReport } from '../report.ts'

@@ -1,8 +1,9 @@
 /** `GET /api/counts`: exact counts of letters. */
+
+import type { ApiCall } from '../../api/calls.ts'
+import { describeCall, INTEGER, objectOf, TEXT, TEXT_OR_NULL } from '../../api/describe.ts'
+import type { Query } from '../../api/query.ts'
 import { refuse } from '../../core/errors.ts'
-import type { ApiCall } from '../../http/api-routes.ts'
-import { describeCall, INTEGER, objectOf, TEXT, TEXT_OR_NULL } from '../../http/describe-api.ts'
-import type { Query } from '../../http/query.ts'
 import type { Ledger } from '../ledger.ts'
 import { STATUSES } from '../letter.ts'
 import { TALLY_KEYS, type TallyKey } from '../tally.ts'

@@ -12,7 +12,7 @@ import {
   TIME,
   TIME_OR_NULL,
   textUpTo,
-} from '../../http/describe-api.ts'
+} from '../../api/describe.ts'
 import { RETRY_OUTCOMES } from '../filter.ts'
 import { REASONS, SOURCES, STATUSES } from '../letter.ts'
 import { PAYLOAD_ENCODINGS } from '../payload.ts'

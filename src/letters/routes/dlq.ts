@@ -1,18 +1,19 @@
 /** The calls of `/api/dlq`: list, look at, capture, change, retry and expire letters. */
-import type { Clock } from '../../core/clock.ts'
-import { failure } from '../../core/errors.ts'
-import type { Answer } from '../../db/idempotency.ts'
-import { type ApiAnswer, type ApiCall, type ApiRequest, onceKeyOf } from '../../http/api-routes.ts'
-import { requireKafka } from '../../http/auth.ts'
-import { describeCall, pageOf } from '../../http/describe-api.ts'
+
+import { requireKafka } from '../../api/auth.ts'
+import { type ApiAnswer, type ApiCall, type ApiRequest, onceKeyOf } from '../../api/calls.ts'
+import { describeCall, pageOf } from '../../api/describe.ts'
 import {
   type JsonObject,
   optionalText,
   refuseUnknownFields,
   requiredInteger,
   requiredText,
-} from '../../http/json-body.ts'
-import { flagOf, limitOf } from '../../http/query.ts'
+} from '../../api/json-body.ts'
+import { flagOf, limitOf } from '../../api/query.ts'
+import type { Clock } from '../../core/clock.ts'
+import { failure } from '../../core/errors.ts'
+import type { Answer } from '../../store/idempotency.ts'
 import { RUN } from '../../work/view.ts'
 import { type LetterStatus, type Retry, STATUSES } from '../letter.ts'
 import type { LetterKey, Letters } from '../letters.ts'

@@ -1,6 +1,7 @@
 /** Query parameters that several calls on letters know. */
+
+import { periodOf, type Query } from '../../api/query.ts'
 import { failure, refuse } from '../../core/errors.ts'
-import { periodOf, type Query } from '../../http/query.ts'
 import { type LetterFilter, RETRY_OUTCOMES, type RetryOutcome } from '../filter.ts'
 import { type LetterStatus, SOURCES, type SourceName, STATUSES } from '../letter.ts'
 

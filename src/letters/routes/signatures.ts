@@ -1,8 +1,9 @@
 /** `GET /api/signatures` and `GET /api/signatures/{signature}`: letters grouped by their error. */
+
+import type { ApiCall } from '../../api/calls.ts'
+import { describeCall, INTEGER, objectOf, PAGE_QUERY, pageOf, TEXT, TIME } from '../../api/describe.ts'
+import { limitOf } from '../../api/query.ts'
 import { formatMicros } from '../../core/timestamp.ts'
-import type { ApiCall } from '../../http/api-routes.ts'
-import { describeCall, INTEGER, objectOf, PAGE_QUERY, pageOf, TEXT, TIME } from '../../http/describe-api.ts'
-import { limitOf } from '../../http/query.ts'
 import type { Ledger } from '../ledger.ts'
 import type { SignatureGroup } from '../signatures.ts'
 import { SOURCE, sourceOf } from './parameters.ts'

@@ -4,10 +4,10 @@
  */
 import type { DescMessage, MessageInitShape, MessageShape } from '@bufbuild/protobuf'
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Role } from '../../api/auth.ts'
+import { ClientGone, readBody } from '../../api/body.ts'
 import type { Instant } from '../../core/clock.ts'
 import { BartlebyError, failure } from '../../core/errors.ts'
-import type { Role } from '../../http/auth.ts'
-import { ClientGone, readBody } from '../../http/body.ts'
 import { sendQueueError, sendQueueReply } from '../../http/facades.ts'
 import type { Queues } from '../queue.ts'
 import { decodeMessage, type Encoded, encodeMessage, type Format, negotiate } from '../wire/codec.ts'

@@ -2,7 +2,7 @@
 import type { Instant } from '../../core/clock.ts'
 import { textBytes } from '../../core/content.ts'
 import { idFromSerial, prefixOf, serialFromId } from '../../core/ksuid.ts'
-import { type Integer, sql, type Transaction, type Value } from '../../db/database.ts'
+import { type Integer, sql, type Transaction, type Value } from '../../store/database.ts'
 import type { StoredItem } from '../queue.ts'
 import { allocateSerials } from '../records.ts'
 import { SHELF } from '../schema.ts'

@@ -1,8 +1,8 @@
 /** produce: new items into one partition. */
 import type { Instant } from '../../core/clock.ts'
 import { textBytes } from '../../core/content.ts'
-import { type Integer, sql, type Transaction, type Value } from '../../db/database.ts'
-import { numbersTaken, type TakenNumbers } from '../../db/numbers.ts'
+import { type Integer, sql, type Transaction, type Value } from '../../store/database.ts'
+import { numbersTaken, type TakenNumbers } from '../../store/numbers.ts'
 import { type CountChange, countChangeFrom, countValues } from '../counts.ts'
 import { allocateSerials } from '../records.ts'
 import { SHELF } from '../schema.ts'

@@ -1,10 +1,10 @@
 /** lease, extend: give items to a client until a deadline. */
 import { type Instant, later } from '../../core/clock.ts'
 import { type StoredContent, storedPayload, storedText } from '../../core/content.ts'
-import { type Integer, sql, type Transaction } from '../../db/database.ts'
 import { type LetterId, letterId } from '../../letters/letter.ts'
 import { extendLying, leaseLying } from '../../letters/lying/move.ts'
 import { readySerials } from '../../letters/lying/read.ts'
+import { type Integer, sql, type Transaction } from '../../store/database.ts'
 import { countedFrom } from '../counts.ts'
 import { insistOn } from '../cycle.ts'
 import type { ItemContent } from '../queue.ts'

@@ -1,8 +1,8 @@
 /** Moves of items and of lying letters within their queue: to the tail, onto another shelf. */
 import type { Instant } from '../../core/clock.ts'
-import { sql, type Transaction } from '../../db/database.ts'
-import { runGiven } from '../../db/idioms.ts'
 import { moveLyingToTail, scheduleLying } from '../../letters/lying/move.ts'
+import { sql, type Transaction } from '../../store/database.ts'
+import { runGiven } from '../../store/idioms.ts'
 import { insistOn } from '../cycle.ts'
 import { allocateSerials } from '../records.ts'
 import { SHELF } from '../schema.ts'

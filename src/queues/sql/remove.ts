@@ -1,7 +1,8 @@
 /** complete, items.delete, clear: take items out for good. */
-import { type Integer, type Session, sql, type Transaction, type Value } from '../../db/database.ts'
-import { missingValue } from '../../db/missing-value.ts'
+
 import { type LetterId, letterId } from '../../letters/letter.ts'
+import { type Integer, type Session, sql, type Transaction, type Value } from '../../store/database.ts'
+import { missingValue } from '../../store/missing-value.ts'
 import { type CountChange, countedFrom, micros, seconds } from '../counts.ts'
 import { SHELF } from '../schema.ts'
 import { runsOf } from './lease.ts'

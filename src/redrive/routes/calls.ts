@@ -1,9 +1,6 @@
 /** The calls of `/api/redrives`: plan, look at, list and steer redrives. */
 import type { FastifyInstance } from 'fastify'
-import type { Clock } from '../../core/clock.ts'
-import { failure, refuse } from '../../core/errors.ts'
-import { parseXid, type Xid } from '../../core/xid.ts'
-import { answerOnce } from '../../db/idempotency.ts'
+import { type Caller, requireKafka } from '../../api/auth.ts'
 import {
   type ApiAnswer,
   type ApiCall,
@@ -11,12 +8,15 @@ import {
   type ApiScope,
   onceKeyOf,
   serveApi,
-} from '../../http/api-routes.ts'
-import { type Caller, requireKafka } from '../../http/auth.ts'
-import { describeCall } from '../../http/describe-api.ts'
-import { type JsonObject, refuseUnknownFields } from '../../http/json-body.ts'
-import { limitOf, type Query } from '../../http/query.ts'
+} from '../../api/calls.ts'
+import { describeCall } from '../../api/describe.ts'
+import { type JsonObject, refuseUnknownFields } from '../../api/json-body.ts'
+import { limitOf, type Query } from '../../api/query.ts'
+import type { Clock } from '../../core/clock.ts'
+import { failure, refuse } from '../../core/errors.ts'
+import { parseXid, type Xid } from '../../core/xid.ts'
 import { shown } from '../../letters/routes/parameters.ts'
+import { answerOnce } from '../../store/idempotency.ts'
 import { newestFirst } from '../../work/routes.ts'
 import type { RedriveCommand } from '../commands.ts'
 import { MEMBER_OUTCOMES, type MemberOutcome, REDRIVE_STATES, type RedriveState } from '../redrive.ts'

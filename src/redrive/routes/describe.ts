@@ -9,7 +9,7 @@ import {
   TIME,
   TIME_OR_NULL,
   textUpTo,
-} from '../../http/describe-api.ts'
+} from '../../api/describe.ts'
 import { ITEM_HEADERS, SOURCES } from '../../letters/letter.ts'
 import { PAYLOAD_ENCODINGS } from '../../letters/payload.ts'
 import { FILTER_QUERY } from '../../letters/routes/describe.ts'

@@ -2,10 +2,11 @@
  * What an operator asks to be planned, read field by field: a field that is unknown, of another type or out of its bounds is refused
  * by name, because a plan that silently leaves out a condition moves the wrong letters.
  */
+
+import { type JsonBody, type JsonObject, optionalText, refuseUnknownFields } from '../../api/json-body.ts'
 import { refuse } from '../../core/errors.ts'
 import { parseExactly } from '../../core/json/exact.ts'
 import { JsonText } from '../../core/json/text.ts'
-import { type JsonBody, type JsonObject, optionalText, refuseUnknownFields } from '../../http/json-body.ts'
 import { checkQueueName } from '../../queues/validate.ts'
 import {
   isSending,

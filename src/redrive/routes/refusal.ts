@@ -1,6 +1,7 @@
 /** How the calls on redrives refuse what they are given: by the name of the field, with what was given and what is allowed. */
+
+import { isObject, type JsonObject } from '../../api/json-body.ts'
 import { refuse } from '../../core/errors.ts'
-import { isObject, type JsonObject } from '../../http/json-body.ts'
 
 const MAX_SHOWN = 64
 

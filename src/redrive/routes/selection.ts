@@ -1,6 +1,7 @@
 /** Which letters a plan is for: those of a filter, of a signature, or named one by one. */
+
+import { isObject, type JsonObject, optionalText } from '../../api/json-body.ts'
 import { refuse } from '../../core/errors.ts'
-import { isObject, type JsonObject, optionalText } from '../../http/json-body.ts'
 import type { LetterFilter } from '../../letters/filter.ts'
 import type { LetterKey } from '../../letters/letters.ts'
 import { FILTER_QUERY } from '../../letters/routes/describe.ts'

@@ -1,5 +1,5 @@
 /** How fast a redrive may go, how many letters go first, and when it stops by itself: as a body says it. */
-import { isObject } from '../../http/json-body.ts'
+import { isObject } from '../../api/json-body.ts'
 import type { Canary, StopRule } from '../redrive.ts'
 import { type NumberRules, numberAt, objectAt, wholeFrom } from './refusal.ts'
 

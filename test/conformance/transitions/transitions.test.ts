@@ -5,9 +5,7 @@
  */
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import type { Clock } from '../../../src/core/clock.ts'
-import { type Database, sql } from '../../../src/db/database.ts'
 import { historyOfLetter } from '../../../src/history/get.ts'
-import { kafkaLetterSource } from '../../../src/kafka/source.ts'
 import { ACTIVITY_NAMES, type ActivityName } from '../../../src/letters/activity.ts'
 import { readAccounts } from '../../../src/letters/books.ts'
 import { readLetterById } from '../../../src/letters/detail.ts'
@@ -22,6 +20,8 @@ import {
   wordOf,
 } from '../../../src/letters/transitions.ts'
 import { inOffice } from '../../../src/letters/work.ts'
+import { kafkaLetterSource } from '../../../src/sources/kafka/source.ts'
+import { type Database, sql } from '../../../src/store/database.ts'
 import { verifyStore } from '../../../src/verify/verify.ts'
 import { AWAY, Desk } from '../../harness/kafka-return.ts'
 import { retain } from '../../harness/retain.ts'

@@ -2,10 +2,10 @@
 import { describe, expect, it } from 'vitest'
 import { instant } from '../../../src/core/clock.ts'
 import { parseXid, secondsOfXid } from '../../../src/core/xid.ts'
-import { retryDelaySeconds } from '../../../src/webhooks/courier/settling.ts'
-import { decodeCursor, encodeCursor } from '../../../src/webhooks/pages.ts'
-import { Refused } from '../../../src/webhooks/refusal.ts'
-import { readPriority, readScheduledFor } from '../../../src/webhooks/routes/broadcast.ts'
+import { retryDelaySeconds } from '../../../src/sources/webhooks/courier/settling.ts'
+import { decodeCursor, encodeCursor } from '../../../src/sources/webhooks/pages.ts'
+import { Refused } from '../../../src/sources/webhooks/refusal.ts'
+import { readPriority, readScheduledFor } from '../../../src/sources/webhooks/routes/broadcast.ts'
 import { VECTORS } from './vectors.ts'
 
 describe('the vectors', () => {

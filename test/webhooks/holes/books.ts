@@ -3,8 +3,8 @@
  * by the names that the story gives them; a consumer is `<channel>/<consumer>`.
  */
 import type { Xid } from '../../../src/core/xid.ts'
-import { Refused } from '../../../src/webhooks/refusal.ts'
-import type { Channel, Consumer } from '../../../src/webhooks/webhook.ts'
+import { Refused } from '../../../src/sources/webhooks/refusal.ts'
+import type { Channel, Consumer } from '../../../src/sources/webhooks/webhook.ts'
 import type { CountedOffice } from '../counted-office.ts'
 import { NaiveInstance, type NaiveOptions, NaiveStore } from './naive.ts'
 

@@ -1,0 +1,195 @@
+/**
+ * Serves the calls of the office API: role, query and body are checked the same way for all of them, answers and
+ * failures leave in the envelope, and a known path with a wrong method is told which ones it has.
+ *
+ * Calls run in Fastify's first hook, as those of the queue API do: its own parsing would refuse a body in another shape.
+ */
+import type { IncomingHttpHeaders } from 'node:http'
+import type { FastifyInstance, FastifyReply, FastifyRequest, HTTPMethods } from 'fastify'
+import type { Clock } from '../core/clock.ts'
+import { failure } from '../core/errors.ts'
+import { pathOf } from '../http/facades.ts'
+import type { Caller, Role } from './auth.ts'
+import { ClientGone } from './body.ts'
+import { asFailure, correlationIdOf, idempotencyKeyOf, sendEnvelope, sendEnvelopeError } from './envelope.ts'
+import { BODY_LIMIT, type JsonBody, NO_BODY, readJsonBody, refuseNulls } from './json-body.ts'
+import { type Query, readQuery } from './query.ts'
+
+/** A request that has passed: what a call works with. */
+export interface ApiRequest {
+  readonly method: string
+  /** Without the query. */
+  readonly path: string
+  /** The variable parts of the path, decoded. */
+  readonly params: Readonly<Record<string, string>>
+  readonly query: Query
+  readonly body: JsonBody
+  readonly caller: Caller
+  readonly correlationId: string
+  /** Null when the caller sent none. */
+  readonly idempotencyKey: string | null
+}
+
+/** A request of a call that asks nobody; whom it comes from is for the call to find out. */
+export type OpenRequest = Omit<ApiRequest, 'caller'> & {
+  readonly headers: IncomingHttpHeaders
+  /** The address that it comes from. */
+  readonly address: string
+}
+
+/** The idempotency key of a request with whom and what it is for; null without one. */
+export const onceKeyOf = ({ caller, method, path, idempotencyKey }: ApiRequest) =>
+  idempotencyKey === null ? null : { scope: `${caller.name} ${method} ${path}`, key: idempotencyKey }
+
+export interface ApiAnswer {
+  readonly status: number
+  readonly data: unknown
+  /** Beside those of the envelope. */
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+/** Where a call is, and what it reads. */
+interface CallRules {
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
+  readonly path: string
+  /** The query parameters it knows. */
+  readonly query?: readonly string[]
+  /** Whether it reads a body, and whether it can be left out. */
+  readonly body?: 'required' | 'optional'
+  readonly bodyLimit?: number
+  /** The call refuses null in each part of its body for itself. Left out: it is refused before, by the schema of the body. */
+  readonly refusesNullsItself?: boolean
+  /** How the call looks in the OpenAPI document. */
+  readonly schema: Readonly<Record<string, unknown>>
+}
+
+/** One call: its method, path and rules, and what answers it. */
+export interface ApiCall extends CallRules {
+  readonly role: Role
+  answer(request: ApiRequest): Promise<ApiAnswer>
+}
+
+/** One that nobody needs a token for. */
+export interface OpenApiCall extends CallRules {
+  readonly role: 'open'
+  answer(request: OpenRequest): Promise<ApiAnswer>
+}
+
+export interface ApiScope {
+  readonly clock: Clock
+  /** True from the moment the server has begun to shut down. */
+  readonly stopping: () => boolean
+}
+
+const METHODS: readonly HTTPMethods[] = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']
+
+/** Adds calls to a server. All calls of one path are added together. */
+export function serveApi(
+  app: FastifyInstance,
+  scope: ApiScope,
+  calls: readonly (ApiCall | OpenApiCall)[],
+): void {
+  // The schemas only describe; the calls check what they are given.
+  app.setValidatorCompiler(() => () => true)
+  app.setSerializerCompiler(() => (payload) => JSON.stringify(payload))
+  for (const call of calls) {
+    app.route({
+      method: call.method,
+      url: call.path,
+      config: { role: call.role },
+      schema: call.schema,
+      onRequest: (request, reply) => void perform(call, scope, request, reply),
+      handler: unreachable,
+    })
+  }
+  for (const path of new Set(calls.map((call) => call.path))) {
+    const known = calls.filter((call) => call.path === path).map((call) => call.method)
+    refuseOtherMethods(app, scope, path, known)
+  }
+}
+
+/** Answers the methods that a path does not have with those that it has. */
+export function refuseOtherMethods(
+  app: FastifyInstance,
+  { clock }: Pick<ApiScope, 'clock'>,
+  path: string,
+  known: readonly string[],
+): void {
+  const allowed = known.join(', ')
+  app.route({
+    method: METHODS.filter((method) => !known.includes(method)),
+    url: path,
+    config: { role: 'viewer' },
+    schema: { hide: true },
+    onRequest: (request, reply) => {
+      const error = failure('method_unknown', { method: request.method, allowed })
+      sendEnvelopeError(request, reply.header('allow', allowed), clock, error)
+    },
+    handler: unreachable,
+  })
+}
+
+async function perform(
+  call: ApiCall | OpenApiCall,
+  scope: ApiScope,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<void> {
+  try {
+    const asked = await read(call, request)
+    if (scope.stopping()) throw failure('service_stopping')
+    const {
+      status,
+      data,
+      headers = {},
+    } = call.role === 'open'
+      ? await call.answer({ ...asked, headers: request.headers, address: request.clientAddress })
+      : await call.answer({ ...asked, caller: whoPassed(request) })
+    sendEnvelope(request, reply.headers(headers), scope.clock, status, data)
+  } catch (thrown) {
+    if (thrown instanceof ClientGone || request.raw.socket.destroyed) reply.hijack()
+    else refuse(scope, request, reply, thrown)
+  }
+}
+
+function whoPassed({ caller }: FastifyRequest): Caller {
+  if (caller === undefined) throw new Error('the gate has let nobody pass')
+  return caller
+}
+
+async function read(call: CallRules, request: FastifyRequest): Promise<Omit<ApiRequest, 'caller'>> {
+  const { body, bodyLimit = BODY_LIMIT, query = [], schema, refusesNullsItself = false } = call
+  const { method, params, raw, url } = request
+  const asked = readQuery(url, query)
+  const sent = body === undefined ? NO_BODY : await readJsonBody(raw, bodyLimit, body === 'required')
+  if (!refusesNullsItself) refuseNulls(schema.body, sent.fields)
+  return {
+    method,
+    path: pathOf(url),
+    // Fastify gives the named parts of a path as texts.
+    params: params as Readonly<Record<string, string>>,
+    query: asked,
+    body: sent,
+    correlationId: correlationIdOf(request),
+    idempotencyKey: idempotencyKeyOf(request),
+  }
+}
+
+function refuse(scope: ApiScope, request: FastifyRequest, reply: FastifyReply, thrown: unknown): void {
+  const error = asFailure(thrown)
+  if (error.code === 'internal') {
+    request.log.error(
+      { err: thrown, path: request.url, correlationId: correlationIdOf(request) },
+      'call failed',
+    )
+  } else if (error.cause !== undefined && error.retryable) {
+    // Why the store failed is for the log; the client can only try again.
+    request.log.warn({ err: error, correlationId: correlationIdOf(request) }, 'call refused')
+  }
+  sendEnvelopeError(request, reply, scope.clock, error)
+}
+
+/** Every route needs something that answers after its hooks; the calls are answered before. */
+export function unreachable(): never {
+  throw new Error('the call was answered by its first hook')
+}

@@ -1,0 +1,97 @@
+/** Engines on the office API, for those who look after them: `GET /api/engines`. */
+import type { FastifyInstance } from 'fastify'
+import { type ApiCall, type ApiScope, serveApi } from '../../api/calls.ts'
+import { describeCall, INTEGER, objectOf, TEXT, TEXT_OR_NULL, TIME_OR_NULL } from '../../api/describe.ts'
+import { formatMicros } from '../../core/timestamp.ts'
+import type { EngineDirectory, KnownEngine } from './definitions.ts'
+import { type EngineRuns, type OperationStatistics, withoutRuns } from './statistics.ts'
+
+export interface EngineRoutesOptions extends ApiScope {
+  readonly engines: EngineDirectory
+  readonly statistics: { read(): Promise<EngineRuns> }
+  /** Pending letters by engine. */
+  readonly pendingLetters: () => Promise<ReadonlyMap<string, number>>
+}
+
+const MILLISECONDS = { type: ['integer', 'null'], description: 'null without runs' }
+
+const ENGINE = objectOf({
+  name: TEXT,
+  queue: { ...TEXT_OR_NULL, description: 'null: there is nothing to lease' },
+  pending: { ...INTEGER, description: 'Its pending letters' },
+  operations: {
+    type: 'array',
+    description: 'Its own operations, and whatever else history has of it lately',
+    items: objectOf({
+      operation: TEXT,
+      runs: INTEGER,
+      succeeded: INTEGER,
+      failed: INTEGER,
+      successRate: { type: ['number', 'null'], minimum: 0, maximum: 1 },
+      p50Ms: MILLISECONDS,
+      p95Ms: MILLISECONDS,
+      p99Ms: MILLISECONDS,
+      lastAtUtc: TIME_OR_NULL,
+    }),
+  },
+})
+
+/** Adds the call to a server. */
+export async function engineRoutes(app: FastifyInstance, options: EngineRoutesOptions): Promise<void> {
+  serveApi(app, options, [listCall(options)])
+}
+
+const listCall = ({ engines, statistics, pendingLetters }: EngineRoutesOptions): ApiCall => ({
+  method: 'GET',
+  path: '/api/engines',
+  role: 'viewer',
+  schema: describeCall({
+    operationId: 'engines.list',
+    tag: 'engines',
+    summary: 'Engines with their pending letters, and how their operations did lately',
+    role: 'viewer',
+    data: objectOf({ items: { type: 'array', items: ENGINE }, basis: TEXT }),
+  }),
+  answer: async () => {
+    const [lately, pending] = await Promise.all([statistics.read(), pendingLetters()])
+    const items = (await allOf(engines, lately, pending)).map(({ name, queue, operations }) => ({
+      name,
+      queue,
+      pending: pending.get(name) ?? 0,
+      operations: operationsOf(engines.operationsOf(name), operations, lately.engines.get(name)).map(
+        operationOnWire,
+      ),
+    }))
+    return { status: 200, data: { items, basis: lately.basis } }
+  },
+})
+
+/** All that are known, and whatever else has letters or runs: the numbers must add up. */
+async function allOf(
+  engines: EngineDirectory,
+  lately: EngineRuns,
+  pending: ReadonlyMap<string, number>,
+): Promise<readonly KnownEngine[]> {
+  const known = await engines.known()
+  const names = new Set(known.map(({ name }) => name))
+  const others = [...lately.engines.keys(), ...pending.keys()].filter((name) => !names.has(name))
+  return [...known, ...[...new Set(others)].sort().map((name) => ({ name, queue: null, operations: [] }))]
+}
+
+/** The engine's own operations, also those that have not run; then acts on its letters, in their order, if there were any. */
+function operationsOf(
+  known: readonly string[],
+  own: readonly string[],
+  ran: ReadonlyMap<string, OperationStatistics> = new Map(),
+): OperationStatistics[] {
+  return [...new Set([...known, ...ran.keys()])].flatMap((operation) => {
+    const found = ran.get(operation)
+    if (found !== undefined) return found
+    return own.includes(operation) ? withoutRuns(operation) : []
+  })
+}
+
+const operationOnWire = ({ lastAt, ...statistics }: OperationStatistics) => ({
+  ...statistics,
+  lastAtUtc: lastAt === null ? null : formatMicros(lastAt),
+})

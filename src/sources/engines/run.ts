@@ -1,0 +1,184 @@
+/**
+ * One run: a message that was leased, its handler, and the verdict on it.
+ *
+ *   read ─► handler ─► succeeded | failed
+ *     │        └─ time-out: failed; lease lost or engine stopped: no verdict
+ *     └─ unreadable, delivered too often: failed for good, without a run of the handler
+ */
+import { randomUUID } from 'node:crypto'
+import { type Clock, type Instant, later } from '../../core/clock.ts'
+import type { Log } from '../../core/log.ts'
+import { describeError, PermanentError } from '../../core/thrown.ts'
+import type { LetterId } from '../../letters/letter.ts'
+import type { FailedRun, Run } from '../../queues/queue.ts'
+import { HandlerTimedOut, type Holding } from './lease-keeper.ts'
+import { cleanInstanceId, correlationIdIn, outputBytes, PUBLISHER, readMessage } from './message.ts'
+import type { EngineTerms, RunContext } from './options.ts'
+
+export type Verdict =
+  | { readonly verdict: 'succeeded'; readonly run: Run }
+  | { readonly verdict: 'failed'; readonly run: FailedRun; readonly permanent: boolean }
+  /** Nothing is known of how it would have ended. */
+  | { readonly verdict: 'none'; readonly reason: unknown }
+
+export interface RunOffice {
+  readonly clock: Clock
+  readonly log: Log
+  /** Who runs it. */
+  readonly actor: string
+  /** What is on file about a message that failed before. */
+  readonly readCase: (caseId: LetterId) => Promise<{ readonly correlationId: string | null } | null>
+  readonly extendLease: (holding: Holding) => Promise<void>
+}
+
+/** Runs the handler on what is held. Rejects only when the case of the message cannot be read. */
+export async function runOn(holding: Holding, terms: EngineTerms, office: RunOffice): Promise<Verdict> {
+  const { item } = holding
+  const startedAt = office.clock.now()
+  const read = readMessage(item.payload)
+  const message = read.ok ? read.message : undefined
+  const correlationId =
+    correlationIdIn(message) ?? (await correlationIdOnFile(holding, office)) ?? randomUUID()
+  const log = labelled(office.log, {
+    engine: terms.name,
+    operation: terms.operation,
+    itemId: item.id,
+    correlationId,
+  })
+  const about: RunFacts = {
+    terms,
+    office,
+    startedAt,
+    input: item.payload,
+    correlationId,
+    instanceId: read.ok ? instanceIdOf(terms, message, log) : PUBLISHER,
+  }
+  if (!read.ok) return failed(about, new UnparsableMessage(`the message is not JSON; ${read.reason}`), true)
+  if (item.attempts > terms.maxAttempts) return failed(about, tooOften(item.attempts, terms), true)
+  const outcome = await outcomeOf(holding, terms, office.clock, () =>
+    terms.handler(message, contextOf(holding, correlationId, log, office)),
+  )
+  if (outcome.ended === 'returned') {
+    return { verdict: 'succeeded', run: { ...runOf(about), output: outputBytes(outcome.output) } }
+  }
+  if (outcome.ended === 'threw') {
+    return failed(about, outcome.error, outcome.error instanceof PermanentError)
+  }
+  if (outcome.reason instanceof HandlerTimedOut) return failed(about, outcome.reason, false)
+  return { verdict: 'none', reason: outcome.reason }
+}
+
+/** A message that is not JSON in UTF-8; its bytes are kept. */
+class UnparsableMessage extends Error {
+  override readonly name = 'UnparsableMessage'
+}
+
+/** A message whose workers vanished while they had it. Running it once more could take the next worker with it. */
+class DeliveredTooOften extends Error {
+  override readonly name = 'DeliveredTooOften'
+}
+
+const tooOften = (deliveries: number, { maxAttempts }: EngineTerms): Error =>
+  new DeliveredTooOften(
+    `the message was delivered ${deliveries} times and may be attempted ${maxAttempts} times; workers that had it ended without a result, as when they crash, so it was not run again`,
+  )
+
+interface RunFacts {
+  readonly terms: EngineTerms
+  readonly office: RunOffice
+  readonly startedAt: Instant
+  readonly input: Uint8Array
+  readonly correlationId: string
+  readonly instanceId: string
+}
+
+function runOf({ terms, office, startedAt, input, correlationId, instanceId }: RunFacts): Run {
+  return {
+    engine: terms.name,
+    operation: terms.operation,
+    instanceId,
+    correlationId,
+    actor: office.actor,
+    durationMs: Number(office.clock.now() - startedAt) / 1_000,
+    input,
+    output: null,
+  }
+}
+
+const failed = (about: RunFacts, error: unknown, permanent: boolean): Verdict => ({
+  verdict: 'failed',
+  run: { ...runOf(about), ...describeError(error) },
+  permanent,
+})
+
+type Outcome =
+  | { readonly ended: 'returned'; readonly output: unknown }
+  | { readonly ended: 'threw'; readonly error: unknown }
+  | { readonly ended: 'aborted'; readonly reason: unknown }
+
+/** Waits for the handler or for the end of the run, whichever comes first; what comes later is ignored. */
+async function outcomeOf(
+  { abort }: Holding,
+  { timeout, timeoutUs }: EngineTerms,
+  clock: Clock,
+  handler: () => unknown,
+): Promise<Outcome> {
+  const { signal } = abort
+  const { promise: aborted, resolve: end } = Promise.withResolvers<Outcome>()
+  const onAbort = (): void => end({ ended: 'aborted', reason: signal.reason })
+  // First in line, so that a handler which throws because of the signal comes too late.
+  signal.addEventListener('abort', onAbort)
+  if (signal.aborted) onAbort()
+  const alarm = clock.alarm(later(clock.now(), timeoutUs), () =>
+    abort.abort(new HandlerTimedOut(`the handler did not return within ${timeout}`)),
+  )
+  try {
+    return await Promise.race([signal.aborted ? aborted : settled(handler), aborted])
+  } finally {
+    alarm.cancel()
+    signal.removeEventListener('abort', onAbort)
+  }
+}
+
+async function settled(handler: () => unknown): Promise<Outcome> {
+  try {
+    return { ended: 'returned', output: await handler() }
+  } catch (error) {
+    return { ended: 'threw', error }
+  }
+}
+
+function contextOf(holding: Holding, correlationId: string, log: Log, office: RunOffice): RunContext {
+  return {
+    attempt: holding.item.attempts,
+    correlationId,
+    signal: holding.abort.signal,
+    log,
+    extendLease: () => office.extendLease(holding),
+  }
+}
+
+async function correlationIdOnFile({ item }: Holding, { readCase }: RunOffice): Promise<string | null> {
+  if (item.caseId === undefined) return null
+  return (await readCase(item.caseId))?.correlationId ?? null
+}
+
+/** The application's function may stumble over a message that its handler knows how to refuse. */
+function instanceIdOf(terms: EngineTerms, message: unknown, log: Log): string {
+  try {
+    return cleanInstanceId(terms.instanceId(message))
+  } catch (error) {
+    log.warn({ err: error }, `the instance of a message could not be told; it is taken for ${PUBLISHER}`)
+    return PUBLISHER
+  }
+}
+
+/** A log whose lines all carry `label`. */
+function labelled(log: Log, label: object): Log {
+  return {
+    debug: (details, message) => log.debug({ ...label, ...details }, message),
+    info: (details, message) => log.info({ ...label, ...details }, message),
+    warn: (details, message) => log.warn({ ...label, ...details }, message),
+    error: (details, message) => log.error({ ...label, ...details }, message),
+  }
+}

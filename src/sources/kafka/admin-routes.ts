@@ -1,0 +1,275 @@
+/** Kafka on the office API, for those who look after it: `/api/kafka`. */
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { type ApiCall, type ApiRequest, type ApiScope, serveApi } from '../../api/calls.ts'
+import {
+  describeCall,
+  failuresOf,
+  INTEGER,
+  objectOf,
+  TEXT,
+  TEXT_OR_NULL,
+  TIME,
+  textUpTo,
+} from '../../api/describe.ts'
+import { asFailure, correlationIdOf, sendEnvelopeError } from '../../api/envelope.ts'
+import { optionalText, refuseUnknownFields, requiredText } from '../../api/json-body.ts'
+import { failure } from '../../core/errors.ts'
+import { eventOnWire, overviewOnWire, placeOnWire } from './admin-view.ts'
+import { KAFKA, STATE_NAMES } from './event.ts'
+import { isUuidV4 } from './names.ts'
+import type { Assignment } from './reassign.ts'
+import type { ServedKafka } from './routes/call.ts'
+import { PROFILES } from './settings.ts'
+
+const TEXTS = { type: 'array', items: TEXT }
+
+const OVERVIEW = {
+  type: 'object',
+  required: ['enabled'],
+  properties: {
+    enabled: {
+      type: 'boolean',
+      description: 'Whether this server takes in dead events; without, all else is left out',
+    },
+    groupId: TEXT,
+    acceptUnlistedServices: { type: 'boolean' },
+    services: {
+      type: 'array',
+      items: objectOf({
+        name: TEXT,
+        dlqTopic: TEXT,
+        retryTopic: { ...TEXT, description: '`$original`: the topic that the event came from originally' },
+        profile: { type: 'string', enum: [...PROFILES] },
+        aliases: TEXTS,
+        originalTopics: TEXTS,
+        types: TEXTS,
+      }),
+    },
+    dlqTopics: { ...TEXTS, description: 'Topics that are taken in and belong to no service' },
+    intake: objectOf({
+      state: { type: 'string', enum: ['starting', 'reading', 'degraded', 'stopped'] },
+      sinceUtc: TIME,
+      troubles: TEXTS,
+      missingTopics: TEXTS,
+      partitions: {
+        type: 'array',
+        description: 'Those that this server reads',
+        items: objectOf({
+          topic: TEXT,
+          partition: INTEGER,
+          committed: TEXT_OR_NULL,
+          end: TEXT_OR_NULL,
+          lag: TEXT_OR_NULL,
+          trouble: TEXT_OR_NULL,
+        }),
+      },
+    }),
+  },
+}
+
+const EVENT_KEY = { dlqId: { type: 'string', format: 'uuid' } }
+
+const PLACE = {
+  dlqId: { ...TEXT, description: 'The newest of the letter: asked for by an older one, it is another' },
+  rowKey: TEXT,
+  state: { type: 'string', enum: STATE_NAMES },
+  service: TEXT,
+  originalTopic: TEXT,
+}
+
+const PLACED = objectOf(PLACE)
+
+const EVENT = objectOf({
+  ...PLACE,
+  type: TEXT,
+  topic: TEXT,
+  partition: INTEGER,
+  offset: TEXT,
+  timestampUtc: TIME,
+  key: TEXT_OR_NULL,
+  keyBase64: TEXT_OR_NULL,
+  valueBase64: TEXT_OR_NULL,
+  editedValueBase64: TEXT_OR_NULL,
+  valueForm: { type: 'string', enum: ['json', 'null', 'other'] },
+  headers: { type: 'array', items: objectOf({ name: TEXT, value: TEXT_OR_NULL, valueBase64: TEXT_OR_NULL }) },
+  correlationId: TEXT_OR_NULL,
+  mintedCorrelationId: TEXT_OR_NULL,
+  originalEventId: TEXT_OR_NULL,
+  eventId: TEXT_OR_NULL,
+  exception: { type: 'object' },
+  family: TEXT_OR_NULL,
+  origin: { type: 'object' },
+  firstOrigin: { type: ['object', 'null'] },
+  attempts: INTEGER,
+  attemptsReported: { type: ['integer', 'null'] },
+  duplicateOf: TEXT_OR_NULL,
+  reasons: TEXTS,
+  warnings: TEXTS,
+  chain: { type: 'array', items: { type: 'object' }, description: 'Earlier deaths, the oldest first' },
+})
+
+/** What names of topics have at most. */
+const MAX_NAME = 249
+
+const REASSIGN = {
+  service: { ...textUpTo(MAX_NAME), description: 'The name or an alias of a service' },
+  topic: {
+    ...textUpTo(MAX_NAME),
+    type: ['string', 'null'],
+    description: 'The original topic; left out, the one that the record says',
+  },
+}
+
+interface KafkaAdminRoutesOptions extends ApiScope {
+  /** null where no dead events are taken in. */
+  readonly kafka: ServedKafka | null
+}
+
+export async function kafkaAdminRoutes(
+  app: FastifyInstance,
+  options: KafkaAdminRoutesOptions,
+): Promise<void> {
+  serveApi(app, options, callsOf(options.kafka))
+  app.route({
+    method: 'GET',
+    url: '/api/kafka/events/:dlqId/value',
+    config: { role: 'viewer' },
+    schema: VALUE_SCHEMA,
+    onRequest: (request, reply) => void sendValue(options, request, reply),
+    handler: () => {
+      throw new Error('the call was answered by its first hook')
+    },
+  })
+}
+
+const callsOf = (kafka: ServedKafka | null): readonly ApiCall[] => [
+  {
+    method: 'GET',
+    path: '/api/kafka',
+    role: 'viewer',
+    schema: describeCall({
+      operationId: 'kafka.overview',
+      tag: KAFKA,
+      summary: 'The services with their topics, and how intake stands',
+      role: 'viewer',
+      data: OVERVIEW,
+    }),
+    answer: async () =>
+      ok(kafka === null ? { enabled: false } : overviewOnWire(kafka.calls.settings, kafka.standing())),
+  },
+  {
+    method: 'GET',
+    path: '/api/kafka/events/:dlqId',
+    role: 'viewer',
+    schema: describeCall({
+      operationId: 'kafka.event',
+      tag: KAFKA,
+      summary: 'A dead event with its bytes, its headers and its earlier deaths',
+      role: 'viewer',
+      params: EVENT_KEY,
+      data: EVENT,
+      failures: [409],
+    }),
+    answer: async ({ params }) => {
+      const id = dlqIdOf(params)
+      const found = await enabled(kafka).calls.reader.named(id)
+      if (found === null) throw unknownEvent(id)
+      return ok(eventOnWire(found.event, found.detail))
+    },
+  },
+  {
+    method: 'POST',
+    path: '/api/kafka/events/:dlqId/reassign',
+    role: 'operator',
+    body: 'required',
+    schema: describeCall({
+      operationId: 'kafka.reassign',
+      tag: KAFKA,
+      summary: 'Give a dead event to a service, and say from which topic it came',
+      role: 'operator',
+      params: EVENT_KEY,
+      body: { fields: REASSIGN, required: ['service'] },
+      data: PLACED,
+      failures: [409],
+    }),
+    answer: async (request) => {
+      const dlqId = dlqIdOf(request.params)
+      const assignment = assignmentOf(request)
+      const caller = { actor: request.caller.name, requestId: request.correlationId }
+      return ok(placeOnWire(await enabled(kafka).reassign(dlqId, assignment, caller)))
+    },
+  },
+]
+
+const ok = (data: unknown) => ({ status: 200, data })
+
+function enabled(kafka: ServedKafka | null): ServedKafka {
+  if (kafka === null) throw failure('kafka_not_enabled')
+  return kafka
+}
+
+const unknownEvent = (dlqId: string) => failure('letter_unknown', { engine: KAFKA, rowKey: dlqId })
+
+/** What is no id of an event belongs to none. */
+function dlqIdOf({ dlqId = '' }: Readonly<Record<string, string>>): string {
+  if (!isUuidV4(dlqId)) throw unknownEvent(dlqId.slice(0, MAX_NAME).toWellFormed())
+  return dlqId.toLowerCase()
+}
+
+/** Who has these names is for the settings to say. */
+function assignmentOf({ body: { fields } }: ApiRequest): Assignment {
+  refuseUnknownFields(fields, Object.keys(REASSIGN))
+  return {
+    service: requiredText(fields, 'service', { max: MAX_NAME }),
+    topic: optionalText(fields, 'topic', { max: MAX_NAME }),
+  }
+}
+
+const BYTES = 'application/octet-stream'
+
+const VALUE_SCHEMA = {
+  operationId: 'kafka.value',
+  summary: 'The value of a dead event, byte for byte, also of one that was superseded',
+  description: 'Needs the role viewer once tokens are configured. In no envelope; errors are in one.',
+  tags: [KAFKA],
+  params: { type: 'object', required: ['dlqId'], properties: EVENT_KEY },
+  response: {
+    200: { description: 'OK', content: { [BYTES]: { schema: { type: 'string', format: 'binary' } } } },
+    204: { description: 'The value is null', type: 'null' },
+    ...failuresOf({ role: 'viewer', params: EVENT_KEY, failures: [409] }),
+  },
+}
+
+/** Never shown by a browser: it is to be kept, whatever it says that it is. */
+async function sendValue(
+  { kafka, clock, stopping }: KafkaAdminRoutesOptions,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<void> {
+  try {
+    if (stopping()) throw failure('service_stopping')
+    // Fastify gives the named parts of a path as texts.
+    const id = dlqIdOf(request.params as Readonly<Record<string, string>>)
+    const found = await enabled(kafka).calls.reader.value(id)
+    if (found === null) throw unknownEvent(id)
+    const { value } = found
+    reply
+      .code(value === null ? 204 : 200)
+      .header('x-correlation-id', correlationIdOf(request))
+      .header('x-content-type-options', 'nosniff')
+      .header('cache-control', 'no-store')
+    if (value === null) {
+      reply.send()
+      return
+    }
+    reply
+      .header('content-type', BYTES)
+      .header('content-disposition', `attachment; filename="${id}.bin"`)
+      .header('content-security-policy', "default-src 'none'; sandbox")
+      .send(Buffer.from(value.buffer, value.byteOffset, value.byteLength))
+  } catch (thrown) {
+    const error = asFailure(thrown)
+    if (error.code === 'internal') request.log.error({ err: thrown, path: request.url }, 'call failed')
+    sendEnvelopeError(request, reply, clock, error)
+  }
+}

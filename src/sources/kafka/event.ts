@@ -1,0 +1,256 @@
+/**
+ * The words of the Kafka module: a record as it came, what was understood of it, and what can become of its letter.
+ *
+ *   record ──► pending ──► claimed ──► publishing ──► published     a retry record is on its topic
+ *                ▲  ▲         │            ├───────► uncertain      nobody knows; shown, never guessed
+ *                │  └─────────┴────────────┘         │              refused, failed for certain, lease run out
+ *                │                 └───────────────► discarded
+ *                └── the same event died again: its letter reopens, whatever its state
+ *
+ * In the office's terms the first three and `uncertain` are Pending, `published` is Resolved by retry, `discarded` is Resolved by
+ * discard, or Expired.
+ */
+import type { LetterId } from '../../letters/letter.ts'
+
+/** The source and the engine of these letters. */
+export const KAFKA = 'kafka'
+
+/** The kind of run that gives events of nobody's to their services. */
+export const REASSIGNMENT = 'kafka-reassignment'
+
+/** The service, or the original topic, of letters that have none. No legal name contains a tilde. */
+export const UNKNOWN = '~unknown'
+
+/** A header as it came. Names may come twice, and in any bytes. */
+export interface RawHeader {
+  readonly name: Uint8Array
+  readonly value: Uint8Array | null
+}
+
+/** One Kafka message, as it came. Null and empty are different things. */
+export interface RawRecord {
+  readonly topic: string
+  readonly partition: number
+  readonly offset: bigint
+  /** Milliseconds since 1970; −1 when it has none. */
+  readonly timestampMs: bigint
+  readonly key: Uint8Array | null
+  readonly value: Uint8Array | null
+  readonly headers: readonly RawHeader[]
+  /** Left out of nearly all: this one is a whole batch, compressed as it lies in the topic. */
+  readonly packed?: PackedBatch
+}
+
+/** A batch that was not unpacked, because it is larger than what one may grow to. */
+export interface PackedBatch {
+  readonly compression: string
+  /** How many records it says it has. */
+  readonly records: number
+  readonly mostBytes: number
+}
+
+declare const dlqIdBrand: unique symbol
+declare const eventIdBrand: unique symbol
+
+/** How clients name a dead event: a UUID v4, the record's own or derived from its place and content. */
+export type DlqId = string & { readonly [dlqIdBrand]: true }
+/** An id that was minted for a publish: a UUID v4. */
+export type EventId = string & { readonly [eventIdBrand]: true }
+
+/** Marks a text that is known to be a UUID v4 as the name of a dead event. */
+export const dlqId = (text: string): DlqId => text as DlqId
+/** Marks a text that was minted as the id of a publish. */
+export const eventId = (text: string): EventId => text as EventId
+
+/** Numbered in this order. */
+export const STATE = {
+  pending: 0,
+  claimed: 1,
+  publishing: 2,
+  uncertain: 3,
+  published: 4,
+  discarded: 5,
+} as const
+export type StateName = keyof typeof STATE
+export type State = (typeof STATE)[StateName]
+
+export const STATE_NAMES = Object.keys(STATE) as readonly StateName[]
+
+export function stateName(state: number): StateName {
+  const name = STATE_NAMES[state]
+  if (name === undefined) throw new Error(`no state has the number ${state}`)
+  return name
+}
+
+/** Why a letter must not be published as it is: it is quarantined, where it stands. */
+export const REASONS = [
+  'value_not_json',
+  'value_null',
+  'value_not_utf8',
+  'value_not_ascii',
+  'value_unreadable_for_consumer',
+  'key_null',
+  'key_not_ascii',
+  'type_missing',
+  'type_not_ascii',
+  'type_not_allowed',
+  'original_topic_missing',
+  'original_topic_invalid',
+  'original_topic_not_allowed',
+  'correlation_id_missing',
+  'correlation_id_invalid',
+  'event_id_invalid',
+  'header_not_allowed',
+  'header_duplicate',
+  'service_unknown',
+  'target_invalid',
+  'too_large',
+  'batch_too_large',
+  'later_same_key',
+] as const
+export type Reason = (typeof REASONS)[number]
+
+/** What is odd about a letter and does not keep it from being published. */
+export const WARNINGS = [
+  'value_needs_escape',
+  'payload_not_object',
+  'non_finite_numbers',
+  'correlation_id_minted',
+  'event_id_invalid',
+  'original_event_id_invalid',
+  'header_not_utf8',
+  'header_null',
+  'header_duplicate',
+  'timestamp_missing',
+  'too_large',
+  'service_guessed',
+  'position_reused',
+  'duplicate_event_id',
+  'duplicate_retry',
+  'later_same_key',
+] as const
+export type Warning = (typeof WARNINGS)[number]
+
+/** Why the consumer failed, as the headers tell. */
+export interface ExceptionFacts {
+  readonly class?: string
+  readonly message?: string
+  readonly stack?: string
+  readonly causeClass?: string
+  readonly causeMessage?: string
+}
+
+/** Where a record of another tool says that it was read. Offsets are texts: JSON has no 64-bit integers. */
+export interface Origin {
+  readonly topic?: string
+  readonly partition?: number
+  readonly offset?: string
+  readonly timestampMs?: string
+  readonly consumerGroup?: string
+  /** A URI, where a tool gives that instead of a topic. */
+  readonly destination?: string
+  readonly failedAtMs?: string
+}
+
+/** What was understood of a record. It is kept as JSON beside the letter; the record's bytes are the truth. */
+export interface EventFacts {
+  /** `~unknown` when there is none. */
+  readonly service: string
+  /** `~unknown` when there is none. */
+  readonly originalTopic: string
+  /** '' when there is none. */
+  readonly type: string
+  /** As in the record, whatever it is; null when it has none. */
+  readonly correlationId: string | null
+  /** Made at intake where the record has none, or one that no consumer can read. */
+  readonly mintedCorrelationId: string | null
+  /** A UUID v4, or null. */
+  readonly originalEventId: string | null
+  /** Generations 4 and 5: the place where the failed record was read, from the event id. */
+  readonly readFrom: { readonly topic: string; readonly partition: number; readonly offset: string } | null
+  readonly exception: ExceptionFacts
+  /** Whose headers these are; null when nobody's are recognised. */
+  readonly family: string | null
+  readonly origin: Origin
+  /** Where it failed first, when that is another place than `origin`. */
+  readonly firstOrigin?: Origin
+  /** How often it was tried, by what another tool says. */
+  readonly attemptsReported: number | null
+  /** `key_format: uber`: the key that the record had originally, in base64. */
+  readonly originalKey?: string
+  readonly valueForm: 'json' | 'null' | 'other'
+  /** It stands for the records of a batch that was not unpacked. */
+  readonly packed?: PackedBatch
+  readonly reasons: readonly Reason[]
+  readonly warnings: readonly Warning[]
+  /** The letter that had this event id first, when that is another one. */
+  readonly duplicateOf?: string
+}
+
+/** The place of a letter in the queue of its service: by these, in this order. */
+export interface QueueOrder {
+  /** Milliseconds; never less than that of the record before in its partition. */
+  readonly orderTs: bigint
+  readonly topic: string
+  readonly partition: number
+  readonly offset: bigint
+  readonly intake: bigint
+}
+
+export interface StoredEvent {
+  readonly letterId: LetterId
+  /** The letter's name in the office. */
+  readonly rowKey: string
+  readonly state: State
+  readonly service: string
+  readonly originalTopic: string
+  readonly order: QueueOrder
+  readonly dlqId: DlqId
+  readonly timestampMs: bigint
+  readonly key: Uint8Array | null
+  readonly value: Uint8Array | null
+  /** What an operator made of the value; null when nobody did. */
+  readonly editedValue: Uint8Array | null
+  readonly headers: readonly RawHeader[]
+  readonly facts: EventFacts
+  /** How often the event died. */
+  readonly attempts: number
+  /** The id of the current publish: while it is publishing, uncertain or published. */
+  readonly eventId: EventId | null
+}
+
+export interface OutgoingRecord {
+  readonly topic: string
+  readonly key: Uint8Array | null
+  readonly value: Uint8Array | null
+  readonly headers: readonly RawHeader[]
+}
+
+export { KAFKA_OPERATIONS } from '../../letters/letter.ts'
+
+/** Who acts, and in which request. */
+export interface Caller {
+  /** The name of a token, `token#n` for the n-th hash of the configuration, or `system`. */
+  readonly actor: string
+  readonly requestId: string | null
+}
+
+export const SYSTEM: Caller = { actor: 'system', requestId: null }
+
+/** What became of an id that was minted for a publish, as `kafka_sends` keeps it. */
+
+export const SEND = { publishing: 0, uncertain: 1, published: 2, failed: 3 } as const
+/** The condition of kafka_sends_unplaced: a copy may lie where nobody knows, and has not come back. */
+export const UNPLACED = `(published_offset IS NULL OR resends > 0) AND reopened = 0 AND outcome <> ${SEND.failed}`
+export type SendOutcomeName = keyof typeof SEND
+
+export function sendOutcomeName(outcome: number): SendOutcomeName {
+  // Numbered in their order.
+  const name = (Object.keys(SEND) as readonly SendOutcomeName[])[outcome]
+  if (name === undefined) throw new Error(`no outcome has the number ${outcome}`)
+  return name
+}
+
+/** One text for a partition. */
+export const partitionKey = ({ topic, partition }: Pick<RawRecord, 'topic' | 'partition'>): string =>
+  `${topic}:${partition}`

@@ -1,0 +1,294 @@
+/**
+ * What a record of a DLQ topic means: who failed on it, where, why, and whether it may be published again. Any bytes are legal, and
+ * nothing here throws: what cannot be understood is a reason or a warning, and the record's bytes stay beside the facts.
+ */
+import { storedText } from '../../../core/content.ts'
+import { type JsonScan, scanJson } from '../../../core/json/scan.ts'
+import { type Family, HEXKIT, headerOf, UBER } from '../dialects/families.ts'
+import { NamedHeaders } from '../dialects/named-headers.ts'
+import { familyOf, SHORT_TEXT, type Told, toldBy } from '../dialects/told.ts'
+import { toldByKey } from '../dialects/uber-key.ts'
+import {
+  type EventFacts,
+  eventId,
+  type Origin,
+  type PackedBatch,
+  type RawRecord,
+  type Reason,
+  UNKNOWN,
+  type Warning,
+} from '../event.ts'
+import { isAllowed, isTopicName, isUuidV4 } from '../names.ts'
+import { renderRecord, type Ways } from '../return/render.ts'
+import { isPassageTopic, type KafkaService, type KafkaSettings, ORIGINAL } from '../settings.ts'
+import { isAsciiText, isText, latin1, recordSize, shownText } from '../wire/bytes.ts'
+import { isReadableForPython } from '../wire/json.ts'
+import { readOldEventId, serviceOf } from './service-of.ts'
+
+const NOTHING: Told = { origin: {}, exception: {}, attempts: null }
+
+/** Whose event it is by what an operator says, whatever the record says itself. */
+export interface Assigned {
+  readonly service: KafkaService
+  /** null: as the record says. */
+  readonly originalTopic: string | null
+}
+
+/** The facts of a record. `mint` makes a UUID v4, for events that come without a correlation id that can be used. */
+export function readEvent(
+  record: RawRecord,
+  settings: KafkaSettings,
+  mint: () => string,
+  assigned: Assigned | null = null,
+): EventFacts {
+  if (record.packed !== undefined) return factsOfBatch(record, record.packed, settings, mint, assigned)
+  const headers = new NamedHeaders(record.headers)
+  const family = familyOf(headers)
+  const ownId = textOf(headers, 'event_id')
+  const isOwnIdValid = ownId !== null && isUuidV4(ownId)
+  const oldEventId = ownId === null || isOwnIdValid ? null : readOldEventId(ownId)
+  const foreign = family === null || family === HEXKIT ? NOTHING : toldBy(family, headers)
+  const found = serviceOf(
+    {
+      topic: record.topic,
+      service: textOf(headers, 'service'),
+      serviceInEventId: oldEventId?.service ?? null,
+      consumerGroup: foreign.origin.consumerGroup ?? null,
+    },
+    settings,
+  )
+  const { service, guessed, owners } =
+    assigned === null ? found : { ...found, service: assigned.service, guessed: false }
+  const ways = waysOf(service, owners)
+  const byKey = ways.keyFormat === 'uber' ? toldByKey(record.key) : null
+  const hexkitNames = ways.profile === 'hexkit' || family === HEXKIT
+  const told = joined(hexkitNames ? toldBy(HEXKIT, headers) : NOTHING, byKey ?? foreign)
+  const readFrom = hexkitNames ? (oldEventId?.readFrom ?? null) : null
+  const origin = withPlace(told.origin, readFrom)
+
+  const scan = record.value === null ? null : scanJson(record.value)
+  const key = told.originalKey === undefined ? record.key : Buffer.from(told.originalKey, 'base64')
+  const typeBytes = headers.filled('type')
+  const type = typeBytes === null ? '' : typeText(typeBytes)
+  const correlationId = textOf(headers, 'correlation_id')
+  const originalEventId = hexkitNames ? textOf(headers, 'original_event_id', true) : null
+
+  const reasons: Reason[] = []
+  const warnings: Warning[] = []
+  let mintedCorrelationId: string | null = null
+  if (ways.profile === 'hexkit') {
+    addValue(reasons, warnings, scan)
+    if (key === null) reasons.push('key_null')
+    else if (!isAsciiText(key)) reasons.push('key_not_ascii')
+    if (typeBytes === null) reasons.push('type_missing')
+    else if (!isAsciiText(typeBytes)) reasons.push('type_not_ascii')
+  } else if (scan?.ok && scan.nonFinite) warnings.push('non_finite_numbers')
+  const originalTopic = originalTopicOf(assigned?.originalTopic ?? origin.topic, ways, settings, reasons)
+  if (ways.profile === 'hexkit' && (correlationId === null || !isUuidV4(correlationId))) {
+    if (correlationId === null) warnings.push('correlation_id_minted')
+    else reasons.push('correlation_id_invalid')
+    mintedCorrelationId = mint()
+  }
+  if (hexkitNames && ownId !== null && oldEventId === null && !isOwnIdValid) {
+    warnings.push('event_id_invalid')
+  }
+  const originalEventIdValid = originalEventId !== null && isUuidV4(originalEventId)
+  if (originalEventId !== null && !originalEventIdValid) warnings.push('original_event_id_invalid')
+  if (service === null) reasons.push('service_unknown')
+  addHeaders(warnings, record, headers, family)
+  if (record.timestampMs < 0n) warnings.push('timestamp_missing')
+  const facts: EventFacts = {
+    service: service?.name ?? UNKNOWN,
+    originalTopic,
+    type,
+    correlationId,
+    mintedCorrelationId,
+    originalEventId: originalEventIdValid ? originalEventId.toLowerCase() : null,
+    readFrom,
+    exception: told.exception,
+    family: byKey === null ? (family?.name ?? null) : UBER,
+    origin,
+    ...(told.firstOrigin === undefined ? {} : { firstOrigin: told.firstOrigin }),
+    attemptsReported: told.attempts,
+    ...(told.originalKey === undefined ? {} : { originalKey: told.originalKey }),
+    valueForm: scan === null ? 'null' : scan.ok ? 'json' : 'other',
+    reasons,
+    warnings,
+  }
+  if (isTooLarge(record, facts, ways, settings)) {
+    if (settings.compression === 'none') reasons.push('too_large')
+    else warnings.push('too_large')
+  }
+  if (guessed) warnings.push('service_guessed')
+  return facts
+}
+
+/** At most so much longer is what goes out: escapes make of a character of two bytes six, and of one of four bytes twelve. */
+const GROWTH = 3
+/** More than what is around one field, and more than what stands around and before all of them. */
+const FIELD = 16
+const HEAD = 1_024
+
+/** Whether the record is too large to be published again, as it would be. Nearly every one is far below the limit: that is looked at first. */
+function isTooLarge(
+  record: RawRecord,
+  facts: EventFacts,
+  ways: Ways,
+  { maxMessageBytes }: KafkaSettings,
+): boolean {
+  let most = HEAD + (record.key?.length ?? 0) + (record.value?.length ?? 0) * GROWTH
+  for (const { name, value } of record.headers) most += FIELD + (name.length + (value?.length ?? 0)) * GROWTH
+  if (most <= maxMessageBytes) return false
+  const rendering = { change: {}, override: null, edited: null, mintCorrelationId: false, eventId: ANY_ID }
+  return (
+    recordSize(renderRecord({ ...record, originalTopic: facts.originalTopic, facts }, ways, rendering)) >
+    maxMessageBytes
+  )
+}
+
+const ANY_ID = eventId('00000000-0000-4000-8000-000000000000')
+
+/** A batch that was not unpacked says nothing about its records but whose topic they are in. */
+function factsOfBatch(
+  { topic }: RawRecord,
+  packed: PackedBatch,
+  settings: KafkaSettings,
+  mint: () => string,
+  assigned: Assigned | null,
+): EventFacts {
+  const found = serviceOf({ topic, service: null, serviceInEventId: null, consumerGroup: null }, settings)
+  const service = assigned?.service ?? found.service
+  const { compression, records, mostBytes } = packed
+  return {
+    service: service?.name ?? UNKNOWN,
+    originalTopic: assigned?.originalTopic ?? UNKNOWN,
+    type: '',
+    correlationId: null,
+    mintedCorrelationId: mint(),
+    originalEventId: null,
+    readFrom: null,
+    exception: {
+      class: 'BatchTooLarge',
+      message: `a batch of ${records} records, compressed with ${compression}, unpacks to more than ${mostBytes} bytes; the value is the batch as it lies in the topic`,
+    },
+    family: null,
+    origin: {},
+    attemptsReported: null,
+    valueForm: 'other',
+    packed,
+    reasons: service === null ? ['batch_too_large', 'service_unknown'] : ['batch_too_large'],
+    warnings: service !== null && assigned === null ? ['service_guessed'] : [],
+  }
+}
+
+/** How a record of nobody is treated. */
+const HEXKIT_WAYS: Ways = {
+  profile: 'hexkit',
+  keyFormat: 'plain',
+  retryTopic: '',
+  originalTopics: [],
+  stripHeaders: [],
+}
+
+/** Records of nobody are treated like those of all the owners of their topic, as far as these agree. */
+function waysOf(service: KafkaService | null, owners: readonly KafkaService[]): Ways {
+  if (service !== null) return service
+  if (owners.length === 0) return HEXKIT_WAYS
+  return {
+    ...HEXKIT_WAYS,
+    profile: owners.every(({ profile }) => profile === 'generic') ? 'generic' : 'hexkit',
+    keyFormat: owners.every(({ keyFormat }) => keyFormat === 'uber') ? 'uber' : 'plain',
+  }
+}
+
+/** The text of a header, the last of its name; null when there is none, it is null or, unless asked for, empty. */
+function textOf(headers: NamedHeaders, name: string, evenEmpty = false): string | null {
+  const value = headers.value(name)
+  return value == null || (value.length === 0 && !evenEmpty) ? null : shownText(value, SHORT_TEXT)
+}
+
+/** A type goes out as it is read here: what is no text gets a character that is not ASCII, so that the guard finds it. */
+const typeText = (type: Uint8Array): string =>
+  type.length > SHORT_TEXT || isText(type) ? shownText(type, SHORT_TEXT) : storedText(type)
+
+/** What hexkit's names tell comes first; another tool fills what they leave empty. */
+function joined(hexkit: Told, other: Told): Told {
+  if (other === NOTHING) return hexkit
+  if (hexkit === NOTHING) return other
+  // Partition and offset of another topic say nothing about this one.
+  const apart = hexkit.origin.topic !== undefined && hexkit.origin.topic !== other.origin.topic
+  return {
+    ...other,
+    origin: apart ? hexkit.origin : { ...other.origin, ...hexkit.origin },
+    exception: { ...other.exception, ...hexkit.exception },
+  }
+}
+
+/** Generations 4 and 5 tell the place in another way; after a failed retry it is one in the retry topic. */
+function withPlace(origin: Origin, readFrom: EventFacts['readFrom']): Origin {
+  if (readFrom === null || readFrom.topic !== origin.topic) return origin
+  return { partition: readFrom.partition, offset: readFrom.offset, ...origin }
+}
+
+function addValue(reasons: Reason[], warnings: Warning[], scan: JsonScan | null): void {
+  if (scan === null) reasons.push('value_null')
+  else if (!scan.ok) reasons.push(scan.why === 'not_utf8' ? 'value_not_utf8' : 'value_not_json')
+  else {
+    if (!isReadableForPython(scan)) reasons.push('value_unreadable_for_consumer')
+    if (!scan.ascii) warnings.push('value_needs_escape')
+    if (scan.kind !== 'object') warnings.push('payload_not_object')
+    if (scan.nonFinite) warnings.push('non_finite_numbers')
+  }
+}
+
+/**
+ * The original topic, as far as it can be one. Where it is sent to a consumer or is the target, it must not be one of the topics that
+ * dead events go through; elsewhere it is only a name, and after a failed retry that of the retry topic.
+ */
+function originalTopicOf(
+  topic: string | undefined,
+  { profile, retryTopic, originalTopics }: Ways,
+  settings: KafkaSettings,
+  reasons: Reason[],
+): string {
+  const isTarget = retryTopic === ORIGINAL
+  const matters = profile === 'hexkit' || isTarget
+  if (topic === undefined) {
+    if (matters) reasons.push('original_topic_missing')
+    return UNKNOWN
+  }
+  if (!isTopicName(topic) || (matters && isPassageTopic(settings, topic))) {
+    if (matters) reasons.push('original_topic_invalid')
+    return UNKNOWN
+  }
+  if (isTarget && !isAllowed(originalTopics, topic)) reasons.push('original_topic_not_allowed')
+  return topic
+}
+
+/** What tools other than hexkit write is binary, null or repeated by design: that is nothing to warn of. */
+function addHeaders(
+  warnings: Warning[],
+  record: RawRecord,
+  headers: NamedHeaders,
+  family: Family | null,
+): void {
+  const foreign = family === null || family === HEXKIT ? null : family.name
+  let isUtf8 = true
+  let isNull = false
+  for (const { name, value } of record.headers) {
+    if (!isText(name)) isUtf8 = false
+    if (value !== null && isText(value)) continue
+    const known = foreign === null ? undefined : headerOf(foreign, latin1(name))
+    if (value === null) isNull ||= known === undefined
+    else if (known === undefined || !BINARY.has(known.as)) isUtf8 = false
+  }
+  if (!isUtf8) warnings.push('header_not_utf8')
+  if (isNull) warnings.push('header_null')
+  for (const name of headers.repeated) {
+    if (headerOf(foreign, name) !== undefined) continue
+    warnings.push('header_duplicate')
+    break
+  }
+}
+
+const BINARY: ReadonlySet<string> = new Set(['i32', 'i64', 'big', 'next attempt', 'bytes'])

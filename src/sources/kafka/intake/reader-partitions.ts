@@ -1,0 +1,271 @@
+/**
+ * The partitions that this member reads: where each is, how far, and what keeps it from going on. How intake stands is written to the
+ * board when it happens, and logged once.
+ */
+import type { Clock, Instant } from '../../../core/clock.ts'
+import type { Log } from '../../../core/log.ts'
+import { type BrokerLink, type TopicsFound, troubleOf } from '../client.ts'
+import { partitionKey } from '../event.ts'
+import type { IntakeStanding, PartitionStanding } from '../ports.ts'
+import type { Commits } from './commits.ts'
+import type { BatchUnreadable } from './reader-batches.ts'
+import type { Group, TopicPartitions } from './reader-group.ts'
+
+interface ReadersParts {
+  readonly link: BrokerLink
+  readonly board: Board
+  readonly group: Group
+  readonly commits: Commits
+  /** Topics that were made anew since they were read last: what was committed of them is of the old ones. */
+  readonly anew: ReadonlySet<string>
+}
+
+/** Asks for the first offset that there is. */
+const EARLIEST = -2n
+/** Stands for an offset that is not known yet. */
+const NOWHERE = -1n
+
+export class PartitionReaders {
+  readonly #parts: ReadersParts
+  #readers: ReadonlyMap<string, PartitionReader> = new Map()
+
+  constructor(parts: ReadersParts) {
+    this.#parts = parts
+  }
+
+  all(): readonly PartitionReader[] {
+    return [...this.#readers.values()]
+  }
+
+  of(topic: string, partition: number): PartitionReader | undefined {
+    return this.#readers.get(partitionKey({ topic, partition }))
+  }
+
+  /** Makes the readers what the group assigned: those that stay go on where they are, new ones begin where the group committed. */
+  async arrange(assignment: readonly TopicPartitions[], { found }: TopicsFound): Promise<void> {
+    const readers = new Map<string, PartitionReader>()
+    for (const { topic, partitions } of assignment) {
+      const at = found.get(topic)
+      if (at === undefined) continue
+      for (const partition of partitions) {
+        const reader = this.of(topic, partition) ?? newReader(topic, partition, at.id)
+        reader.leader = at.leaders[partition] ?? -1
+        reader.fetchAt = reader.doneAt
+        readers.set(partitionKey(reader), reader)
+      }
+    }
+    for (const [key, reader] of this.#readers) if (!readers.has(key)) this.#parts.commits.forget(reader)
+    this.#readers = readers
+    this.#parts.board.readers(readers)
+    await this.#find(this.all().filter(({ doneAt, isResting }) => doneAt === NOWHERE && !isResting))
+  }
+
+  /** Goes on here. */
+  place(reader: PartitionReader, offset: bigint): void {
+    reader.doneAt = offset
+    reader.fetchAt = offset
+  }
+
+  /** The first offset there is. */
+  async earliest({ topic, partition, leader }: PartitionReader): Promise<bigint> {
+    const { link } = this.#parts
+    const connection = await link.to(leader)
+    const partitions = [{ partitionIndex: partition, currentLeaderEpoch: -1, timestamp: EARLIEST }]
+    const answer = await link.library.listOffsetsV5.api.async(connection, -1, 0, [
+      { name: topic, partitions },
+    ])
+    const offset = answer.topics[0]?.partitions[0]?.offset ?? NOWHERE
+    if (offset < 0n) throw new Error(`the broker names no first offset of partition ${partition} of ${topic}`)
+    return offset
+  }
+
+  /** The broker forbids it, or says of it what cannot be repaired here. The others go on; it is tried again later. */
+  rest(reader: PartitionReader, code: string): void {
+    reader.isResting = true
+    const right =
+      code === 'TOPIC_AUTHORIZATION_FAILED' ? `; grant Read and Describe on topic ${reader.topic}` : ''
+    this.#parts.board.partitionTrouble(reader, `${nameOf(reader)} cannot be read: ${code}${right}.`)
+  }
+
+  /** Its next batch makes no sense. Nothing is skipped; the batch is asked for again later. */
+  restAt(reader: PartitionReader, { offset, next, message }: BatchUnreadable): void {
+    reader.isResting = true
+    reader.fetchAt = reader.doneAt
+    this.#parts.board.partitionTrouble(
+      reader,
+      `${nameOf(reader)} stands still: its batch at offset ${offset} cannot be read: ${message}.${
+        next === null ? '' : ` The next one begins at offset ${next}; docs/kafka.md says how to pass it.`
+      }`,
+    )
+  }
+
+  /** Whether any reader rested and is to be tried now. */
+  wake(): boolean {
+    const resting = this.all().filter(({ isResting }) => isResting)
+    for (const reader of resting) reader.isResting = false
+    return resting.length > 0
+  }
+
+  async #find(fresh: readonly PartitionReader[]): Promise<void> {
+    if (fresh.length === 0) return
+    const { group, anew } = this.#parts
+    for (const { topic, partition, offset, code } of await group.committed(byTopic(fresh))) {
+      const reader = this.of(topic, partition)
+      if (reader === undefined) continue
+      if (code !== '') {
+        this.rest(reader, code)
+      } else if (offset >= 0n && !anew.has(topic)) {
+        this.place(reader, offset)
+        reader.committed = offset
+      }
+    }
+    for (const reader of fresh) {
+      if (reader.doneAt === NOWHERE && !reader.isResting && reader.leader >= 0) await this.#begin(reader)
+    }
+  }
+
+  /** Where nothing is committed, reading begins with the first record there is. */
+  async #begin(reader: PartitionReader): Promise<void> {
+    try {
+      this.place(reader, await this.earliest(reader))
+      // What is committed of the old topic would be taken for the new one's after a restart.
+      if (this.#parts.anew.has(reader.topic)) this.#parts.commits.note({ ...reader, offset: reader.doneAt })
+    } catch (error) {
+      this.rest(reader, troubleOf(error).code)
+    }
+  }
+}
+
+export const nameOf = ({ topic, partition }: PartitionReader): string => `Partition ${partition} of ${topic}`
+
+const newReader = (topic: string, partition: number, topicId: string): PartitionReader => ({
+  topic,
+  partition,
+  topicId,
+  leader: -1,
+  fetchAt: NOWHERE,
+  doneAt: NOWHERE,
+  committed: null,
+  end: null,
+  trouble: null,
+  isResting: false,
+})
+
+const byTopic = (readers: readonly PartitionReader[]): readonly TopicPartitions[] =>
+  [...Map.groupBy(readers, ({ topic }) => topic)].map(([topic, of]) => ({
+    topic,
+    partitions: of.map(({ partition }) => partition),
+  }))
+
+export interface PartitionReader {
+  readonly topic: string
+  readonly partition: number
+  readonly topicId: string
+  leader: number
+  /** The next offset to ask for. */
+  fetchAt: bigint
+  /** The next offset that is not durable. */
+  doneAt: bigint
+  committed: bigint | null
+  end: bigint | null
+  trouble: string | null
+  /** It is left alone until brokers are asked again where topics are. */
+  isResting: boolean
+}
+
+export class Board {
+  readonly #clock: Clock
+  readonly #log: Log
+  /** What concerns more than one partition, by what it is about. */
+  readonly #troubles = new Map<string, string>()
+  #readers: ReadonlyMap<string, PartitionReader> = new Map()
+  #missing: readonly string[] = []
+  #forbidden: readonly string[] = []
+  #phase: 'stopped' | 'starting' | 'reading' = 'stopped'
+  #state: IntakeStanding['state'] = 'stopped'
+  #since: Instant
+
+  constructor(clock: Clock, log: Log) {
+    this.#clock = clock
+    this.#log = log
+    this.#since = clock.now()
+  }
+
+  standing(): IntakeStanding {
+    return {
+      state: this.#state,
+      troubles: this.#allTroubles(),
+      missingTopics: this.#missing,
+      partitions: [...this.#readers.values()].map(
+        ({ topic, partition, committed, end, trouble }): PartitionStanding => ({
+          topic,
+          partition,
+          committed,
+          end,
+          trouble,
+        }),
+      ),
+      since: this.#since,
+    }
+  }
+
+  phase(phase: 'stopped' | 'starting' | 'reading'): void {
+    this.#phase = phase
+    this.#update()
+  }
+
+  readers(readers: ReadonlyMap<string, PartitionReader>): void {
+    this.#readers = readers
+    this.#update()
+  }
+
+  /** Which topics cannot be read at all. */
+  topics({ missing, forbidden }: Pick<TopicsFound, 'missing' | 'forbidden'>): void {
+    const known = [...this.#missing, ...this.#forbidden]
+    const unread = [...missing, ...forbidden].filter((topic) => !known.includes(topic))
+    if (unread.length > 0) this.#log.warn({ topics: unread }, 'Kafka shows no such topics; will look again')
+    this.#missing = missing
+    this.#forbidden = forbidden
+    this.#update()
+  }
+
+  /** Something is wrong, or no longer (null). */
+  trouble(about: string, sentence: string | null): void {
+    const before = this.#troubles.get(about) ?? null
+    if (before === sentence) return
+    if (sentence === null) this.#troubles.delete(about)
+    else this.#troubles.set(about, sentence)
+    this.#tell(before, sentence)
+  }
+
+  /** Something is wrong with one partition, or no longer (null). */
+  partitionTrouble(reader: PartitionReader, sentence: string | null): void {
+    const before = reader.trouble
+    if (before === sentence) return
+    reader.trouble = sentence
+    this.#tell(before, sentence)
+  }
+
+  #tell(before: string | null, sentence: string | null): void {
+    if (sentence !== null) this.#log.warn({ trouble: sentence }, 'intake from Kafka is in trouble')
+    else this.#log.info({ trouble: before }, 'a trouble of intake from Kafka is over')
+    this.#update()
+  }
+
+  #allTroubles(): readonly string[] {
+    return [
+      ...this.#troubles.values(),
+      ...this.#missing.map((topic) => `Topic ${topic} does not exist.`),
+      ...this.#forbidden.map((topic) => `Topic ${topic} cannot be seen; grant Read and Describe on it.`),
+      ...[...this.#readers.values()].flatMap(({ trouble }) => (trouble === null ? [] : [trouble])),
+    ]
+  }
+
+  #update(): void {
+    const isWrong = this.#allTroubles().length > 0
+    const state = this.#phase === 'stopped' ? 'stopped' : isWrong ? 'degraded' : this.#phase
+    if (state === this.#state) return
+    this.#state = state
+    this.#since = this.#clock.now()
+  }
+}

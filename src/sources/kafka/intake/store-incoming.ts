@@ -1,0 +1,198 @@
+/**
+ * Records on their way into the store: what is worked out of each before the transaction, and what is decided in it. What a record is
+ * stays the same, whoever reads it and how often: its content in 32 bytes, and the id that clients call it by.
+ */
+import { hash, randomUUID } from 'node:crypto'
+import { storable } from '../../../core/content.ts'
+import { signatureOf } from '../../../core/signature.ts'
+import { type Cause, PLAIN_RECORD } from '../../../letters/bury.ts'
+import type { LetterId } from '../../../letters/letter.ts'
+import {
+  type DlqId,
+  dlqId,
+  type EventFacts,
+  type EventId,
+  KAFKA,
+  KAFKA_OPERATIONS,
+  type RawRecord,
+  SYSTEM,
+  UNKNOWN,
+  type Warning,
+} from '../event.ts'
+import { isUuidV4 } from '../names.ts'
+import type { KafkaSettings } from '../settings.ts'
+import { factsBytes } from '../stored-event.ts'
+import { bufferOf, lastHeader, latin1 } from '../wire/bytes.ts'
+import { readEvent } from './read-event.ts'
+import { bytesOf, type EntryBytes, sameKeyOfRecord } from './store-packed.ts'
+
+/** A record with all that depends on nothing but itself. */
+export interface Incoming {
+  readonly record: RawRecord
+  readonly fingerprint: Uint8Array
+  /** Topic, partition and offset in one text. */
+  readonly place: string
+  /** The same with the fingerprint: the source id of its letter, and what makes it a duplicate. */
+  readonly sourceId: string
+  /** The name it brought along; null when it has none that can be used. */
+  readonly ownId: DlqId | null
+  readonly facts: EventFacts
+  readonly cause: Cause
+  /** What is kept of it. */
+  readonly bytes: EntryBytes
+  /** A hash of its key; null without one. */
+  readonly sameKey: bigint | null
+}
+
+/** A record that is new, with its name and its place in the order. */
+export interface Entry extends Incoming {
+  readonly dlqId: DlqId
+  readonly orderTs: bigint
+}
+
+/** A record that is the next death of a letter. */
+export interface Reopening {
+  readonly entry: Entry
+  readonly letterId: LetterId
+  /** The publish that it died of. */
+  readonly send: EventId
+}
+
+/** Works out what records say that are stored together. Never throws, whatever their bytes. */
+export function incoming(records: readonly RawRecord[], settings: KafkaSettings): readonly Incoming[] {
+  const causeOf = causes()
+  return records.map((record) => {
+    const fingerprint = fingerprintOf(record)
+    const place = placeOf(record.topic, record.partition, record.offset)
+    const facts = readEvent(record, settings, randomUUID)
+    return {
+      record,
+      fingerprint,
+      place,
+      sourceId: sourceIdOf(place, fingerprint),
+      ownId: ownDlqId(record),
+      facts,
+      cause: causeOf(facts),
+      bytes: bytesOf({ record, fingerprint, facts }),
+      sameKey: sameKeyOfRecord({ record, facts }),
+    }
+  })
+}
+
+/** The same record with what the store knows about it. */
+export const withFacts = (each: Incoming, facts: EventFacts): Incoming =>
+  facts === each.facts ? each : { ...each, facts, bytes: { ...each.bytes, facts: factsBytes(facts) } }
+
+/** The name of a record that brings none along, or one that is taken. */
+export const derivedId = ({ record, fingerprint }: Incoming): DlqId => derivedDlqId(record, fingerprint)
+
+/** Facts with what the store knows about them. */
+export const withWarnings = (facts: EventFacts, more: readonly Warning[]): EventFacts =>
+  more.length === 0 ? facts : { ...facts, warnings: [...new Set([...facts.warnings, ...more])] }
+
+/** Correlation ids are indexed; those of consumers have 36 characters. */
+const MAX_CORRELATION_BYTES = 256
+
+/** What the office finds an event by: its own correlation id, whatever it is, or one that stands for it. */
+export const correlationOf = ({ facts, dlqId }: Entry): string =>
+  storable(facts.correlationId ?? '', MAX_CORRELATION_BYTES) || facts.mintedCorrelationId || dlqId
+
+export const placeOf = (topic: string, partition: number, offset: bigint): string =>
+  `${topic}:${partition}:${offset}`
+
+/** The same with what it is: the source id of its letter. */
+export const sourceIdOf = (place: string, fingerprint: Uint8Array): string =>
+  `${place}:${bufferOf(fingerprint).toString('hex')}`
+
+/** What letters say about a failure that no header explains. */
+const UNKNOWN_CLASS = 'unknown'
+
+const RECORD: Cause['record'] = {
+  ...PLAIN_RECORD,
+  captured: KAFKA_OPERATIONS.received,
+  reopened: KAFKA_OPERATIONS.reopened,
+  actor: SYSTEM.actor,
+}
+
+/** The causes of records that are stored together; their signatures are known from then on. */
+function causes(): (facts: EventFacts) => Cause {
+  const kinds = new Map<string, Cause>()
+  return (facts) => {
+    const { class: errorClass = UNKNOWN_CLASS, message: errorMessage = '', stack = null } = facts.exception
+    const queue = queueOf(facts)
+    const kind = JSON.stringify([queue, errorClass, errorMessage, stack])
+    const known = kinds.get(kind)
+    if (known !== undefined) return known
+    const cause: Cause = {
+      source: KAFKA,
+      engine: KAFKA,
+      queue,
+      reason: 'failed',
+      errorClass,
+      errorMessage,
+      errorStack: stack,
+      failedBy: facts.service === UNKNOWN ? null : facts.service,
+      record: RECORD,
+    }
+    signatureOf(cause)
+    kinds.set(kind, cause)
+    return cause
+  }
+}
+
+/** The queue of the drawer that letters of this event lie in. */
+export const queueOf = ({ service, originalTopic }: Pick<EventFacts, 'service' | 'originalTopic'>): string =>
+  `${service}/${originalTopic}`
+
+/** Where records of usual sizes are laid out to be hashed in one call; nothing else runs meanwhile. */
+const DESK = Buffer.allocUnsafeSlow(64 * 1024)
+
+/**
+ * SHA-256 of the record's time, key, value and headers. Byte strings have their length before them, −1 for null, so that no two
+ * records are laid out alike.
+ */
+export function fingerprintOf({ timestampMs, key, value, headers }: RawRecord): Uint8Array {
+  let length = 8 + fieldLength(key) + fieldLength(value) + 4
+  for (const header of headers) length += fieldLength(header.name) + fieldLength(header.value)
+  const desk = length <= DESK.length ? DESK : Buffer.allocUnsafe(length)
+  let at = desk.writeBigInt64BE(BigInt.asIntN(64, timestampMs))
+  at = layField(desk, key, at)
+  at = layField(desk, value, at)
+  at = desk.writeInt32BE(headers.length, at)
+  for (const header of headers) {
+    at = layField(desk, header.name, at)
+    at = layField(desk, header.value, at)
+  }
+  // By way of hex: a buffer of its own for every digest takes twice as long.
+  return Buffer.from(hash('sha256', desk.subarray(0, length), 'hex'), 'hex')
+}
+
+const fieldLength = (bytes: Uint8Array | null): number => 4 + (bytes === null ? 0 : bytes.length)
+
+function layField(desk: Buffer, bytes: Uint8Array | null, from: number): number {
+  if (bytes === null) return desk.writeInt32BE(-1, from)
+  const at = desk.writeInt32BE(bytes.length, from)
+  desk.set(bytes, at)
+  return at + bytes.length
+}
+
+/** The id of a record that has none of its own: from its place and content, so that every reader finds the same one. */
+export function derivedDlqId({ topic, partition, offset }: RawRecord, fingerprint: Uint8Array): DlqId {
+  const place = `${topic}\n${partition}\n${offset}\n${bufferOf(fingerprint).toString('hex')}`
+  const bytes = Buffer.from(hash('sha256', place, 'hex').slice(0, 32), 'hex')
+  // A UUID says which kind it is: version 4, in the variant of RFC 4122.
+  bytes[6] = ((bytes[6] ?? 0) & 0x0f) | 0x40
+  bytes[8] = ((bytes[8] ?? 0) & 0x3f) | 0x80
+  const hex = bytes.toString('hex')
+  return dlqId(
+    `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`,
+  )
+}
+
+/** The id that its service gave the record: its event id, when that is a UUID v4; in lower case. */
+export function ownDlqId({ headers }: RawRecord): DlqId | null {
+  const value = lastHeader(headers, 'event_id')
+  if (value == null || value.length !== 36) return null
+  const text = latin1(value)
+  return isUuidV4(text) ? dlqId(text.toLowerCase()) : null
+}

@@ -1,0 +1,130 @@
+/** The books of partitions: how far each was read and what came of its records. Who stores records of a partition locks its row. */
+import { type Integer, sql, type Transaction } from '../../../store/database.ts'
+import { rowsGiven, runGiven } from '../../../store/idioms.ts'
+import { partitionKey } from '../event.ts'
+import type { Stored } from '../ports.ts'
+
+/** Before every record there is. */
+const BEFORE_ALL = -(2n ** 63n)
+const LAST = 2n ** 63n - 1n
+
+interface Progress {
+  orderTs: bigint
+  nextOffset: bigint
+}
+
+/**
+ * The order time of the next record of a partition, which is noted as its last one: its own, but never before that of the record before
+ * it, so that a clock that goes backwards changes nothing.
+ */
+export function advance(
+  progress: Progress,
+  record: { readonly timestampMs: bigint; readonly offset: bigint },
+): bigint {
+  if (record.timestampMs > progress.orderTs) progress.orderTs = record.timestampMs
+  progress.nextOffset = record.offset < LAST ? record.offset + 1n : LAST
+  return progress.orderTs
+}
+
+/** A partition with what the transaction at hand adds to its books. */
+interface PartitionBook extends Place, Progress, Record<keyof Stored | 'gaps', number> {}
+
+interface Place {
+  readonly topic: string
+  readonly partition: number
+}
+
+/** The partitions that are new, in a fixed order; of two who make the same, the second waits for the first. */
+const addPartitions = sql(
+  'kafka.addPartitions',
+  `INSERT INTO bartleby.kafka_partitions
+     (topic, partition, order_ts, next_offset, received, duplicates, created, reopened, gaps)
+   SELECT given.topic, given.partition, ${BEFORE_ALL}, 0, 0, 0, 0, 0, 0
+   FROM unnest($1::text[], $2::int[]) AS given (topic, partition) WHERE true
+   ON CONFLICT (topic, partition) DO NOTHING`,
+)
+
+/** Partitions by primary key, locked one after the other as they are asked for. */
+const lockPartitions = sql(
+  'kafka.lockPartitions',
+  `SELECT found.* FROM unnest($1::text[], $2::int[]) AS given (topic, partition) CROSS JOIN LATERAL (
+     SELECT topic, partition, order_ts, next_offset FROM bartleby.kafka_partitions
+     WHERE topic = given.topic AND partition = given.partition FOR UPDATE) AS found`,
+  { bigints: true },
+)
+
+interface BookRow {
+  readonly topic: string
+  readonly partition: Integer
+  readonly order_ts: Integer
+  readonly next_offset: Integer
+}
+
+/** One partition by primary key. It is locked. */
+const writeBook = sql(
+  'kafka.writePartition',
+  `UPDATE bartleby.kafka_partitions SET order_ts = $3, next_offset = $4, received = received + $5, duplicates = duplicates + $6,
+     created = created + $7, reopened = reopened + $8, gaps = gaps + $9
+   WHERE topic = $1 AND partition = $2`,
+)
+
+export type Books = ReadonlyMap<string, PartitionBook>
+
+/** Opens the books of the partitions of these records and locks them until the transaction ends. */
+export async function openBooks(tx: Transaction, places: readonly Place[]): Promise<Books> {
+  const sorted = [...new Map(places.map((place) => [partitionKey(place), place])).values()].sort((a, b) =>
+    a.topic < b.topic ? -1 : a.topic > b.topic ? 1 : a.partition - b.partition,
+  )
+  const rows = await lockAll(tx, sorted)
+  return new Map(
+    rows.map((row) => {
+      const place = { topic: row.topic, partition: Number(row.partition) }
+      const progress = { orderTs: BigInt(row.order_ts), nextOffset: BigInt(row.next_offset) }
+      return [partitionKey(place), { ...place, ...progress, ...NOTHING_STORED, gaps: 0 }]
+    }),
+  )
+}
+
+async function lockAll(tx: Transaction, places: readonly Place[]): Promise<readonly BookRow[]> {
+  const asked = places.map(({ topic, partition }) => ({ topic, partition }))
+  // Both travel together.
+  const [, rows] = await Promise.all([
+    runGiven(tx, addPartitions, asked),
+    rowsGiven<BookRow>(tx, lockPartitions, asked),
+  ])
+  return rows
+}
+
+export function bookOf(books: Books, place: Place): PartitionBook {
+  const book = books.get(partitionKey(place))
+  if (book === undefined) throw new Error(`partition ${place.partition} of '${place.topic}' has no book`)
+  return book
+}
+
+/** Writes the books with the commit. */
+export function closeBooks(tx: Transaction, books: Books): void {
+  for (const book of books.values()) {
+    const { topic, partition, orderTs, nextOffset, received, duplicates, created, reopened, gaps } = book
+    const added = [received, duplicates, created, reopened, gaps] as const
+    tx.atCommit(writeBook, topic, partition, orderTs, nextOffset, ...added)
+  }
+}
+
+/** What came of the records of all partitions, by topic. */
+export function storedByTopic(books: Books): ReadonlyMap<string, Stored> {
+  const topics = new Map<string, Stored>()
+  for (const { topic, received, duplicates, created, reopened } of books.values()) {
+    const before = topics.get(topic) ?? NOTHING_STORED
+    topics.set(topic, sum(before, { received, duplicates, created, reopened }))
+  }
+  return topics
+}
+
+export const NOTHING_STORED: Stored = { received: 0, duplicates: 0, created: 0, reopened: 0 }
+
+export const sum = (a: Stored, b: Stored): Stored => ({
+  received: a.received + b.received,
+  duplicates: a.duplicates + b.duplicates,
+  created: a.created + b.created,
+  reopened: a.reopened + b.reopened,
+})

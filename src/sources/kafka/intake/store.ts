@@ -1,0 +1,230 @@
+/**
+ * Keeps records as letters. One chunk is one transaction: what it stored is durable when it returns, with letters, counts, history,
+ * order and register all or none. A record that is here already is counted and changes nothing, so whatever is read twice is stored
+ * once, also by two servers at once: who stores records of a partition locks it. What becomes of each record is decided here: a copy of
+ * one that is here, the next death of a letter, or a letter of its own.
+ */
+
+import { randomUUID } from 'node:crypto'
+import type { Clock } from '../../../core/clock.ts'
+import { recordHistory } from '../../../history/record.ts'
+import type { Registers } from '../../../letters/drawers.ts'
+import { inOffice, type OfficeWork } from '../../../letters/work.ts'
+import type { Database, Transaction } from '../../../store/database.ts'
+import { type DlqId, dlqId, type EventId, KAFKA, KAFKA_OPERATIONS, SYSTEM, type Warning } from '../event.ts'
+import type { Gap, KafkaListener, RecordStore, Stored } from '../ports.ts'
+import type { KafkaSettings } from '../settings.ts'
+import { buryRecords, holdCases } from './bury.ts'
+import { isElsewhere, type Known, type KnownSend, lookUp, takenAmong } from './known-records.ts'
+import {
+  derivedId,
+  type Entry,
+  type Incoming,
+  incoming,
+  type Reopening,
+  withFacts,
+  withWarnings,
+} from './store-incoming.ts'
+import {
+  advance,
+  type Books,
+  bookOf,
+  closeBooks,
+  NOTHING_STORED,
+  openBooks,
+  storedByTopic,
+  sum,
+} from './store-partitions.ts'
+import type { Settled } from './store-renew.ts'
+
+interface RecordStoreOptions {
+  readonly db: Database
+  readonly clock: Clock
+  readonly registers: Registers
+  readonly settings: KafkaSettings
+  readonly listener?: KafkaListener
+}
+
+export function createRecordStore({
+  db,
+  clock,
+  registers,
+  settings,
+  listener,
+}: RecordStoreOptions): RecordStore {
+  return {
+    prepare(records) {
+      const all = incoming(records, settings)
+      return async () => {
+        if (all.length === 0) return NOTHING_STORED
+        const done = await inOffice(db, clock, 'kafka.store', (work) => storeAll(work, registers, all))
+        return tell(done, listener)
+      }
+    },
+    async gap(gap) {
+      await inOffice(db, clock, 'kafka.gap', (work) => recordGap(work, gap))
+      listener?.gap?.(gap)
+    },
+  }
+}
+
+interface Done extends Sorted {
+  readonly books: Books
+  readonly settled: readonly Settled[]
+}
+
+async function storeAll(work: OfficeWork, registers: Registers, all: readonly Incoming[]): Promise<Done> {
+  const { tx } = work
+  const [books, known] = await Promise.all([
+    openBooks(
+      tx,
+      all.map(({ record }) => record),
+    ),
+    lookUp(tx, all),
+  ])
+  const named = await sortOut(tx, all, known, books)
+  const cases = await holdCases(tx, sendsOf(named, known))
+  const sorted = arrange(named, known, cases.sends, books)
+  const settled = await buryRecords(work, registers, sorted, cases)
+  closeBooks(tx, books)
+  return { ...sorted, books, settled }
+}
+
+function tell({ books, created, reopened, settled }: Done, listener: KafkaListener | undefined): Stored {
+  let all = NOTHING_STORED
+  for (const [topic, stored] of storedByTopic(books)) {
+    listener?.stored?.(topic, stored)
+    all = sum(all, stored)
+  }
+  for (const { facts } of [...created, ...reopened.map(({ entry }) => entry)]) {
+    if (facts.reasons.length > 0) listener?.quarantined?.(facts.service, facts.reasons)
+  }
+  for (const { service, originalTopic } of settled) listener?.resolved?.(service, originalTopic, 'published')
+  return all
+}
+
+async function recordGap(work: OfficeWork, { topic, partition, expected, found }: Gap): Promise<void> {
+  const { tx, now } = work
+  const books = await openBooks(tx, [{ topic, partition }])
+  bookOf(books, { topic, partition }).gaps++
+  closeBooks(tx, books)
+  await recordHistory(tx, [
+    {
+      engine: KAFKA,
+      operation: KAFKA_OPERATIONS.gap,
+      status: 'Succeeded',
+      instanceId: null,
+      correlationId: `${topic}:${partition}`,
+      createdAt: now,
+      durationMs: 0,
+      actor: SYSTEM.actor,
+      output: Buffer.from(
+        JSON.stringify({ topic, partition, expected: expected.toString(), found: found.toString() }),
+      ),
+    },
+  ])
+}
+
+/** What came in, sorted; each in the order in which it came. */
+export interface Sorted {
+  readonly created: readonly Entry[]
+  readonly reopened: readonly Reopening[]
+}
+
+/** A record that is not here yet, with its name. */
+interface Named {
+  readonly each: Incoming
+  readonly id: DlqId
+  readonly isReused: boolean
+}
+
+/** Those that are not in the store, each once, with the names they get. The others are counted as duplicates. */
+async function sortOut(
+  tx: Transaction,
+  all: readonly Incoming[],
+  known: Known,
+  books: Books,
+): Promise<readonly Named[]> {
+  const seen = new Set(known.records)
+  const places = new Set(known.places)
+  const fresh: { each: Incoming; isReused: boolean }[] = []
+  for (const each of all) {
+    const book = bookOf(books, each.record)
+    book.received++
+    if (seen.has(each.sourceId)) book.duplicates++
+    else fresh.push({ each, isReused: places.has(each.place) })
+    seen.add(each.sourceId)
+    places.add(each.place)
+  }
+  return nameAll(tx, fresh, known.takenIds)
+}
+
+async function nameAll(
+  tx: Transaction,
+  fresh: readonly { readonly each: Incoming; readonly isReused: boolean }[],
+  known: ReadonlySet<DlqId>,
+): Promise<readonly Named[]> {
+  const taken = new Set(known)
+  const claimed = (id: DlqId): DlqId | null => {
+    if (taken.has(id)) return null
+    taken.add(id)
+    return id
+  }
+  const named = fresh.map((one) => ({ ...one, id: claimed(one.each.ownId ?? derivedId(one.each)) }))
+  const nameless = named.filter(({ id }) => id === null).map(({ each }) => derivedId(each))
+  for (const id of await takenAmong(tx, nameless)) taken.add(id)
+  // Whoever writes to a topic may call a record what the store would call the next one.
+  const second = (each: Incoming): DlqId => claimed(derivedId(each)) ?? dlqId(randomUUID())
+  return named.map(({ id, ...one }) => ({ ...one, id: id ?? second(one.each) }))
+}
+
+/** The publishes that these records may have died of. */
+const sendsOf = (named: readonly Named[], { sends }: Known): readonly EventId[] => [
+  ...new Set(named.flatMap(({ each }) => sends.get(each.sourceId) ?? [])),
+]
+
+/**
+ * Gives each its place in the order, and tells new letters from those that reopen. `sends` are the publishes whose letters are
+ * there, and locked.
+ */
+function arrange(
+  named: readonly Named[],
+  known: Known,
+  sends: ReadonlyMap<EventId, KnownSend>,
+  books: Books,
+): Sorted {
+  const created: Entry[] = []
+  const reopened: Reopening[] = []
+  const spent = new Set<EventId>()
+  for (const { each, id, isReused } of named) {
+    const book = bookOf(books, each.record)
+    const orderTs = advance(book, each.record)
+    const send = sendOf(each, known, sends)
+    const isSpent = send !== undefined && (send.isSpent || spent.has(send.eventId))
+    const isDoubleName = each.ownId !== null && id !== each.ownId
+    const warnings: Warning[] = [
+      ...(isReused ? (['position_reused'] as const) : []),
+      ...(isDoubleName ? (['duplicate_event_id'] as const) : []),
+      ...(isSpent ? (['duplicate_retry'] as const) : []),
+    ]
+    const warned = withWarnings(each.facts, warnings)
+    const facts = isDoubleName && each.ownId !== null ? { ...warned, duplicateOf: each.ownId } : warned
+    const entry: Entry = { ...withFacts(each, facts), dlqId: id, orderTs }
+    if (send === undefined || isSpent) {
+      book.created++
+      created.push(entry)
+    } else {
+      book.reopened++
+      spent.add(send.eventId)
+      reopened.push({ entry, letterId: send.letterId, send: send.eventId })
+    }
+  }
+  return { created, reopened }
+}
+
+/** The publish that a record died of, as it is now that its letter is locked. */
+function sendOf(each: Incoming, known: Known, sends: ReadonlyMap<EventId, KnownSend>): KnownSend | undefined {
+  const sent = known.sends.get(each.sourceId)
+  const send = sent === undefined ? undefined : sends.get(sent)
+  return send === undefined || isElsewhere(each, send) ? undefined : send
+}

@@ -1,0 +1,171 @@
+/**
+ * What Prometheus is told about Kafka. Counters are those of this server since it started; how intake stands is what this server
+ * reads now: of the partitions of a group each server has its share. Names of services and of original topics come from records, which
+ * anybody may write: only so many of them have counts of their own, all others share one.
+ */
+import { family, type Labels, type Sample } from '../../api/exposition.ts'
+import type { Gap, IntakeStanding, KafkaListener, Stored } from './ports.ts'
+import { lagOf, publicTroubles } from './standing.ts'
+
+/** Sets of labels that are counted each by itself. */
+const MOST_SETS = 1_000
+const OTHERS = '~others'
+
+/** Counts by labels. Those that `shared` names share one value each once there are many. */
+class Tally {
+  readonly #others: Labels
+  readonly #counts = new Map<string, { readonly labels: Labels; value: number }>()
+
+  constructor(shared: readonly string[]) {
+    this.#others = Object.fromEntries(shared.map((name) => [name, OTHERS]))
+  }
+
+  add(labels: Labels, amount = 1): void {
+    const isKnown = this.#counts.has(keyOf(labels)) || this.#counts.size < MOST_SETS
+    const counted = isKnown ? labels : { ...labels, ...this.#others }
+    const key = keyOf(counted)
+    const count = this.#counts.get(key) ?? { labels: counted, value: 0 }
+    count.value += amount
+    this.#counts.set(key, count)
+  }
+
+  samples(): readonly Sample[] {
+    return [...this.#counts.values()]
+  }
+}
+
+const keyOf = (labels: Labels): string => JSON.stringify(Object.values(labels))
+
+/** The counters: their names behind the prefix, what they count, and those of their labels that records choose. */
+const COUNTERS = {
+  received: ['records_received', 'Records of DLQ topics that this server took in.'],
+  duplicates: ['records_duplicate', 'Records that had been taken in before.'],
+  created: ['letters_created', 'Records that became a letter.'],
+  reopened: ['letters_reopened', 'Records of events that died again: they reopened their letter.'],
+  quarantined: [
+    'letters_quarantined',
+    'Records that must not be published as they are, once per reason.',
+    'service',
+  ],
+  published: ['published', 'Events that were sent to their retry topic.', 'service', 'topic'],
+  discarded: [
+    'discarded',
+    'Events that were discarded, by an operator or by their processor.',
+    'service',
+    'topic',
+  ],
+  publish_failed: ['publish_failures', 'Publishes that failed for certain.', 'service'],
+  uncertain: ['uncertain', 'Publishes of which nobody knows what became of them.', 'service'],
+  refused: ['refused', 'Events that the guard refused to publish.', 'service'],
+  processor_failed: ['processor_failures', 'Events whose processor failed or took too long.', 'service'],
+  gaps: ['gaps', 'Times that offsets of a partition were lost before they were read.'],
+} as const satisfies Record<string, readonly [name: string, help: string, ...shared: string[]]>
+type Counter = keyof typeof COUNTERS
+
+export class KafkaCounters implements KafkaListener {
+  readonly #tallies = new Map<Counter, Tally>()
+
+  stored(topic: string, { received, duplicates, created, reopened }: Stored): void {
+    this.#add('received', { topic }, received)
+    this.#add('duplicates', { topic }, duplicates)
+    this.#add('created', { topic }, created)
+    this.#add('reopened', { topic }, reopened)
+  }
+
+  quarantined(service: string, reasons: readonly string[]): void {
+    for (const reason of reasons) this.#add('quarantined', { service, reason })
+  }
+
+  resolved(
+    service: string,
+    topic: string,
+    what: 'published' | 'discarded_operator' | 'discarded_processor',
+  ): void {
+    if (what === 'published') this.#add('published', { service, topic })
+    else this.#add('discarded', { service, topic, by: what.slice('discarded_'.length) })
+  }
+
+  trouble(service: string, what: 'publish_failed' | 'uncertain' | 'refused' | 'processor_failed'): void {
+    this.#add(what, { service })
+  }
+
+  gap({ topic, partition }: Gap): void {
+    this.#add('gaps', { topic, partition: String(partition) })
+  }
+
+  /** The counts as they are now, as lines of Prometheus. */
+  lines(): string[] {
+    return Object.entries(COUNTERS).flatMap(([counter, [name, help]]) => {
+      // The keys of the table.
+      const samples = this.#tallies.get(counter as Counter)?.samples() ?? []
+      return family(`bartleby_kafka_${name}_total`, 'counter', help, samples)
+    })
+  }
+
+  #add(counter: Counter, labels: Labels, amount?: number): void {
+    const [, , ...shared] = COUNTERS[counter]
+    const tally = this.#tallies.get(counter) ?? new Tally(shared)
+    this.#tallies.set(counter, tally)
+    tally.add(labels, amount)
+  }
+}
+
+interface KafkaMetricsOptions {
+  readonly counters: KafkaCounters
+  readonly standing: () => IntakeStanding
+}
+
+const STATES: readonly IntakeStanding['state'][] = ['starting', 'reading', 'degraded', 'stopped']
+
+export class KafkaMetrics {
+  readonly #options: KafkaMetricsOptions
+
+  constructor(options: KafkaMetricsOptions) {
+    this.#options = options
+  }
+
+  text(): string {
+    const { counters, standing } = this.#options
+    return `${[...counters.lines(), ...standingLines(standing())].join('\n')}\n`
+  }
+}
+
+function standingLines(standing: IntakeStanding): string[] {
+  const { state, partitions, missingTopics } = standing
+  const gauge = (name: string, help: string, samples: Iterable<Sample>) =>
+    family(`bartleby_kafka_${name}`, 'gauge', help, samples)
+  return [
+    ...gauge(
+      'intake_state',
+      '1 for the state in which intake is.',
+      STATES.map((name) => ({ labels: { state: name }, value: name === state ? 1 : 0 })),
+    ),
+    ...gauge('degraded', '1 while something is wrong with intake.', [
+      { value: publicTroubles(standing).length > 0 ? 1 : 0 },
+    ]),
+    ...gauge('missing_topics', 'DLQ topics of the configuration that the brokers do not have.', [
+      { value: missingTopics.length },
+    ]),
+    ...gauge(
+      'lag',
+      'Offsets of a partition that are not taken in yet, of the partitions that this server reads.',
+      partitions.flatMap((partition) => {
+        const lag = lagOf(partition)
+        return lag === null ? [] : { labels: labelsOf(partition), value: Number(lag) }
+      }),
+    ),
+    ...gauge(
+      'partition_trouble',
+      '1 while a partition is not read as it should be.',
+      partitions.map((partition) => ({
+        labels: labelsOf(partition),
+        value: partition.trouble === null ? 0 : 1,
+      })),
+    ),
+  ]
+}
+
+const labelsOf = ({ topic, partition }: { readonly topic: string; readonly partition: number }) => ({
+  topic,
+  partition: String(partition),
+})

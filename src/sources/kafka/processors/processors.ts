@@ -1,0 +1,134 @@
+/**
+ * The processors of a configuration, and which of them an event is for. A dry run and the real thing are the same call, and nothing that
+ * a processor sees differs between them. They run in a few threads, started when they are needed, each with one run at a time. Runs wait
+ * in their order.
+ */
+import { type Log, silentLog } from '../../../core/log.ts'
+import { describeError } from '../../../core/thrown.ts'
+import type { StoredEvent } from '../event.ts'
+import type { Decision, EventProcessors } from '../ports.ts'
+import type { KafkaSettings, ProcessorSettings } from '../settings.ts'
+import { type RunRequest, sentEvent, Thread, type ThreadListener } from './thread.ts'
+
+/** Services are resolved one event at a time, each for itself: more than two rarely meet, and threads cost memory. */
+const MOST_THREADS = 2
+
+const UNCHANGED: Decision = { action: 'publish', change: {} }
+const CLOSED: Decision = { action: 'failed', message: 'the processors were closed' }
+
+interface Waiting {
+  readonly request: RunRequest
+  readonly decide: (decision: Decision | Promise<Decision>) => void
+}
+
+export class Processors implements EventProcessors, ThreadListener {
+  readonly #entries: readonly ProcessorSettings[]
+  readonly #timeoutMs: number
+  readonly #log: Log
+  /** Which entries must be asked whether an event is for them. */
+  #whens: readonly boolean[] = []
+  readonly #threads = new Set<Thread>()
+  /** Those that are of no use any more and have not ended yet. */
+  readonly #ending = new Set<Thread>()
+  readonly #ready: Thread[] = []
+  readonly #waiting: Waiting[] = []
+  #isClosed = false
+
+  private constructor({ processors, processorTimeoutMs }: KafkaSettings, log: Log) {
+    this.#entries = processors
+    this.#timeoutMs = processorTimeoutMs
+    this.#log = log
+  }
+
+  /** Loads all modules, in a thread. Rejects with a ConfigError that says what is wrong with them. Close it when done. */
+  static async load(settings: KafkaSettings, log: Log = silentLog): Promise<Processors> {
+    const processors = new Processors(settings, log)
+    if (settings.processors.length === 0) return processors
+    try {
+      processors.#whens = await processors.#start().loaded
+      return processors
+    } catch (error) {
+      await processors.close()
+      throw error
+    }
+  }
+
+  /** What the first processor that is for the event decides. Most events have none; no thread is troubled with them. */
+  async decide(event: StoredEvent): Promise<Decision> {
+    const entries = this.#entriesFor(event)
+    if (entries.length === 0) return UNCHANGED
+    if (this.#isClosed) return CLOSED
+    const { dlqId, service } = event
+    const said = (text: string): void => this.#log.info({ dlqId, service, text }, 'a processor writes')
+    // The time for it begins when a thread is free.
+    const request = { entries, event: sentEvent(event), timeoutMs: this.#timeoutMs, said }
+    return new Promise((decide) => {
+      this.#waiting.push({ request, decide })
+      this.#next()
+    })
+  }
+
+  /** Ends all threads, whatever they do. */
+  async close(): Promise<void> {
+    this.#isClosed = true
+    for (const { decide } of this.#waiting.splice(0)) decide(CLOSED)
+    await Promise.all([...this.#threads, ...this.#ending].map((thread) => thread.end()))
+  }
+
+  ready(thread: Thread): void {
+    this.#ready.push(thread)
+    this.#next()
+  }
+
+  gone(thread: Thread): void {
+    this.#threads.delete(thread)
+    const place = this.#ready.indexOf(thread)
+    if (place >= 0) this.#ready.splice(place, 1)
+    this.#ending.add(thread)
+    void thread.exited.then(() => this.#ending.delete(thread))
+    thread.loaded.then(
+      () => this.#next(),
+      (error: unknown) => {
+        // They were loaded once, so somebody has changed them since. One run learns of it, and the next one tries again.
+        this.#waiting.shift()?.decide({ action: 'failed', message: describeError(error).errorMessage })
+        this.#next()
+      },
+    )
+  }
+
+  /** The entries to ask, in their order: up to the first that takes every event that fits. */
+  #entriesFor(event: StoredEvent): readonly number[] {
+    const found: number[] = []
+    for (const [index, { match }] of this.#entries.entries()) {
+      if (!isFor(match, event)) continue
+      found.push(index)
+      if (this.#whens[index] !== true) break
+    }
+    return found
+  }
+
+  #next(): void {
+    while (this.#waiting.length > 0) {
+      const thread = this.#ready.shift()
+      if (thread === undefined) {
+        if (this.#threads.size < MOST_THREADS && !this.#isClosed) this.#start()
+        return
+      }
+      const next = this.#waiting.shift()
+      next?.decide(thread.run(next.request))
+    }
+  }
+
+  #start(): Thread {
+    const said = (text: string): void => this.#log.info({ text }, 'a processor writes while it is loaded')
+    const thread = new Thread(this.#entries, this, said)
+    this.#threads.add(thread)
+    return thread
+  }
+}
+
+const isFor = ({ service, topic, type }: ProcessorSettings['match'], event: StoredEvent): boolean =>
+  allows(service, event.service) && allows(topic, event.originalTopic) && allows(type, event.facts.type)
+
+const allows = (names: readonly string[] | null, name: string): boolean =>
+  names === null || names.includes(name)

@@ -1,0 +1,223 @@
+/**
+ * What is next: the queues of services as previews show them, in the order of the contract. Reads only, and of what is large only
+ * as much as an answer may hold: sizes first, bytes after.
+ */
+
+import type { Ledger } from '../../letters/ledger.ts'
+import type { LetterId } from '../../letters/letter.ts'
+import { type Database, type Integer, type Session, sql } from '../../store/database.ts'
+import { type ChainLink, earlierValue, readChain } from './chain.ts'
+import { dlqId, KAFKA, STATE, type StoredEvent, UNKNOWN } from './event.ts'
+import { hasLaterSameKey } from './later-same-key.ts'
+import { canHaveLetters, eventNamed, eventsOf, QUEUE_ORDER, readSmallEvents } from './stored-event.ts'
+
+/** Which part of a queue is asked for. */
+export interface QueuePart {
+  readonly service: string
+  /** null: of all topics of the service. */
+  readonly topic: string | null
+  readonly skip: number
+  readonly limit: number
+  /** Of the values together, and of headers and keys that are large; the first event is given in any case, its value if it fits. */
+  readonly maxBytes: number
+}
+
+interface NextEvents {
+  readonly events: readonly StoredEvent[]
+  /** Whether something is missing because of its size. */
+  readonly truncated: boolean
+  /** The size of the value of the first and only event when that alone is beyond the limit: the value is null then. */
+  readonly omittedBytes: number | null
+}
+
+/** What the queue does not tell of an event: what came before it, and whether something came after it. */
+export interface EventDetail {
+  readonly chain: readonly ChainLink[]
+  readonly hasLaterSameKey: boolean
+}
+
+/** A part of a queue as it was at one moment. */
+interface Preview extends NextEvents {
+  /** One for each event; null where none was wanted. */
+  readonly details: readonly (EventDetail | null)[]
+}
+
+const OPEN = `event.state < ${STATE.published}`
+
+/** Headers and keys of this length do not count. */
+const SMALL_BYTES = 4_096
+const large = (part: string): string => `greatest(coalesce(octet_length(${part}), 0) - ${SMALL_BYTES}, 0)`
+const VALUE_BYTES = 'coalesce(octet_length(payload), 0)'
+
+/**
+ * The sizes of the next events, in order. Found by the index of their queue, each with its letter by primary key; the size of a
+ * value is known without reading it. Cost: the events that are skipped, and those that are given.
+ */
+const sizes = (name: string, where: string, order: string, limit: string) =>
+  sql(
+    name,
+    `SELECT event.letter_id, ${VALUE_BYTES} AS value_bytes, ${VALUE_BYTES} + ${large('headers')} + ${large('reference')} AS bytes
+     FROM bartleby.kafka_events AS event JOIN bartleby.letters AS letter ON letter.id = event.letter_id
+     WHERE ${where} AND ${OPEN} ORDER BY ${order} ${limit}`,
+    { bigints: true },
+  )
+const sizesOfService = sizes(
+  'kafka.queue',
+  'event.service = $1',
+  `event.service, ${QUEUE_ORDER}`,
+  'LIMIT $2 OFFSET $3',
+)
+const sizesOfTopic = sizes(
+  'kafka.queueOfTopic',
+  'event.service = $1 AND event.original_topic = $2',
+  `event.service, event.original_topic, ${QUEUE_ORDER}`,
+  'LIMIT $3 OFFSET $4',
+)
+
+/** The next events of a queue; at least one, if there are any and any are asked for. */
+async function nextEvents(session: Session, part: QueuePart): Promise<NextEvents> {
+  const { service, topic, skip, limit, maxBytes } = part
+  if (limit === 0 || !canHaveLetters(service, topic)) {
+    return { events: [], truncated: false, omittedBytes: null }
+  }
+  const found =
+    topic === null
+      ? await session.rows<SizeRow>(sizesOfService, service, limit, skip)
+      : await session.rows<SizeRow>(sizesOfTopic, service, topic, limit, skip)
+  const [first] = found
+  if (first !== undefined && Number(first.value_bytes) > maxBytes) {
+    const events = await eventsOf(session, [first.letter_id], readSmallEvents)
+    return {
+      events: events.map((event) => ({ ...event, value: null })),
+      truncated: true,
+      omittedBytes: Number(first.value_bytes),
+    }
+  }
+  const given = found.slice(0, countWithin(found, maxBytes))
+  return {
+    events: await eventsOf(
+      session,
+      given.map((row) => row.letter_id),
+    ),
+    truncated: given.length < found.length,
+    omittedBytes: null,
+  }
+}
+
+interface SizeRow {
+  readonly letter_id: Integer
+  readonly value_bytes: Integer
+  readonly bytes: Integer
+}
+
+function countWithin(rows: readonly SizeRow[], maxBytes: number): number {
+  let sum = 0
+  const beyond = rows.findIndex(({ bytes }, index) => {
+    sum += Number(bytes)
+    return index > 0 && sum > maxBytes
+  })
+  return beyond < 0 ? rows.length : beyond
+}
+
+/**
+ * A place of the service: it has, or had, a letter. Found by the label of places; '0' is the character behind '/', which stands
+ * between service and topic.
+ */
+const findPlace = sql(
+  'kafka.placeOfService',
+  `SELECT id FROM bartleby.places WHERE source = '${KAFKA}' AND engine = '${KAFKA}' AND queue > $1 AND queue < $2
+   ORDER BY source, engine, queue LIMIT 1`,
+)
+
+/** What else is known of events, by their letters. */
+async function detailsOf(
+  session: Session,
+  events: readonly StoredEvent[],
+): Promise<ReadonlyMap<LetterId, EventDetail>> {
+  // Only what died more than once has a past.
+  const again = events.filter(({ attempts }) => attempts > 1)
+  const chains = await readChain(
+    session,
+    again.map(({ letterId }) => letterId),
+  )
+  const later = await Promise.all(events.map((event) => hasLaterSameKey(session, event)))
+  return new Map(
+    events.map(({ letterId }, index) => [
+      letterId,
+      { chain: chains.get(letterId) ?? [], hasLaterSameKey: later[index] ?? false },
+    ]),
+  )
+}
+
+async function detailOf(session: Session, event: StoredEvent): Promise<EventDetail> {
+  const detail = (await detailsOf(session, [event])).get(event.letterId)
+  if (detail === undefined) throw new Error('an event has no details')
+  return detail
+}
+
+/** The reads of the API, each of them on one moment of the store. */
+export class QueueReader {
+  readonly #db: Database
+  readonly #ledger: Pick<Ledger, 'counts'>
+
+  constructor(db: Database, ledger: Pick<Ledger, 'counts'>) {
+    this.#db = db
+    this.#ledger = ledger
+  }
+
+  /** The next events; with the details of those that `isDetailed` asks for, and of one that is not whole. */
+  preview(part: QueuePart, isDetailed: (event: StoredEvent) => boolean): Promise<Preview> {
+    return this.#db.snapshot('kafka.preview', async (session) => {
+      const next = await nextEvents(session, part)
+      const told = next.events.filter((event) => next.omittedBytes !== null || isDetailed(event))
+      const details = await detailsOf(session, told)
+      return { ...next, details: next.events.map(({ letterId }) => details.get(letterId) ?? null) }
+    })
+  }
+
+  /** What else is known of one event. */
+  detail(event: StoredEvent): Promise<EventDetail> {
+    return this.#db.snapshot('kafka.detail', (session) => detailOf(session, event))
+  }
+
+  /** The event that a record's name belongs to, with its details; null when there is none. */
+  named(id: string): Promise<{ readonly event: StoredEvent; readonly detail: EventDetail } | null> {
+    return this.#db.snapshot('kafka.named', async (session) => {
+      const event = await eventNamed(session, id)
+      return event === null ? null : { event, detail: await detailOf(session, event) }
+    })
+  }
+
+  /** The value of exactly the record that has this name; null when there is none. */
+  value(id: string): Promise<{ readonly value: Uint8Array | null } | null> {
+    return this.#db.snapshot('kafka.value', async (session) => {
+      const event = await eventNamed(session, id)
+      if (event === null || event.dlqId === id) return event
+      return { value: await earlierValue(session, event, dlqId(id)) }
+    })
+  }
+
+  /** Whether a service ever had a letter. */
+  async hasLetter(service: string): Promise<boolean> {
+    if (!canHaveLetters(service, null)) return false
+    const found = await this.#db.session('kafka.hasLetter', (session) =>
+      session.rows(findPlace, `${service}/`, `${service}0`),
+    )
+    return found.length > 0
+  }
+
+  /** Unresolved letters by service and original topic, from the books of the office; none is zero. */
+  async summary(): Promise<ReadonlyMap<string, ReadonlyMap<string, number>>> {
+    const { items } = await this.#ledger.counts({ source: KAFKA, engine: KAFKA, status: 'Pending' }, [
+      'originalQueue',
+    ])
+    const services = new Map<string, Map<string, number>>()
+    for (const { originalQueue, count } of items) {
+      // Neither name has a slash in it.
+      const [service = UNKNOWN, topic = UNKNOWN] = (originalQueue ?? '').split('/')
+      const topics = services.get(service) ?? new Map<string, number>()
+      services.set(service, topics.set(topic, count))
+    }
+    return services
+  }
+}

@@ -1,0 +1,240 @@
+/**
+ * Events that belong to another service than their records say: an operator gives one to the service that it is of, and when the
+ * settings come to know a service, its events leave the queue of nobody's. What was understood of the record is worked out anew, for
+ * the service that has it now.
+ */
+import { randomUUID } from 'node:crypto'
+import type { Clock } from '../../core/clock.ts'
+import { failure, refuse } from '../../core/errors.ts'
+import { change } from '../../letters/change.ts'
+import { lockLetter } from '../../letters/detail.ts'
+import type { Registers } from '../../letters/drawers.ts'
+import { STATUS } from '../../letters/letter.ts'
+import { inOffice, type OfficeRuns, type OfficeWork } from '../../letters/work.ts'
+import { type Database, sql } from '../../store/database.ts'
+import {
+  type Caller,
+  type EventFacts,
+  KAFKA,
+  type QueueOrder,
+  type RawRecord,
+  REASSIGNMENT,
+  STATE,
+  type StoredEvent,
+  SYSTEM,
+  stateName,
+  UNKNOWN,
+  type Warning,
+} from './event.ts'
+import { type Assigned, readEvent } from './intake/read-event.ts'
+import { queueOf, withWarnings } from './intake/store-incoming.ts'
+import { sameKeyOfRecord } from './intake/store-packed.ts'
+import { isTopicName, isUuid } from './names.ts'
+import { outputOf } from './return/claim.ts'
+import { lockEvent } from './return/service-queue.ts'
+import { type KafkaSettings, listedService, serviceNamed } from './settings.ts'
+import {
+  type EventRow,
+  eventNamed,
+  factsBytes,
+  QUEUE_ORDER,
+  SMALL_EVENT_COLUMNS,
+  toEvent,
+} from './stored-event.ts'
+
+export interface Reassigner {
+  readonly db: Database
+  readonly clock: Clock
+  readonly registers: Registers
+  readonly settings: KafkaSettings
+}
+
+/** Where an event shall go. */
+export interface Assignment {
+  /** The name of a service, or an alias. */
+  readonly service: string
+  /** Its original topic; null or left out, the one that its record says. */
+  readonly topic?: string | null
+}
+
+/** Gives a pending event to a service; gives the event as it is then. Refuses with a code while it is held, and when it is resolved. */
+export async function reassign(
+  reassigner: Reassigner,
+  id: string,
+  assignment: Assignment,
+  caller: Caller,
+): Promise<StoredEvent> {
+  const assigned = assignedTo(reassigner.settings, assignment)
+  const { db, clock, registers, settings } = reassigner
+  return inOffice(db, clock, 'kafka.reassign', async (work) => {
+    const found = isUuid(id) ? await eventNamed(work.tx, id.toLowerCase()) : null
+    const event = found === null ? null : await lockEvent(work.tx, found.letterId)
+    // A name that another record of the letter has taken the place of is spent.
+    if (event?.dlqId !== id.toLowerCase()) throw failure('letter_unknown', { engine: KAFKA, rowKey: id })
+    insistOnPending(event)
+    return moveEvent(work, registers, event, factsAnew(settings, event, assigned), caller)
+  })
+}
+
+function assignedTo(settings: KafkaSettings, { service: name, topic }: Assignment): Assigned {
+  const service = listedService(settings, name) ?? serviceNamed(settings, name)
+  if (service === null) throw refuse('service', `'${name}' is not a service of the configuration`)
+  if (topic != null && !isTopicName(topic)) throw refuse('topic', `'${topic}' is no name of a topic`)
+  return { service, originalTopic: topic ?? null }
+}
+
+function insistOnPending({ state, service, eventId }: StoredEvent): void {
+  switch (state) {
+    case STATE.pending:
+      return
+    case STATE.claimed:
+    case STATE.publishing:
+      throw failure('letter_service_busy', { service })
+    case STATE.uncertain:
+      throw failure('letter_uncertain', { eventId: eventId ?? '' })
+    case STATE.published:
+    case STATE.discarded:
+      throw failure('letter_status_wrong', { act: 'reassigned', status: stateName(state), needed: 'pending' })
+  }
+}
+
+const NEXT = `event.service <= '${UNKNOWN}' AND event.state < ${STATE.published} AND
+  (event.service, ${QUEUE_ORDER}) > ('${UNKNOWN}', $1, $2, $3, $4, $5)`
+
+/**
+ * The next events of nobody's behind a place in the order, on kafka_queue; each with its letter by primary key. Whose an event is does
+ * not depend on its value: a server that starts does not read all of them.
+ */
+const readUnknown = sql(
+  'kafka.unknownEvents',
+  `SELECT ${SMALL_EVENT_COLUMNS} FROM bartleby.kafka_events AS event JOIN bartleby.letters AS letter ON letter.id = event.letter_id
+   WHERE ${NEXT} ORDER BY event.service, ${QUEUE_ORDER} LIMIT $6`,
+  { bigints: true },
+)
+
+/** How far a round is: behind this event. Numbers beyond 2^53 are in digits. */
+type Place = readonly [orderTs: string, topic: string, partition: number, offset: string, intake: string]
+
+const START: Place = [String(-(2n ** 63n)), '', -1, '-1', '0']
+
+const placeOf = ({ orderTs, topic, partition, offset, intake }: QueueOrder): Place => [
+  String(orderTs),
+  topic,
+  partition,
+  String(offset),
+  String(intake),
+]
+
+/**
+ * Defines the run that gives events of nobody's to the services that the settings know by now: a round when a server starts. Those that
+ * are held are left where they are.
+ */
+export function defineReassignment(
+  runs: OfficeRuns,
+  parts: Pick<Reassigner, 'registers' | 'settings'>,
+): void {
+  runs.define<null, Place | null>({
+    kind: REASSIGNMENT,
+    batch: 50,
+    rounds: { about: 'dead events of services that are known by now', firstUs: 0n },
+    async step(work, { place }, most) {
+      const [orderTs, topic, partition, offset, intake] = place ?? START
+      const behind = [BigInt(orderTs), topic, partition, BigInt(offset), BigInt(intake)] as const
+      const events = (await work.tx.rows<EventRow>(readUnknown, ...behind, most)).map(toEvent)
+      const done = await moveKnown(work, parts, events)
+      const last = events.at(-1)?.order
+      if (last === undefined || events.length < most) return { done, next: 'finished' }
+      return { place: placeOf(last), done, next: 'more' }
+    },
+  })
+}
+
+/** Moves those that the settings know a service of; gives how many. */
+async function moveKnown(
+  work: OfficeWork,
+  { registers, settings }: Pick<Reassigner, 'registers' | 'settings'>,
+  events: readonly StoredEvent[],
+): Promise<number> {
+  const known = events.filter(
+    (event) => event.state === STATE.pending && factsAnew(settings, event, null).service !== UNKNOWN,
+  )
+  let moved = 0
+  // Letters are locked in the order of their numbers, here as everywhere.
+  for (const { letterId } of known.toSorted((a, b) => (a.letterId < b.letterId ? -1 : 1))) {
+    const event = await lockEvent(work.tx, letterId)
+    if (event === null || event.state !== STATE.pending || event.service !== UNKNOWN) continue
+    await moveEvent(work, registers, event, factsAnew(settings, event, null), SYSTEM)
+    moved++
+  }
+  return moved
+}
+
+/** One event by primary key. Its letter is locked. */
+const writeService = sql(
+  'kafka.writeService',
+  'UPDATE bartleby.kafka_events SET service = $2, original_topic = $3, facts = $4, same_key = $5 WHERE letter_id = $1',
+)
+
+/** Moves an event, whose letter is locked, to the queue that `facts` say; gives the event as it is then. */
+async function moveEvent(
+  work: OfficeWork,
+  registers: Registers,
+  event: StoredEvent,
+  facts: EventFacts,
+  caller: Caller,
+): Promise<StoredEvent> {
+  const { service, originalTopic } = facts
+  if (queueOf(facts) === queueOf(event)) return event
+  const letter = await lockLetter(work.tx, event.letterId)
+  if (letter === null) throw new Error(`letter ${event.letterId} is gone although it was locked`)
+  const hash = sameKeyOfRecord({ record: recordOf(event), facts })
+  await work.tx.run(writeService, event.letterId, service, originalTopic, factsBytes(facts), hash)
+  const { id, source, engine, lastFailureAt } = letter
+  const drawer = await registers.drawers.numberOf(work, {
+    source,
+    engine,
+    queue: queueOf(facts),
+    // Known: the letter lies under it.
+    signature: { fingerprint: letter.signature, errorClass: letter.errorClass, title: letter.errorMessage },
+    failedAt: lastFailureAt,
+  })
+  const before = { ...letter, status: STATUS[letter.status] }
+  const details = outputOf(caller, { dlq_id: event.dlqId, from: queueOf(event), to: queueOf(facts) })
+  await change(work, 'refile', [{ id, engine, before, drawer, lastFailureAt, details }], {
+    actor: caller.actor,
+    notes: null,
+  })
+  return { ...event, service, originalTopic, facts }
+}
+
+/** Warnings that tell of other records. The record alone does not know them. */
+const OF_THE_STORE: readonly Warning[] = ['position_reused', 'duplicate_event_id', 'duplicate_retry']
+
+/** What the record says for whoever has it now. What was minted for it stays. */
+function factsAnew(settings: KafkaSettings, event: StoredEvent, assigned: Assigned | null): EventFacts {
+  const { mintedCorrelationId, warnings, duplicateOf } = event.facts
+  const facts = readEvent(recordOf(event), settings, () => mintedCorrelationId ?? randomUUID(), assigned)
+  const kept = withWarnings(
+    facts,
+    OF_THE_STORE.filter((warning) => warnings.includes(warning)),
+  )
+  return duplicateOf === undefined ? kept : { ...kept, duplicateOf }
+}
+
+const recordOf = ({
+  order,
+  timestampMs,
+  key,
+  value,
+  headers,
+  facts: { packed },
+}: StoredEvent): RawRecord => ({
+  topic: order.topic,
+  partition: order.partition,
+  offset: order.offset,
+  timestampMs,
+  key,
+  value,
+  headers,
+  ...(packed === undefined ? {} : { packed }),
+})

@@ -1,0 +1,224 @@
+/**
+ * Who holds an event. It is claimed under a token of its own until a lease runs out; whoever lost it can do nothing to it. Whoever
+ * changes the row of an event has locked its letter, so what was read behind the lock stays true until the transaction ends.
+ */
+import { type Instant, instant, later } from '../../../core/clock.ts'
+import { said, storable } from '../../../core/content.ts'
+import { recordHistory } from '../../../history/record.ts'
+import { change } from '../../../letters/change.ts'
+import type { LetterId } from '../../../letters/letter.ts'
+import { lockLetters } from '../../../letters/locked.ts'
+import { markHeld } from '../../../letters/lying/move.ts'
+import { inOffice, type OfficeWork } from '../../../letters/work.ts'
+import { type Integer, sql, type Transaction } from '../../../store/database.ts'
+import {
+  type Caller,
+  type EventId,
+  eventId,
+  KAFKA,
+  KAFKA_OPERATIONS,
+  STATE,
+  type State,
+  type StoredEvent,
+} from '../event.ts'
+import type { Obstacle } from './terms.ts'
+import { leaseUs, type ReturnParts, type Terms } from './terms.ts'
+
+export interface Claim {
+  readonly event: StoredEvent
+  /** Of this claim alone. */
+  readonly token: string
+  readonly terms: Terms
+}
+
+/** Who holds an event, as it is on file. */
+export interface Hold {
+  readonly letterId: LetterId
+  readonly service: string
+  readonly state: State
+  /** The token of the claim that it is under; null when it is free. */
+  readonly claim: string | null
+  readonly claimedBy: string | null
+  readonly leaseUntil: Instant | null
+  readonly eventId: EventId | null
+  /** How history names the letter. */
+  readonly correlationId: string
+  readonly instanceId: string
+  /** The redrive that the letter left for last. */
+  readonly redrive: number | null
+}
+
+const HOLD = `event.service, event.state, event.claim, event.claimed_by, event.lease_until, event.event_id, letter.correlation_id,
+  letter.source_id, letter.redrive`
+
+/** An event and its letter, both by primary key. */
+const readHold = sql(
+  'kafka.hold',
+  `SELECT ${HOLD} FROM bartleby.kafka_events AS event JOIN bartleby.letters AS letter ON letter.id = event.letter_id
+   WHERE event.letter_id = $1`,
+  { bigints: true },
+)
+
+/** One row by primary key. */
+const writeHold = sql(
+  'kafka.putHold',
+  `UPDATE bartleby.kafka_events SET state = $2, event_id = $3, claim = $4, claimed_by = $5, lease_until = $6
+   WHERE letter_id = $1`,
+)
+
+type HoldRow = Readonly<
+  Record<'service' | 'source_id', string> &
+    Record<'claim' | 'claimed_by' | 'event_id' | 'correlation_id', string | null> & {
+      state: Integer
+      lease_until: Integer | null
+      redrive: Integer | null
+    }
+>
+
+/** Locks a letter until the transaction ends, and tells who holds its event; null when there is none. */
+export async function lockHold(tx: Transaction, letterId: LetterId): Promise<Hold | null> {
+  // By a statement of its own: one that waited for the lock would not see what was committed meanwhile.
+  const [, [row]] = await Promise.all([lockLetters(tx, [letterId]), tx.rows<HoldRow>(readHold, letterId)])
+  if (row === undefined) return null
+  return {
+    letterId,
+    service: row.service,
+    // The store keeps nothing else.
+    state: Number(row.state) as State,
+    claim: row.claim,
+    claimedBy: row.claimed_by,
+    leaseUntil: row.lease_until === null ? null : instant(BigInt(row.lease_until)),
+    eventId: row.event_id === null ? null : eventId(row.event_id),
+    correlationId: row.correlation_id ?? row.source_id,
+    instanceId: row.source_id,
+    redrive: row.redrive === null ? null : Number(row.redrive),
+  }
+}
+
+/** Takes the event of a locked letter, or goes on with one that was taken: the lease begins anew. */
+export const hold = (
+  { tx, now }: OfficeWork,
+  { event: { letterId }, token, terms: { caller } }: Claim,
+  { settings, instance }: ReturnParts,
+  at: { readonly state: State; readonly eventId: EventId | null },
+): Promise<unknown> =>
+  Promise.all([
+    tx.run(
+      writeHold,
+      letterId,
+      at.state,
+      at.eventId,
+      token,
+      `${said(caller.actor)}${on(instance)}`,
+      later(now, leaseUs(settings)),
+    ),
+    markHeld(tx, letterId, true),
+  ])
+
+/** Lets go of the event of a locked letter: it is in this state now. */
+export const letGo = (
+  tx: Transaction,
+  letterId: LetterId,
+  state: State,
+  eventId: EventId | null,
+): Promise<unknown> =>
+  Promise.all([tx.run(writeHold, letterId, state, eventId, null, null, null), markHeld(tx, letterId, false)])
+
+const on = (instance: string): string => ` on ${instance}`
+
+/** Whether it was this server that claimed it. */
+export const isClaimOf = (claimedBy: string, instance: string): boolean => claimedBy.endsWith(on(instance))
+
+/** Gives back a claimed event that did not leave. History says what was in the way; null, after what nobody expected. */
+export function release(
+  { db, clock, listener }: ReturnParts,
+  { event, token, terms: { caller } }: Claim,
+  obstacle: Obstacle | null,
+): Promise<void> {
+  return inOffice(db, clock, 'kafka.release', async (work) => {
+    const hold = await lockHold(work.tx, event.letterId)
+    if (hold?.claim !== token || hold.state !== STATE.claimed) return
+    await letGo(work.tx, event.letterId, STATE.pending, hold.eventId)
+    if (obstacle === null) return
+    const row = noteOf(obstacle, caller, event.dlqId)
+    await note(work, hold, row)
+    const what = row.operation === 'processorFailed' ? 'processor_failed' : 'refused'
+    work.afterCommit(() => listener?.trouble?.(event.service, what))
+  })
+}
+
+/** Discards an event whose letter is locked, and that nobody else holds. A processor may give a reason. */
+export async function discardEvent(
+  { listener }: ReturnParts,
+  work: OfficeWork,
+  { letterId, dlqId, eventId, service, originalTopic, state }: StoredEvent,
+  by: 'operator' | 'processor',
+  caller: Caller,
+  reason: string | null = null,
+): Promise<void> {
+  // The id of a publish that nobody knows the end of stays: its record may come back.
+  await letGo(work.tx, letterId, STATE.discarded, eventId)
+  const details = outputOf(caller, { dlq_id: dlqId, by })
+  const plain = by === 'processor' ? 'Discarded by its processor' : 'Discarded'
+  await change(work, 'discard', [{ id: letterId, engine: KAFKA, details }], {
+    actor: caller.actor,
+    notes: state === STATE.uncertain ? 'assumed published' : (reason ?? plain),
+  })
+  work.afterCommit(() => listener?.resolved?.(service, originalTopic, `discarded_${by}`))
+}
+
+const MAX_ERROR_BYTES = 4_096
+
+/** History of an attempt that changed no letter. */
+interface Note {
+  readonly operation: keyof typeof KAFKA_OPERATIONS
+  readonly caller: Caller
+  readonly details: object
+  /** What went wrong; null when nothing did. */
+  readonly error: string | null
+}
+
+/** Adds a row about the letter of an event, with who asked for it and in which request. */
+export async function note(
+  { tx, now }: OfficeWork,
+  { letterId, instanceId, correlationId }: Hold,
+  { operation, caller, details, error }: Note,
+): Promise<void> {
+  await recordHistory(tx, [
+    {
+      engine: KAFKA,
+      operation: KAFKA_OPERATIONS[operation],
+      status: error === null ? 'Succeeded' : 'Failed',
+      instanceId: instanceId === correlationId ? null : instanceId,
+      correlationId,
+      createdAt: now,
+      durationMs: 0,
+      letterId,
+      actor: said(caller.actor),
+      error: error === null ? null : storable(error, MAX_ERROR_BYTES),
+      output: Buffer.from(JSON.stringify(outputOf(caller, details))),
+    },
+  ])
+}
+
+/** The output of rows of this module. */
+export const outputOf = ({ requestId }: Caller, details: object): object => ({
+  request_id: requestId,
+  ...details,
+})
+
+/** History of an obstacle that was found before anything was sent. */
+export function noteOf(obstacle: Obstacle, caller: Caller, dlqId: string): Note {
+  switch (obstacle.why) {
+    case 'processor_failed':
+    case 'processor_timeout': {
+      const details = { dlq_id: dlqId, timeout: obstacle.why === 'processor_timeout' }
+      return { operation: 'processorFailed', caller, details, error: obstacle.message }
+    }
+    default: {
+      const reasons = 'reasons' in obstacle ? obstacle.reasons : [obstacle.why]
+      const details = { dlq_id: dlqId, reasons }
+      return { operation: 'refused', caller, details, error: reasons.join(', ') }
+    }
+  }
+}

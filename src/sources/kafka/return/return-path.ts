@@ -1,0 +1,247 @@
+/**
+ * How dead events leave. Calls on one service come one after the other: within this server in the order in which they were made,
+ * and among servers as the store has it, where one event of a service is in flight at a time. Whoever gets no turn in time is told.
+ *
+ * After a crash, what is held by nobody any more is let go. What was claimed is pending again; of what was being published nobody
+ * knows whether it arrived, and it is shown so. Live claims are left alone, whoever has them.
+ */
+import { setTimeout as pause } from 'node:timers/promises'
+import { type Alarm, later } from '../../../core/clock.ts'
+import { inOffice } from '../../../letters/work.ts'
+import { type Caller, STATE, type StoredEvent, SYSTEM } from '../event.ts'
+import { isUuid } from '../names.ts'
+import { eventNamed } from '../stored-event.ts'
+import { attempt, type Ended, rehearse } from './attempt.ts'
+import { discardEvent, isClaimOf, letGo, lockHold } from './claim.ts'
+import { endUncertain } from './publish.ts'
+import {
+  type Again,
+  allInFlight,
+  type InFlight,
+  inFlightOf,
+  inTheWay,
+  isOpen,
+  isOver,
+  locate,
+  lockEvent,
+  ServiceTurns,
+} from './service-queue.ts'
+import type { Obstacle, QueueHead, ReturnParts, Target, Terms } from './terms.ts'
+
+/** One door for whoever asks: calls on queues, the office's retry and redrives differ in target and terms. What was in the way is a value. */
+export class ReturnPath {
+  readonly #parts: ReturnParts
+  readonly #turns = new ServiceTurns()
+  /** The tokens of the claims that this process has. */
+  readonly #live = new Set<string>()
+  readonly #calls = new Set<Promise<unknown>>()
+  readonly #stopped = new AbortController()
+  readonly #clerk: Clerk
+
+  constructor(parts: ReturnParts) {
+    this.#parts = parts
+    this.#clerk = new Clerk(parts, this.#live)
+  }
+
+  /** Recovers what this server held when it ended, and from now on what others leave. */
+  start(): Promise<void> {
+    return this.#clerk.start()
+  }
+
+  /** Ends when no call is under way any more; those that wait for their turn are refused. */
+  async stop(): Promise<void> {
+    this.#stopped.abort(new Error('the server stops'))
+    await Promise.all([this.#clerk.stop(), Promise.allSettled(this.#calls)])
+  }
+
+  /** Sends an event back: the next of a queue, or that of a letter. */
+  send(target: Target, terms: Terms): Promise<Ended> {
+    return this.#inTurn(target.service, () => attempt(this.#parts, this.#live, target, terms))
+  }
+
+  /** How that would end. Writes nothing. */
+  rehearse(target: Target, terms: Terms): Promise<Ended> {
+    return rehearse(this.#parts, target, terms)
+  }
+
+  /** Discards the next event of a queue. No processor runs. */
+  discardNext(target: QueueHead, caller: Caller): Promise<StoredEvent | Obstacle> {
+    const parts = this.#parts
+    return this.#inTurn(target.service, () =>
+      inOffice(parts.db, parts.clock, 'kafka.discard', async (work) => {
+        const event = await locate(work.tx, target, work.now)
+        if ('letterId' in event) await discardEvent(parts, work, event, 'operator', caller)
+        return event
+      }),
+    )
+  }
+
+  /** Discards an event by its id, wherever it stands, unless there is none, or it is resolved already. */
+  async discard(dlqId: string, caller: Caller): Promise<StoredEvent | Obstacle> {
+    if (!isUuid(dlqId)) return EMPTY
+    const id = dlqId.toLowerCase()
+    return this.#counted(() => this.#untilFree(this.#deadline(), () => this.#tryDiscard(id, caller)))
+  }
+
+  /** Takes only its own letter: what else is in flight of the service does not matter. */
+  #tryDiscard(dlqId: string, caller: Caller): Promise<StoredEvent | Obstacle | Again> {
+    const parts = this.#parts
+    return inOffice(parts.db, parts.clock, 'kafka.discard', async (work) => {
+      const { tx, now } = work
+      const named = await eventNamed(tx, dlqId)
+      const event = named === null ? null : await lockEvent(tx, named.letterId)
+      // An id that another record has taken over is spent.
+      if (event === null || event.dlqId !== dlqId) return EMPTY
+      if (isOpen(event)) {
+        await discardEvent(parts, work, event, 'operator', caller)
+        return event
+      }
+      const busy = await inTheWay(tx, event.service, now)
+      return busy?.by.letterId === event.letterId ? busy : EMPTY
+    })
+  }
+
+  /** Acts when all earlier calls of this server on the service have ended. */
+  #inTurn<T extends object>(service: string, act: () => Promise<T | Again>): Promise<T | Obstacle> {
+    return this.#counted(async () => {
+      const deadline = this.#deadline()
+      let isMyTurn = false
+      try {
+        return await this.#turns.inTurn(service, deadline, () => {
+          isMyTurn = true
+          return this.#untilFree(deadline, act)
+        })
+      } catch (error) {
+        if (isMyTurn || !deadline.aborted) throw error
+        const { db } = this.#parts
+        return busy(await db.session('kafka.inFlight', (session) => inFlightOf(session, service)), service)
+      }
+    })
+  }
+
+  /** Makes attempts until nobody else's event is in the way any more, or until the deadline. */
+  async #untilFree<T extends object>(
+    deadline: AbortSignal,
+    act: () => Promise<T | Again>,
+  ): Promise<T | Obstacle> {
+    for (;;) {
+      const done = await act()
+      if (!('again' in done)) return done
+      if (done.again === 'lapsed') await letLapse(this.#parts, done.by)
+      else if (deadline.aborted) return busy(done.by)
+      else if (done.again === 'held') await rest(deadline)
+    }
+  }
+
+  /** Over after the time that calls wait, or when the server stops. */
+  #deadline(): AbortSignal {
+    return AbortSignal.any([AbortSignal.timeout(this.#parts.settings.busyWaitMs), this.#stopped.signal])
+  }
+
+  /** Calls that `stop` waits for. */
+  async #counted<T>(act: () => Promise<T>): Promise<T> {
+    const call = act()
+    this.#calls.add(call)
+    try {
+      return await call
+    } finally {
+      this.#calls.delete(call)
+    }
+  }
+}
+
+const EMPTY: Obstacle = { why: 'empty' }
+const SHORTEST_MS = 25
+const LONGEST_MS = 100
+
+/** Rests before another attempt, at most until the deadline. Not always for the same time: others wait too. */
+async function rest(deadline: AbortSignal): Promise<void> {
+  const ms = SHORTEST_MS + Math.random() * (LONGEST_MS - SHORTEST_MS)
+  await pause(ms, undefined, { signal: deadline }).catch(() => {})
+}
+
+const busy = (by: Pick<InFlight, 'service' | 'dlqId'> | null, service = ''): Obstacle => ({
+  why: 'busy',
+  service: by?.service ?? service,
+  dlqId: by?.dlqId ?? null,
+})
+
+/** Lets go of one event whose claim is over, unless it is under another by now, or was prolonged. */
+function letLapse(parts: ReturnParts, { letterId, claim, leaseUntil }: InFlight): Promise<void> {
+  return inOffice(parts.db, parts.clock, 'kafka.recover', async (work) => {
+    const held = await lockHold(work.tx, letterId)
+    if (held === null || held.claim !== claim || held.leaseUntil !== leaseUntil) return
+    const { eventId, service, state } = held
+    if (state === STATE.claimed) {
+      await letGo(work.tx, letterId, STATE.pending, eventId)
+      return
+    }
+    if (eventId === null) throw new Error(`letter ${letterId} is being published under no id`)
+    await endUncertain(work, held, eventId, {
+      caller: SYSTEM,
+      details: { event_id: eventId },
+      error: 'the server that was publishing it did not say in time what came of it',
+    })
+    work.afterCommit(() => parts.listener?.trouble?.(service, 'uncertain'))
+  })
+}
+
+const EVERY_US = 5_000_000n
+
+/** Looks every few seconds for events that somebody held and let go of without a word. */
+class Clerk {
+  readonly #parts: ReturnParts
+  /** The claims that this process has. */
+  readonly #live: ReadonlySet<string>
+  #alarm: Alarm | undefined
+  #round: Promise<void> = Promise.resolve()
+  #isStopped = false
+
+  constructor(parts: ReturnParts, live: ReadonlySet<string>) {
+    this.#parts = parts
+    this.#live = live
+  }
+
+  /** A first round now, for what this server held before it ended; then one every few seconds. */
+  start(): Promise<void> {
+    return this.#look(true)
+  }
+
+  /** Ends after the round at hand. */
+  async stop(): Promise<void> {
+    this.#isStopped = true
+    this.#alarm?.cancel()
+    await this.#round
+  }
+
+  #look(isStart: boolean): Promise<void> {
+    this.#round = this.#recover(isStart)
+    return this.#round
+  }
+
+  async #recover(isStart: boolean): Promise<void> {
+    const { clock, log } = this.#parts
+    // A start that failed is made up for.
+    let isLeft = isStart
+    try {
+      await this.#letAllLapse(isStart)
+      isLeft = false
+    } catch (error) {
+      log.warn({ err: error }, 'events that nobody holds any more could not be let go; it is tried again')
+    }
+    if (this.#isStopped) return
+    this.#alarm = clock.alarm(later(clock.now(), EVERY_US), () => void this.#look(isLeft))
+  }
+
+  async #letAllLapse(isStart: boolean): Promise<void> {
+    const { db, clock, instance } = this.#parts
+    const held = await db.session('kafka.inFlight', allInFlight)
+    const now = clock.now()
+    for (const each of held) {
+      // A file has one server at a time: on SQLite whoever held something is gone.
+      const isOfBefore = db.dialect === 'sqlite' || isClaimOf(each.claimedBy, instance)
+      const isAbandoned = isStart && isOfBefore && !this.#live.has(each.claim)
+      if (isAbandoned || isOver(each, now)) await letLapse(this.#parts, each)
+    }
+  }
+}

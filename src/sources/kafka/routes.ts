@@ -1,0 +1,223 @@
+/**
+ * The Kafka API on HTTP. Calls run in Fastify's first hook, as those of the other APIs do: its own parsing would judge a body before
+ * its sender. Who sends a request is asked before everything else, also where there is no call. The API has tokens of its own, which
+ * are good for nothing else; those of the server are good here too, as far as their role goes. Whoever has neither learns nothing: not
+ * even whether a path or a service exists. There is no open door, also not on this machine.
+ */
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import {
+  authenticator,
+  type Caller,
+  knownTokens,
+  type Role,
+  requireRole,
+  type WrongTokens,
+} from '../../api/auth.ts'
+import { ClientGone } from '../../api/body.ts'
+import { unreachable } from '../../api/calls.ts'
+import { type Answer, paramsOf, type RequestLimits } from '../../api/exact-answer.ts'
+import type { TokenEntry } from '../../config/index.ts'
+import { BartlebyError } from '../../core/errors.ts'
+import { pathOf } from '../../http/facades.ts'
+import { KafkaRefused } from './refusal.ts'
+import { serviceCalls } from './routes/by-service.ts'
+import { topicCalls } from './routes/by-topic.ts'
+import type { KafkaCall, KafkaCalls } from './routes/call.ts'
+import { describeCall, roleOf } from './routes/describe.ts'
+import {
+  bodyTooLarge,
+  INTERNAL,
+  limited,
+  methodNotAllowed,
+  misshapen,
+  NOT_ADMITTED,
+  refused,
+  STOPPING,
+  sendReply,
+  UNKNOWN_PATH,
+} from './routes/reply.ts'
+import { hasRequestId, KafkaRequest, ShapeRefused } from './routes/request.ts'
+
+interface KafkaRoutesOptions extends RequestLimits {
+  readonly calls: KafkaCalls
+  /** The tokens of the server. */
+  readonly tokens: readonly TokenEntry[]
+  readonly writeTimeoutSeconds: number
+  /** Left out, wrong tokens are not counted. */
+  readonly wrongTokens?: WrongTokens
+  /** True from the moment the server has begun to shut down. */
+  readonly stopping: () => boolean
+}
+
+export const KAFKA_CALLS: readonly KafkaCall[] = [...topicCalls, ...serviceCalls]
+
+/** Everything below `/kafka` of a server whose Kafka part is enabled. */
+export class KafkaFacade {
+  readonly #options: KafkaRoutesOptions
+  readonly #door: Door
+
+  constructor(options: KafkaRoutesOptions) {
+    this.#options = options
+    this.#door = doorOf(options.calls.settings.tokenHashes, options.tokens)
+  }
+
+  /** Answers a request that a call fits. */
+  async perform(call: KafkaCall, request: FastifyRequest, reply: FastifyReply): Promise<void> {
+    if (isNoCall(paramsOf(request))) {
+      this.answerUnrouted(request, reply)
+      return
+    }
+    try {
+      this.#send(request, reply, await this.#answer(call, request))
+    } catch (thrown) {
+      // What went wrong is logged, also when nobody waits for the answer any more.
+      const answer = thrown instanceof ClientGone ? null : this.#failed(call, request, thrown)
+      if (answer === null || request.raw.socket.destroyed) reply.hijack()
+      else this.#send(request, reply, answer)
+    }
+  }
+
+  /** Answers a request that no call fits. */
+  answerUnrouted(request: FastifyRequest, reply: FastifyReply): void {
+    this.#send(request, reply, this.#unrouted(request))
+  }
+
+  #unrouted(request: FastifyRequest): Answer {
+    try {
+      const isRead = request.method === 'GET' || request.method === 'HEAD'
+      const admission = this.#admit(request, isRead ? 'viewer' : 'operator')
+      if ('refused' in admission) return NOT_ADMITTED[admission.refused]
+      return answerWithoutCall(request.method, request.url)
+    } catch (thrown) {
+      return limited(thrown) ?? INTERNAL
+    }
+  }
+
+  /** Decides who passes, and counts wrong tokens. */
+  #admit(request: FastifyRequest, needed: Role): Admission {
+    const { wrongTokens } = this.#options
+    const { headers, clientAddress, caller } = request
+    const admission = this.#door(headers.authorization, needed, caller)
+    if ('actor' in admission) {
+      if (caller === undefined) wrongTokens?.right(clientAddress, admission.actor)
+      request.caller ??= { name: admission.actor, role: needed }
+    } else if (admission.refused === 'wrong_token') wrongTokens?.wrong(clientAddress)
+    return admission
+  }
+
+  async #answer(call: KafkaCall, request: FastifyRequest): Promise<Answer> {
+    const { calls, stopping } = this.#options
+    // That the process lives is told in any case, and to anybody.
+    if (call.isOpen === true) return call.answer(new KafkaRequest(request, '', this.#options), calls)
+    const admission = this.#admit(request, roleOf(call))
+    if ('refused' in admission) return NOT_ADMITTED[admission.refused]
+    if (!calls.settings.generateCorrelationId && !hasRequestId(request.raw)) {
+      throw new KafkaRefused('invalidCorrelationId', {}, 'X-Request-Id must be a UUID of version 4')
+    }
+    if (stopping()) return STOPPING
+    return call.answer(new KafkaRequest(request, admission.actor, this.#options), calls)
+  }
+
+  #failed(call: KafkaCall, request: FastifyRequest, thrown: unknown): Answer {
+    if (thrown instanceof KafkaRefused) return refused(thrown)
+    if (thrown instanceof ShapeRefused) return misshapen(thrown)
+    if (thrown instanceof BartlebyError && thrown.code === 'body_too_large') {
+      return bodyTooLarge(this.#options.maxBodyBytes)
+    }
+    const tooMuch = limited(thrown)
+    if (tooMuch !== null) return tooMuch
+    // What waits for its turn is met by the end of the server on its way.
+    if (thrown instanceof BartlebyError && thrown.code === 'service_stopping') return STOPPING
+    // What went wrong inside is for the log alone.
+    request.log.error(
+      { err: thrown, method: request.method, path: call.path, requestId: request.id },
+      'call failed',
+    )
+    return INTERNAL
+  }
+
+  #send(request: FastifyRequest, reply: FastifyReply, answer: Answer): void {
+    sendReply(request, reply, answer, this.#options.writeTimeoutSeconds)
+  }
+}
+
+/** Adds the calls of the Kafka API to a server. */
+export async function kafkaRoutes(
+  app: FastifyInstance,
+  { facade }: { readonly facade: KafkaFacade },
+): Promise<void> {
+  // The schemas describe the calls in OpenAPI; the calls check what they are given.
+  app.setValidatorCompiler(() => () => true)
+  app.setSerializerCompiler(() => (payload) => JSON.stringify(payload))
+  for (const call of KAFKA_CALLS) {
+    app.route({
+      method: call.method,
+      url: call.path,
+      schema: describeCall(call),
+      onRequest: (request, reply) => void facade.perform(call, request, reply),
+      handler: unreachable,
+    })
+  }
+}
+
+/** Whether a path is no call, though one fits it: a name in it is empty, or it is a dry run that lacks its service. */
+function isNoCall(names: Readonly<Record<string, string>>): boolean {
+  const { service, topic } = names
+  return Object.values(names).includes('') || (service === 'rpc' && topic === 'dry-run')
+}
+
+/** The answer to a request that no call takes; `url` may have a query. */
+function answerWithoutCall(method: string, url: string): Answer {
+  const path = pathOf(url)
+  const methods = new Set<string>(
+    KAFKA_CALLS.filter((call) => fits(call.path, path)).map((call) => call.method),
+  )
+  // With a method that fits, it was a name that is none, or bytes that are no text.
+  if (methods.size === 0 || methods.has(method) || path === '/kafka/rpc/dry-run') return UNKNOWN_PATH
+  return methodNotAllowed([...methods].sort().join(', '))
+}
+
+function fits(pattern: string, path: string): boolean {
+  const [wanted, given] = [pattern.split('/'), path.split('/')]
+  return (
+    wanted.length === given.length &&
+    wanted.every((segment, index) =>
+      segment.startsWith(':') ? given[index] !== '' : segment === given[index],
+    )
+  )
+}
+
+/** Whom a request comes from, by the name that history knows; or why it does not pass. */
+type Admission =
+  | { readonly actor: string }
+  | { readonly refused: 'unauthenticated' | 'wrong_token' | 'role_too_low' }
+
+/** Decides by an `Authorization` header, and by the role that tokens of the server need; `visitor` came with a session instead. */
+type Door = (authorization: string | undefined, needed: Role, visitor?: Caller) => Admission
+
+const CREDENTIALS = /^([!-~]+) +(.+)$/
+
+/** `hashes` are the tokens of the Kafka part; `tokens` those of the server. */
+function doorOf(hashes: readonly string[], tokens: readonly TokenEntry[]): Door {
+  // Without any tokens the server trusts everybody; this API does not.
+  const authenticate = authenticator(knownTokens(tokens, hashes), null)
+  return (authorization, needed, visitor) => {
+    if (authorization === undefined && visitor !== undefined) return admitByRole(() => visitor, needed)
+    const [, scheme, token] = CREDENTIALS.exec(authorization?.trim() ?? '') ?? []
+    if (scheme?.toLowerCase() !== 'bearer' || token === undefined) return { refused: 'unauthenticated' }
+    // Headers arrive byte by byte: these are the bytes of the token as they were sent.
+    const sent = Buffer.from(token, 'latin1').toString()
+    return admitByRole(() => authenticate(`Bearer ${sent}`), needed)
+  }
+}
+
+function admitByRole(identify: () => Caller, needed: Role): Admission {
+  try {
+    const caller = identify()
+    requireRole(caller, needed)
+    return { actor: caller.name }
+  } catch (error) {
+    if (!(error instanceof BartlebyError)) throw error
+    return { refused: error.code === 'role_insufficient' ? 'role_too_low' : 'wrong_token' }
+  }
+}

@@ -1,0 +1,305 @@
+/**
+ * Adoption on SQLite: the same steps with what SQLite has. Every change holds the file's one write lock for a moment;
+ * only an index takes as long as building it takes, and writers wait for that (their `busy_timeout` must allow it).
+ */
+import { existsSync } from 'node:fs'
+import { DatabaseSync } from 'node:sqlite'
+import { StoreUnavailable } from '../../../../store/database.ts'
+import type { Layout, RunSql } from '../../layout.ts'
+import { refuse } from '../../refusal.ts'
+import { indexesOf, indexStatement, keyTriggerOf, outboxSchema, sideTablesOf } from '../../schema.ts'
+import { quote, type TableNames } from '../../table-names.ts'
+import { rekeyStep } from '../duplicates.ts'
+import { type Filling, fillingOf, fillStep, lackingOf } from '../fill.ts'
+import {
+  type AdoptSettings,
+  type Findings,
+  type Ground,
+  patiently,
+  type Step,
+  scriptStep,
+} from '../report.ts'
+import { addedColumns, addingColumns, noIdIndex, type Target } from '../target.ts'
+
+/** Opens an SQLite file to adopt a table in it. */
+export async function sqliteGround(path: string, settings: AdoptSettings): Promise<Ground> {
+  const { names } = settings
+  if (names.schema !== null) refuse('table', 'SQLite has no schemas')
+  const file = AdoptFile.open(path, settings)
+  return {
+    dialect: 'sqlite',
+    run: file.run,
+    // Steps are transactions that exclude each other, and each can be run twice: two adoptions do no harm.
+    async begin() {},
+    create: () =>
+      stepOn(
+        file,
+        `make the table ${names.table}`,
+        short(outboxSchema('sqlite', settings.options).trimEnd()),
+        () => true,
+      ),
+    async plan(target, findings) {
+      await refuseOtherTables(names, file.run)
+      return planOf(file, target, settings, findings)
+    },
+    async close() {
+      file.close()
+    },
+  }
+}
+
+async function refuseOtherTables(names: TableNames, run: RunSql): Promise<void> {
+  const [table] = await run(
+    'SELECT type, wr FROM pragma_table_list WHERE schema = ?1 AND name = ?2 COLLATE NOCASE',
+    ['main', names.plainTable],
+  )
+  const reason =
+    table?.type !== 'table' ? 'is no table' : Number(table.wr) === 1 ? 'is a table WITHOUT ROWID' : null
+  if (reason !== null) refuse('table', `'${names.table}' ${reason}`)
+}
+
+async function planOf(
+  file: AdoptFile,
+  target: Target,
+  settings: AdoptSettings,
+  findings: Findings,
+): Promise<readonly Step[]> {
+  const { layout } = target
+  await noteMissingIdIndex(layout, file.run, findings)
+  return [
+    columnsStep(file, target),
+    await keyTriggerStep(file, layout),
+    stepOn(
+      file,
+      `make the table beside it, ${layout.keys.plainTable}`,
+      short(sideTablesOf(layout, 'sqlite').trim()),
+      async () => !(await exists(file.run, layout.keys.plainTable)),
+    ),
+    fillStep(layout, file.run, sqliteFilling(file, layout, settings), settings, findings),
+    ...(await indexSteps(file, target, settings, findings)),
+    ...(settings.enforce ? [enforceStep(file, layout)] : []),
+  ]
+}
+
+const stepOn = (file: AdoptFile, what: string, sql: string, needed: Step['needed']): Step =>
+  scriptStep(what, sql, needed, (text) => file.script(text))
+
+function columnsStep(file: AdoptFile, target: Target): Step {
+  const { layout, missing } = target
+  const changes = addedColumns(target).map((column) => `ALTER TABLE ${layout.sqlTable} ADD COLUMN ${column};`)
+  return stepOn(
+    file,
+    addingColumns(target),
+    missing.length === 0 ? '' : short(changes.join('\n')),
+    () => missing.length > 0,
+  )
+}
+
+/** A column that was there as NOT NULL needs no trigger: nobody can leave it empty. */
+async function keyTriggerStep(file: AdoptFile, layout: Layout): Promise<Step> {
+  const [column] = await file.run('SELECT "notnull" AS given FROM pragma_table_info(?1) WHERE name = ?2', [
+    layout.plainTable,
+    layout.columns.idempotencyKey,
+  ])
+  const isGiven = Number(column?.given ?? 0) === 1
+  return stepOn(
+    file,
+    'give keys to new rows that come without one',
+    short(keyTriggerOf(layout).trim()),
+    async () => !isGiven && !(await exists(file.run, `${layout.indexPrefix}_key`)),
+  )
+}
+
+async function indexSteps(
+  file: AdoptFile,
+  { layout, missing }: Target,
+  settings: AdoptSettings,
+  findings: Findings,
+): Promise<readonly Step[]> {
+  const { tenantId, idempotencyKey } = layout.columns
+  const isUnique = await hasUnique(layout, [tenantId, idempotencyKey], file.run)
+  // A dry run cannot look at keys whose column is still missing.
+  const looking = !isUnique && !(settings.dryRun && missing.includes('idempotencyKey'))
+  const change = (sql: string) => file.change(sql)
+  return indexesOf(layout, 'sqlite').flatMap((index) => {
+    const step = stepOn(
+      file,
+      `build the index ${index.name}; writers wait for it`,
+      `${indexStatement(layout, index)};`,
+      async () => !(await exists(file.run, index.name)),
+    )
+    if (!index.unique) return [step]
+    const unique: Step = {
+      ...step,
+      needed: () => !isUnique,
+      run: async () => (findings.duplicatesLeft ? 'skipped' : step.run()),
+    }
+    return [rekeyStep(layout, file.run, change, looking, settings, findings), unique]
+  })
+}
+
+/**
+ * SQLite cannot make a column NOT NULL without writing the table anew. Rows that come without a key get one from the
+ * trigger above, so what is left to refuse is taking a key away.
+ */
+function enforceStep(file: AdoptFile, layout: Layout): Step {
+  const name = `${layout.indexPrefix}_key_kept`
+  const key = layout.c.idempotencyKey
+  return stepOn(
+    file,
+    'refuse to take a key away (SQLite cannot make a column NOT NULL afterwards)',
+    short(`CREATE TRIGGER IF NOT EXISTS ${quote(name)} BEFORE UPDATE OF ${key} ON ${layout.sqlTable} WHEN NEW.${key} IS NULL
+BEGIN
+  SELECT RAISE(ABORT, 'NOT NULL constraint failed: the key of a message cannot be taken away');
+END;`),
+    async () => !(await exists(file.run, name)),
+  )
+}
+
+/** Whether a unique index on exactly these columns is there, whatever its name. */
+async function hasUnique(layout: Layout, columns: readonly string[], run: RunSql): Promise<boolean> {
+  const indexes = await run(
+    `SELECT (SELECT json_group_array(name) FROM (SELECT name FROM pragma_index_info(list.name) ORDER BY name)) AS columns
+     FROM pragma_index_list(?1) AS list WHERE list."unique" AND NOT list.partial`,
+    [layout.plainTable],
+  )
+  const wanted = JSON.stringify([...columns].sort())
+  return indexes.some((index) => index.columns === wanted)
+}
+
+async function noteMissingIdIndex(layout: Layout, run: RunSql, findings: Findings): Promise<void> {
+  const { id } = layout.columns
+  // An INTEGER PRIMARY KEY is the rowid itself and has no index.
+  const [key] = await run(
+    `SELECT count(*) AS parts, max(name) AS name FROM pragma_table_info(?1) WHERE pk > 0`,
+    [layout.plainTable],
+  )
+  if (Number(key?.parts) === 1 && key?.name === id) return
+  if (await hasUnique(layout, [id], run)) return
+  findings.notes.push(noIdIndex(layout, `CREATE UNIQUE INDEX ${quote(`${layout.indexPrefix}_id`)}`))
+}
+
+const exists = async (run: RunSql, name: string): Promise<boolean> =>
+  (await run('SELECT 1 AS there FROM sqlite_schema WHERE name = ?1', [name])).length > 0
+
+/** Waiting writers look again every now and then; the pause must be long enough for one of them to come in. */
+const LEAST_PAUSE_MS = 20
+
+/** Fills one chunk: the rows between two places in the table, which `end` has found. */
+const chunkStatement = (layout: Layout): string =>
+  `UPDATE ${layout.sqlTable} SET ${fillingOf(layout)} WHERE rowid > ?1 AND rowid <= ?2 AND ${lackingOf(layout)}`
+
+/** The end of the next chunk, and what is in it. Walks the table from the last place. */
+const endStatement = (layout: Layout, chunk: number): string =>
+  `SELECT max(rowid) AS last, count(*) AS rows, sum(keyless) AS keys FROM (
+     SELECT rowid, ${layout.c.idempotencyKey} IS NULL AS keyless FROM ${layout.sqlTable}
+     WHERE rowid > ?1 AND ${lackingOf(layout)} ORDER BY rowid LIMIT ${chunk})`
+
+const BEFORE_ALL = -(2n ** 63n)
+
+function sqliteFilling(file: AdoptFile, layout: Layout, settings: AdoptSettings): Filling<bigint> {
+  const end = endStatement(layout, settings.chunk)
+  const chunk = chunkStatement(layout)
+  return {
+    sql: `-- ?1: the last row of the chunk before; ?2: the last of this one\n${short(`${chunk};`)}`,
+    holders: async () => '',
+    pauseMs: (tookMs) => Math.max(LEAST_PAUSE_MS, tookMs),
+    fill: (after) =>
+      file.transaction((connection) => {
+        const from = after ?? BEFORE_ALL
+        const statement = connection.prepare(end)
+        statement.setReadBigInts(true)
+        const found = statement.get(from)
+        const last = typeof found?.last === 'bigint' ? found.last : null
+        if (last === null) return { rows: 0, keys: 0, last }
+        connection.prepare(chunk).run(from, last)
+        return { rows: Number(found?.rows), keys: Number(found?.keys), last }
+      }),
+  }
+}
+
+const SQLITE_BUSY = 5
+const SQLITE_LOCKED = 6
+/** How long SQLite itself waits before it says that the file is busy. */
+const BUSY_MS = 20
+const STEP_BACK = { baseMs: 5, factor: 2, maxMs: 200, jitter: 0.5 }
+
+type Parameter = string | number | bigint | Uint8Array | null
+
+/**
+ * An SQLite file that another program writes. There is one writer at a time, so transactions are short, and who finds
+ * the file busy steps back and tries again. Waiting never blocks this process: the other writer may live in it.
+ */
+class AdoptFile {
+  readonly #connection: DatabaseSync
+  readonly #settings: AdoptSettings
+
+  private constructor(connection: DatabaseSync, settings: AdoptSettings) {
+    this.#connection = connection
+    this.#settings = settings
+  }
+
+  /** Opens a file that exists; its journal stays as its owner has it. A dry run cannot write. */
+  static open(path: string, settings: AdoptSettings): AdoptFile {
+    if (!existsSync(path)) throw new StoreUnavailable(`there is no database at '${path}'`)
+    try {
+      const connection = new DatabaseSync(path, { readOnly: settings.dryRun, timeout: BUSY_MS })
+      return new AdoptFile(connection, settings)
+    } catch (error) {
+      const reason = error instanceof Error ? error.message : String(error)
+      throw new StoreUnavailable(`cannot open '${path}': ${reason}`, { cause: error })
+    }
+  }
+
+  close(): void {
+    this.#connection.close()
+  }
+
+  readonly run: RunSql = (text, parameters) =>
+    this.#patiently(() => {
+      const statement = this.#connection.prepare(text)
+      statement.setReadBigInts(true)
+      // The callers pass on what SQLite gave them, or texts.
+      return statement.all(...(parameters as readonly Parameter[]))
+    })
+
+  /** How many rows a statement changed. */
+  change(text: string): Promise<number> {
+    return this.#patiently(() => Number(this.#connection.prepare(text).run().changes))
+  }
+
+  /** Runs statements as they are printed, with BEGIN and COMMIT among them. */
+  script(text: string): Promise<void> {
+    return this.#patiently(() => this.#connection.exec(text))
+  }
+
+  /** Several statements in one transaction, which no other writer comes between. */
+  transaction<T>(work: (connection: DatabaseSync) => T): Promise<T> {
+    return this.#patiently(() => {
+      this.#connection.exec('BEGIN IMMEDIATE')
+      const result = work(this.#connection)
+      this.#connection.exec('COMMIT')
+      return result
+    })
+  }
+
+  #patiently<T>(attempt: () => T): Promise<T> {
+    return patiently(this.#settings, STEP_BACK, attempt, async (error, tries) => {
+      if (this.#connection.isTransaction) this.#connection.exec('ROLLBACK')
+      if (!isBusy(error)) return null
+      const reason = 'another program holds the file for writing'
+      if (tries === 10) this.#settings.onWait(`${reason}; trying again`)
+      return reason
+    })
+  }
+}
+
+/** A transaction as it is sent. */
+const short = (text: string): string => `BEGIN IMMEDIATE;\n${text}\nCOMMIT;`
+
+function isBusy(error: unknown): boolean {
+  if (!(error instanceof Error) || !('errcode' in error) || typeof error.errcode !== 'number') return false
+  // The low byte is the primary code.
+  const code = error.errcode & 0xff
+  return code === SQLITE_BUSY || code === SQLITE_LOCKED
+}

@@ -1,0 +1,166 @@
+/**
+ * For receivers: work that is done once for each message, however often it is delivered. The key of a message is recorded in
+ * the transaction of the work, so that both are there or neither is.
+ *
+ * Keys are remembered for a window, which must not be shorter than the time over which a dispatcher tries again.
+ */
+import type { Clock } from '../../core/clock.ts'
+import type { Dialect } from '../../store/database.ts'
+import { type Adapter, checkAdapter, checkDialect } from './adapters/adapter.ts'
+import { type GivenSettings, readSettings, retryHorizonSeconds } from './options.ts'
+import { checkNumber, refuse, refuseUnknown, whole } from './refusal.ts'
+import { nameTable, quote } from './table-names.ts'
+import { refuseField } from './writing/payload.ts'
+
+const DEFAULT_TABLE = 'inbox_keys'
+const DAY_SECONDS = 86_400
+const DAY_US = 86_400_000_000
+const MOST_DAYS = 36_500
+const MOST_FORGOTTEN = 10_000
+
+export interface InboxOptions<Tx> {
+  /** How to reach the receiver's transactions. */
+  readonly adapter: Adapter<Tx>
+  /** May name its schema. Default `inbox_keys`. */
+  readonly table?: string
+  /** How long keys are remembered. Default 30. */
+  readonly windowDays?: number
+  /** The settings of the dispatcher that delivers, as far as they differ from the defaults. */
+  readonly dispatcher?: GivenSettings
+  /** Default: the database's own time. */
+  readonly clock?: Clock
+}
+
+export interface InboxKey {
+  /** Who does the work: several can each do theirs for one message. */
+  readonly consumer: string
+  /** The idempotency key that came with the message. */
+  readonly key: string
+}
+
+/** What came of a delivery: the result of the work, or that it was done before. */
+export type OnceOutcome<Result> = { readonly ran: true; readonly result: Result } | { readonly ran: false }
+
+export interface Inbox<Tx> {
+  /**
+   * Runs `work` in the receiver's transaction unless it was done before. When it throws nothing is recorded, and the next
+   * delivery runs it again. A second delivery at the same time waits for the first, and runs only if that rolls back.
+   */
+  once<Result, Given extends Tx>(
+    tx: Given,
+    key: InboxKey,
+    /** Gets what was passed, with all that the receiver's library can do. */
+    work: (tx: Given) => Promise<Result> | Result,
+  ): Promise<OnceOutcome<Result>>
+  /** Forgets keys that are older than the window, at most `limit` (1,000) of them; gives how many. Call it now and then. */
+  forget(tx: Tx, options?: { readonly limit?: number }): Promise<number>
+}
+
+/** The table of an inbox, as a script for the receiver's migrations. It can be run again. */
+export function inboxSchema(dialect: Dialect, table: string = DEFAULT_TABLE): string {
+  checkDialect(dialect)
+  const names = nameTable({ table })
+  const [text, integer] = dialect === 'postgres' ? ['text', 'bigint'] : ['TEXT', 'INTEGER']
+  return `CREATE TABLE IF NOT EXISTS ${names.sqlTable} (
+  consumer ${text} NOT NULL,
+  key ${text} NOT NULL,
+  received_at ${integer} NOT NULL,
+  PRIMARY KEY (consumer, key)
+);
+CREATE INDEX IF NOT EXISTS ${quote(`${names.indexPrefix}_age`)} ON ${names.sqlTable} (received_at);
+`
+}
+
+/** The inbox in a table of the receiver's database. Refuses wrong options by name. */
+export function createInbox<Tx>(options: InboxOptions<Tx>): Inbox<Tx> {
+  checkOptions(options)
+  const { adapter, table = DEFAULT_TABLE, windowDays = 30, dispatcher = {}, clock } = options
+  const { sqlTable } = nameTable({ table })
+  checkWindow(windowDays, retryHorizonSeconds(readSettings(dispatcher)))
+  const sql = statementsOf(adapter.dialect, sqlTable)
+  const present = () => (clock === undefined ? null : String(clock.now()))
+
+  return {
+    async once(tx, { consumer, key }, work) {
+      const identity = [checkText('consumer', consumer), checkText('key', key)]
+      const recorded = await adapter.run(tx, sql.record, [...identity, present()])
+      if (recorded.length === 0) return { ran: false }
+      try {
+        return { ran: true, result: await work(tx) }
+      } catch (error) {
+        // For receivers that catch it and commit. Where PostgreSQL has given the transaction up already, this fails too.
+        try {
+          await adapter.run(tx, sql.unrecord, identity)
+        } catch {
+          // What matters was thrown before.
+        }
+        throw error
+      }
+    },
+    async forget(tx, { limit = 1_000 } = {}) {
+      checkNumber('limit', limit, whole(1, MOST_FORGOTTEN))
+      const windowUs = String(Math.round(windowDays * DAY_US))
+      return (await adapter.run(tx, sql.forget, [present(), windowUs, String(limit)])).length
+    },
+  }
+}
+
+/**
+ * `record`: by the primary key; waits for a transaction that records the same. `forget`: the oldest first, by the index of
+ * their age; on PostgreSQL it passes over those that somebody else is forgetting.
+ */
+function statementsOf(dialect: Dialect, table: string) {
+  const isPostgres = dialect === 'postgres'
+  const [first, second, third] = isPostgres ? ['$1::text', '$2::text', '$3::text'] : ['?', '?', '?']
+  // PostgreSQL: of the statement, which does not move while it runs. With a time that moves no index can be searched.
+  const present = isPostgres ? 'extract(epoch FROM statement_timestamp())' : `unixepoch('subsec')`
+  const now = (given: string) => `coalesce(CAST(${given} AS bigint), CAST(${present} * 1000000 AS bigint))`
+  const oldest = (row: string) =>
+    `SELECT ${row} FROM ${table} WHERE received_at < ${now(first)} - CAST(${second} AS bigint)
+       ORDER BY received_at LIMIT CAST(${third} AS bigint)`
+  return {
+    record: `INSERT INTO ${table} (consumer, key, received_at) VALUES (${first}, ${second}, ${now(third)})
+      ON CONFLICT (consumer, key) DO NOTHING RETURNING 1 AS recorded`,
+    unrecord: `DELETE FROM ${table} WHERE consumer = ${first} AND key = ${second}`,
+    forget: `DELETE FROM ${table} WHERE ${
+      isPostgres
+        ? `ctid = ANY(ARRAY(${oldest('ctid')} FOR UPDATE SKIP LOCKED))`
+        : `rowid IN (${oldest('rowid')})`
+    } RETURNING 1 AS forgotten`,
+  }
+}
+
+const OPTIONS: readonly (keyof InboxOptions<unknown>)[] = [
+  'adapter',
+  'table',
+  'windowDays',
+  'dispatcher',
+  'clock',
+]
+
+function checkOptions(options: InboxOptions<never>): void {
+  if (typeof options !== 'object' || options === null) refuse('adapter', 'it is missing')
+  const { adapter, clock } = options
+  refuseUnknown(options, OPTIONS)
+  checkAdapter(adapter)
+  if (clock !== undefined && typeof clock.now !== 'function') refuse('clock', 'it has no now()')
+}
+
+function checkWindow(windowDays: number, horizonSeconds: number): void {
+  if (typeof windowDays !== 'number' || !(windowDays > 0 && windowDays <= MOST_DAYS))
+    refuse('windowDays', `${windowDays} is not a number above 0 and up to ${MOST_DAYS}`)
+  if (windowDays * DAY_SECONDS < horizonSeconds) {
+    const horizonDays = Math.ceil((horizonSeconds / DAY_SECONDS) * 100) / 100
+    refuse(
+      'windowDays',
+      `${windowDays} is shorter than the time over which the dispatcher tries again, ${horizonDays} days`,
+    )
+  }
+}
+
+function checkText(field: string, text: unknown): string {
+  if (typeof text !== 'string' || text === '') refuseField(field, 'is empty or no text')
+  if (text.includes('\0')) refuseField(field, 'holds U+0000')
+  if (!text.isWellFormed()) refuseField(field, 'holds half a character (a lone surrogate)')
+  return text
+}

@@ -1,0 +1,30 @@
+/** What `import … from 'bartleby/outbox'` gives: everything that an application needs, and nothing of the server. */
+export { type Clock, type Instant, instant } from '../../core/clock.ts'
+export { BartlebyError } from '../../core/errors.ts'
+export type { Log } from '../../core/log.ts'
+export { TestClock } from '../../core/test-clock.ts'
+export { PermanentError } from '../../core/thrown.ts'
+export type { Adapter } from './adapters/adapter.ts'
+export {
+  drizzleAdapter,
+  knexAdapter,
+  kyselyAdapter,
+  postgresAdapter,
+  prismaAdapter,
+  sqliteAdapter,
+} from './adapters/libraries.ts'
+export { pgAdapter } from './adapters/pg.ts'
+export { adoptTable } from './adopt/adopt.ts'
+export type { AdoptOptions, AdoptReport } from './adopt/report.ts'
+export { createDispatcher, type DispatcherOptions, type RunningDispatcher } from './create-dispatcher.ts'
+export { createInbox, inboxSchema } from './inbox.ts'
+export { createKey } from './keys.ts'
+export type { Added, NewMessage, OutboxMessage } from './message.ts'
+export { type MeterSnapshot, OutboxMeter } from './meter.ts'
+export { DISPATCHER_DEFAULTS, type DispatcherSettings } from './options.ts'
+export { outboxSchema } from './schema.ts'
+export type { Naming, TableOptions } from './table-names.ts'
+export { type LocalTransport, logTransport, RetryLater, type Transport } from './transport.ts'
+export { type HttpTransportOptions, httpTransport } from './transports/http.ts'
+export { type KafkaTransportOptions, kafkaTransport } from './transports/kafka.ts'
+export { createOutbox, type Outbox } from './writer.ts'

@@ -1,0 +1,150 @@
+/** Dead rows become letters or reopen those they have, many in one transaction. The rows stay where they are: they are the way back. */
+import { type Instant, instant } from '../../../core/clock.ts'
+import { storable, textBytes } from '../../../core/content.ts'
+import { bury, PLAIN_RECORD } from '../../../letters/bury.ts'
+import { type GivenDeath, takingGiven } from '../../../letters/capture.ts'
+import { fileCaseFailures } from '../../../letters/confirm.ts'
+import type { Registers } from '../../../letters/drawers.ts'
+import type { DeathReason, LetterId } from '../../../letters/letter.ts'
+import type { CaseRow } from '../../../letters/locked.ts'
+import type { OfficeWork } from '../../../letters/work.ts'
+import type { OutboxRow } from '../sql/letters.ts'
+import type { Compared } from './reconcile.ts'
+import { OUTBOX } from './rows-of-letters.ts'
+
+/** `Class: message`, as dispatchers write it. A class may be of several words: what was thrown may be no error. */
+const ERROR = /^([\p{L}_$][\p{L}\p{N}_$. ]{0,127}): (.*)$/su
+
+/** What is said of rows that say nothing: they were marked by hand. */
+const NO_ERROR = { errorClass: 'Error', errorMessage: 'its outbox kept no error' }
+
+function errorIn(text: string | null): { readonly errorClass: string; readonly errorMessage: string } {
+  if (text === null || text === '') return NO_ERROR
+  const [, errorClass = 'Error', errorMessage = text] = ERROR.exec(text) ?? []
+  return { errorClass, errorMessage }
+}
+
+/** Its receiver refuses it for good; it ends the dispatchers that deliver it; otherwise its attempts are used up. */
+const REASONS: Readonly<Record<string, DeathReason>> = { PermanentError: 'rejected', PoisonMessage: 'failed' }
+
+const MAX_ID_BYTES = 256
+
+/** Its own, or its key. */
+const correlationOf = ({ correlationId, key }: OutboxRow): string =>
+  storable(correlationId || key, MAX_ID_BYTES)
+
+/** The death of a row of this outbox; `letter` is the one that it reopens, if it has one. */
+function deathOf(
+  { now }: OfficeWork,
+  outbox: string,
+  { row, letter, sourceId }: Pick<Compared, 'row' | 'letter' | 'sourceId'>,
+): RowDeath {
+  const error = errorIn(row.error)
+  const lastFailureAt = diedAt(row, now, letter?.resolvedAt)
+  const earlier = earlierFailuresOf(row, diedAt(row, now))
+  const [first] = earlier
+  return {
+    row,
+    earlier,
+    cause: {
+      source: OUTBOX,
+      engine: OUTBOX,
+      queue: outbox,
+      reason: REASONS[error.errorClass] ?? 'attempts',
+      ...error,
+      errorStack: null,
+      failedBy: outbox,
+      record: { ...PLAIN_RECORD, actor: outbox },
+    },
+    caseId: letter?.id ?? null,
+    sourceId,
+    diedAs: row.id,
+    attempts: row.retryCount,
+    grave: null,
+    ...(row.tenantId !== '' && { instanceId: storable(row.tenantId, MAX_ID_BYTES) }),
+    correlationId: correlationOf(row),
+    lastFailureAt,
+    firstFailureAt: first?.failedAt ?? lastFailureAt,
+    remains: {
+      itemCreatedAt: row.createdAt,
+      dequeueCount: row.retryCount,
+      partition: null,
+      encoding: null,
+      kind: textBytes(row.eventType),
+      reference: textBytes(row.key),
+      headers: headersOf(row),
+      payload: row.payload.length === 0 ? null : row.payload,
+    },
+  }
+}
+
+interface RowDeath extends GivenDeath {
+  readonly row: OutboxRow
+  readonly earlier: readonly EarlierFailure[]
+}
+
+/** Buries dead rows of an outbox, with or without a letter; gives their letters by the ids of the rows. `letters` are locked. */
+export async function buryRows(
+  work: OfficeWork,
+  registers: Registers,
+  outbox: string,
+  dead: readonly Pick<Compared, 'row' | 'letter' | 'sourceId'>[],
+  letters: ReadonlyMap<LetterId, CaseRow>,
+): Promise<ReadonlyMap<string, LetterId>> {
+  const deaths = dead.map((each) => deathOf(work, outbox, each))
+  const { letters: buried } = await bury(work, registers, { ...takingGiven<RowDeath>(), letters }, deaths)
+  const failures = [...buried].flatMap(([{ row, earlier }, caseId]) =>
+    earlier.map((failure) => ({
+      ...failure,
+      caseId,
+      failedBy: outbox,
+      errorStack: null,
+      correlationId: correlationOf(row),
+    })),
+  )
+  await fileCaseFailures(work, failures)
+  return new Map([...buried].map(([{ row }, id]) => [row.id, id]))
+}
+
+/** When it died: by the clock of its dispatcher, unless that contradicts the office's own. */
+function diedAt({ deadAt }: OutboxRow, now: Instant, notBefore?: Instant | null): Instant {
+  if (deadAt === null || deadAt > now) return now
+  return notBefore != null && deadAt < notBefore ? now : deadAt
+}
+
+/** A failure before the one that it died of. */
+interface EarlierFailure {
+  readonly failedAt: Instant
+  readonly errorClass: string
+  readonly errorMessage: string
+}
+
+/** The failures before the last one, the oldest first; none is later than that. */
+function earlierFailuresOf({ earlierFailures }: OutboxRow, lastAt: Instant): readonly EarlierFailure[] {
+  const list = parsed(earlierFailures)
+  return (Array.isArray(list) ? list : []).flatMap((each: unknown) => {
+    if (typeof each !== 'object' || each === null) return []
+    const [at, error] = [Reflect.get(each, 'at'), Reflect.get(each, 'error')]
+    // Written by dispatchers; anybody may have changed it since.
+    if (typeof at !== 'string' || !/^\d{1,18}$/.test(at) || typeof error !== 'string') return []
+    const failedAt = instant(BigInt(at))
+    return [{ failedAt: failedAt > lastAt ? lastAt : failedAt, ...errorIn(error) }]
+  })
+}
+
+/** What a letter keeps of a row beside its payload. */
+function headersOf(row: OutboxRow): Uint8Array {
+  const { eventType, tenantId, key: idempotencyKey, orderingKey } = row
+  return Buffer.from(
+    JSON.stringify({ eventType, tenantId, idempotencyKey, orderingKey, headers: parsed(row.headers) }),
+  )
+}
+
+/** What others wrote may be no JSON. */
+function parsed(json: string | null): unknown {
+  try {
+    return json === null ? null : JSON.parse(json)
+  } catch {
+    return json
+  }
+}

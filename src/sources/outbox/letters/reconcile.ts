@@ -1,0 +1,168 @@
+/**
+ * Rows and their letters are compared and made to agree.
+ * The mark comes off the row in the same transaction or, when the outbox lies in another database, after it: a crash in
+ * between compares them twice, which changes nothing.
+ *
+ * Whoever acts on a letter locks it before its row; so does this. Only while the letters are locked is it known what
+ * their rows are.
+ */
+import type { Clock } from '../../../core/clock.ts'
+import { change } from '../../../letters/change.ts'
+import { closeCasesOf } from '../../../letters/confirm.ts'
+import type { Registers } from '../../../letters/drawers.ts'
+import { type LetterId, STATUS } from '../../../letters/letter.ts'
+import { type CaseRow, lockLettersOf } from '../../../letters/locked.ts'
+import { inOffice, type OfficeWork } from '../../../letters/work.ts'
+import { type Database, sql } from '../../../store/database.ts'
+import type { Layout } from '../layout.ts'
+import type { OutboxHandle } from '../outbox-handle.ts'
+import { letterRowsOf, type OutboxRow, type ReconciledRow, type RowOfLetter } from '../sql/letters.ts'
+import { type Line, lineOf } from '../sql/line.ts'
+import { buryRows } from './bury.ts'
+import { lettersOf, type RowAndLetter } from './rows-of-letters.ts'
+
+/** The office that has the letters. */
+export interface ReconciledOffice {
+  readonly db: Database
+  readonly clock: Clock
+  readonly registers: Registers
+}
+
+/** What came of it. */
+export interface Reconciled {
+  readonly reconciled: readonly ReconciledRow[]
+  /** Lines of rows that were given up: what waits behind them can go. */
+  readonly letGo: readonly Line[]
+}
+
+/**
+ * On PostgreSQL one transaction of all servers does this at a time: they are woken together for the same rows, and all but one
+ * would do all of it in vain. Ends with the transaction.
+ */
+const takeTurn = sql('outbox.takeTurn', {
+  postgres: `SELECT pg_advisory_xact_lock(hashtextextended('bartleby.outbox_letters', 0))`,
+  sqlite: '',
+})
+
+/** Makes letters agree with these rows of an outbox. */
+export async function reconcile(
+  office: ReconciledOffice,
+  handle: OutboxHandle,
+  layout: Layout,
+  ids: readonly string[],
+): Promise<Reconciled> {
+  const rows = letterRowsOf(layout)
+  const { db, clock, registers } = office
+  const elsewhere: Table = {
+    read: (ids) => handle.db.session('outbox.readDue', (session) => rows.read(session, ids)),
+    layBack: (laid) => handle.db.transaction('outbox.layBack', (tx) => rows.layBack(tx, laid)),
+  }
+  // Before the office's transaction: in it everybody else may have to wait for the other database.
+  const first = handle.inStore ? null : await elsewhere.read(ids)
+  const done = await inOffice(db, clock, 'outbox.tell', async (work) => {
+    const { tx } = work
+    if (tx.dialect === 'postgres') await tx.rows(takeTurn)
+    if (first !== null) return agree(work, registers, handle.name, first, elsewhere)
+    const here: Table = {
+      read: (ids) => rows.lock(tx, ids),
+      layBack: (laid) => rows.layBack(tx, laid),
+    }
+    const agreed = await agree(work, registers, handle.name, await rows.read(tx, ids), here)
+    await rows.unmark(tx, agreed.reconciled)
+    return agreed
+  })
+  if (first !== null) await handle.db.transaction('outbox.told', (tx) => rows.unmark(tx, done.reconciled))
+  return done
+}
+
+/** The rows, wherever they are. */
+interface Table {
+  /** The rows as they are while their letters are locked. */
+  read(ids: readonly string[]): Promise<readonly OutboxRow[]>
+  layBack(rows: readonly RowOfLetter[]): Promise<void>
+}
+
+async function agree(
+  work: OfficeWork,
+  registers: Registers,
+  outbox: string,
+  rows: readonly OutboxRow[],
+  table: Table,
+): Promise<Reconciled> {
+  const found = await lettersOf(work.tx, outbox, rows)
+  const known = found.filter(({ letterId }) => letterId !== null)
+  const letters = await lockLettersOf(
+    work.tx,
+    known.flatMap(({ letterId }) => letterId ?? []),
+  )
+  const now = known.length === 0 ? [] : await table.read(known.map(({ row }) => row.id))
+  const compared = compare(found, letters, new Map(now.map((row) => [row.id, row])))
+  const groups = Map.groupBy(compared, ({ difference }) => difference)
+  const those = (difference: Compared['difference']) => groups.get(difference) ?? []
+  const withLetter = (difference: Compared['difference']) =>
+    those(difference).flatMap(({ row, letter }) => (letter === null ? [] : [{ row, letter }]))
+
+  const buried = await buryRows(work, registers, outbox, [...those('capture'), ...those('reopen')], letters)
+  const confirmed = withLetter('confirm').map(({ letter }) => letter.id)
+  await closeCasesOf(work, confirmed, new Map())
+  // No retry is on record: the office ended between sending one and writing that down.
+  const arrived = withLetter('complete').map(({ row, letter: { id, engine } }) => {
+    return { id, engine, sentAs: row.id, sentTo: outbox }
+  })
+  await change(work, 'complete', arrived, { actor: outbox, notes: ARRIVED })
+  const laidBack = withLetter('lay back').map(({ row, letter }) => ({ ...row, letterId: letter.id }))
+  if (laidBack.length > 0) await table.layBack(laidBack)
+  return {
+    // Those that were laid back are marked anew.
+    reconciled: compared
+      .filter(({ difference }) => difference !== 'lay back')
+      .map(({ row, letter }) => ({ row, letterId: letter?.id ?? buried.get(row.id) ?? null })),
+    letGo: those('let go').flatMap(({ row }) => lineOf(row) ?? []),
+  }
+}
+
+const ARRIVED = 'Delivered'
+
+/**
+ * What has to happen so that a row and its letter agree.
+ *
+ *   row \ letter   none       Pending       Resolved or Expired
+ *   dead           capture    –             reopen
+ *   processed      –          complete      confirm, when it was retried
+ *   given up       let go     lay back      let go
+ *   pending        –          –             –
+ *
+ * Given up are dead rows whose letter was discarded or has expired; letting go means what waits behind them in their
+ * line. What is compared twice, or was half done when something crashed, comes to a dash.
+ */
+type Difference = 'none' | 'capture' | 'reopen' | 'complete' | 'confirm' | 'lay back' | 'let go'
+
+/** A row with its letter, where it has one, and what has to happen to them. */
+export interface Compared extends Omit<RowAndLetter, 'letterId'> {
+  readonly letter: CaseRow | null
+  readonly difference: Difference
+}
+
+/** `letters` are those that were found, as they are while they are locked; `rows` are the rows of these, likewise. */
+function compare(
+  found: readonly RowAndLetter[],
+  letters: ReadonlyMap<LetterId, CaseRow>,
+  rows: ReadonlyMap<string, OutboxRow>,
+): readonly Compared[] {
+  return found.flatMap(({ row: seen, letterId, sourceId }) => {
+    const row = letterId === null ? seen : rows.get(seen.id)
+    const letter = letterId === null ? null : (letters.get(letterId) ?? null)
+    // Otherwise somebody has acted on it in the meantime.
+    if (row?.letterDue !== true || row.key !== seen.key) return []
+    return [{ row, letter, sourceId, difference: differenceOf(row, letter) }]
+  })
+}
+
+function differenceOf({ deadAt, isProcessed }: OutboxRow, letter: CaseRow | null): Difference {
+  const isPending = letter?.status === STATUS.Pending
+  if (deadAt !== null && isProcessed) return isPending ? 'lay back' : 'let go'
+  if (deadAt !== null && letter === null) return 'capture'
+  if (deadAt !== null) return isPending ? 'none' : 'reopen'
+  if (!isProcessed || letter === null) return 'none'
+  return isPending ? 'complete' : 'confirm'
+}

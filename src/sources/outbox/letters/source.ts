@@ -1,0 +1,277 @@
+/**
+ * The way back of letters that came from an outbox: their row is still there and starts over. In the office's own store
+ * that is part of the transaction that claims the letter. In another database it is done there first: when the office's
+ * transaction fails after that, the clerk (clerk.ts) makes row and letter agree again.
+ *
+ * While a letter is pending its row is dead. When it is discarded or expires the row is given up, so that it no longer
+ * holds what waits behind it; when it is restored the row is dead again.
+ */
+import { isUtf8 } from 'node:buffer'
+import { createHash } from 'node:crypto'
+import { BartlebyError, failure, refuse } from '../../../core/errors.ts'
+import { isJson } from '../../../core/json/tokens.ts'
+import { contentPortions, readContents } from '../../../letters/contents.ts'
+import type { LetterId, Placed } from '../../../letters/letter.ts'
+import type {
+  Departing,
+  Edits,
+  LetterSource,
+  Reading,
+  Refused,
+  Rendered,
+  Restoring,
+  Sent,
+  TakenBack,
+} from '../../../letters/source.ts'
+import type { OfficeWork } from '../../../letters/work.ts'
+import { type Session, StoreUnavailable } from '../../../store/database.ts'
+import type { Layout } from '../layout.ts'
+import { knownLayout, learnLayout, type OutboxHandle, type OutboxHandles } from '../outbox-handle.ts'
+import { type LetterRows, letterRowsOf, type StandingRow } from '../sql/letters.ts'
+import { type DepartingRow, departingRowsOf, OUTBOX, type OutboxAndRow, rowsOf } from './rows-of-letters.ts'
+
+/** Who wants to hear of what is done to rows, once it is durable. */
+export interface SourceListeners {
+  /** Messages of this outbox are due now. */
+  dispatch(outbox: string): void
+  /** The clerk has something to compare. */
+  reconcile(outbox: string): void
+}
+
+/** The source of letters that come from these outboxes. */
+export const outboxLetterSource = (handles: OutboxHandles, listeners: SourceListeners): LetterSource => ({
+  name: OUTBOX,
+  render: (read, letters, edits) => render(handles, read, letters, edits),
+  // They are those that `render` gave.
+  send: (work, rendered: readonly RenderedRow[]) => send(handles, work, rendered, listeners),
+  takeBack: (work, letters) => takeBack(handles, work, letters, listeners),
+  async moved(work, letters, act) {
+    if (act === 'discard' || act === 'expire')
+      await moveAll(handles, work, letters, listeners, (at, rows, these) => rows.giveUp(at, these, work.now))
+    if (act === 'reopen')
+      await moveAll(handles, work, letters, listeners, (at, rows, these) => rows.layBack(at, these))
+  },
+})
+
+/** Runs `act` where the rows are: where the office is at it, or in a transaction of their own database. */
+async function atRows<T>(
+  handle: OutboxHandle,
+  at: Session,
+  verb: string,
+  act: (at: Session, rows: LetterRows, layout: Layout) => Promise<T>,
+): Promise<T> {
+  if (handle.inStore) {
+    const layout = knownLayout(handle)
+    return act(at, letterRowsOf(layout), layout)
+  }
+  try {
+    const layout = await learnLayout(handle)
+    return await handle.db.transaction(verb, (there) => act(there, letterRowsOf(layout), layout))
+  } catch (error) {
+    if (!(error instanceof StoreUnavailable)) throw error
+    throw failure('letter_outbox_away', { outbox: handle.name }, { cause: error })
+  }
+}
+
+function handleOf(handles: OutboxHandles, outbox: string): OutboxHandle {
+  const handle = handles().find(({ name }) => name === outbox)
+  if (handle === undefined) throw failure('letter_outbox_unknown', { outbox })
+  return handle
+}
+
+const render = (handles: OutboxHandles, read: Reading, letters: readonly Departing[], edits: Edits) =>
+  read('outbox.render', async (session) => {
+    const rendered: (RenderedRow | Refused)[] = []
+    for (const { outbox, members } of byOutbox(letters, await departingRowsOf(session, letters))) {
+      try {
+        const handle = handleOf(handles, outbox)
+        const answers = await atRows(handle, session, 'outbox.render', async (at, rows, layout) => {
+          const gone = await rows.gone(at, rowsIn(members))
+          return members.map(({ letter, row }): RenderedRow | Refused => {
+            const { payload = null } = edits.get(letter.id) ?? {}
+            const refusal = gone.has(row.id) ? rowGone(row) : formProblem(layout, payload)
+            if (refusal !== null) return { letter, refusal }
+            if (payload === null) return { letter, queue: outbox, edit: null, row }
+            return { letter, queue: outbox, edit: { payload }, row: { ...row, digest: sha256(payload) } }
+          })
+        })
+        rendered.push(...answers)
+      } catch (error) {
+        if (!(error instanceof BartlebyError)) throw error
+        rendered.push(...members.map(({ letter }) => ({ letter, refusal: error })))
+      }
+    }
+    return rendered
+  })
+
+/** What would be sent of a letter, and the row that it is sent as. */
+interface RenderedRow extends Rendered {
+  readonly row: DepartingRow
+}
+
+const sha256 = (payload: Uint8Array): string => createHash('sha256').update(payload).digest('hex')
+
+/** A letter and its row. */
+interface Member<Of, Row extends OutboxAndRow = OutboxAndRow> {
+  readonly letter: Of
+  readonly row: Row
+}
+
+const rowsIn = <Row extends OutboxAndRow>(members: readonly Member<unknown, Row>[]): Row[] =>
+  members.map(({ row }) => row)
+
+/** Those of one outbox. */
+interface OfOutbox<Each> {
+  readonly outbox: string
+  readonly members: readonly Each[]
+}
+
+const inOutboxes = <Each extends Member<unknown>>(all: readonly Each[]): OfOutbox<Each>[] =>
+  [...Map.groupBy(all, ({ row }) => row.outbox)].map(([outbox, members]) => ({ outbox, members }))
+
+function byOutbox<Of extends { readonly id: LetterId }, Row extends OutboxAndRow>(
+  letters: readonly Of[],
+  rows: readonly Row[],
+): OfOutbox<Member<Of, Row>>[] {
+  const known = new Map(rows.map((row) => [row.letterId, row]))
+  return inOutboxes(
+    letters.map((letter) => {
+      const row = known.get(letter.id)
+      if (row === undefined) throw new Error(`letter ${letter.id} is gone`)
+      return { letter, row }
+    }),
+  )
+}
+
+const rowGone = ({ outbox, id }: OutboxAndRow): BartlebyError => failure('letter_row_gone', { outbox, id })
+
+/** The refusal of an edit that the table cannot keep. */
+function formProblem(layout: Layout, payload: Uint8Array | null): BartlebyError | null {
+  const reason = payload === null || layout.keepsBytes ? null : textProblem(payload, layout.keepsJson)
+  return reason === null ? null : refuse('payload', reason)
+}
+
+function textProblem(payload: Uint8Array, mustBeJson: boolean): string | null {
+  if (!isUtf8(payload)) return 'its outbox keeps text, and this is no UTF-8'
+  const text = Buffer.from(payload).toString('utf8')
+  if (text.includes('\0')) return 'its outbox keeps text without the null character'
+  return mustBeJson && !isJson(text) ? 'its outbox keeps JSON, and this is none' : null
+}
+
+async function send(
+  handles: OutboxHandles,
+  work: OfficeWork,
+  rendered: readonly RenderedRow[],
+  { dispatch }: SourceListeners,
+): Promise<readonly (Sent | Refused)[]> {
+  const answers: (Sent | Refused)[] = []
+  for (const { outbox, members } of inOutboxes(rendered)) {
+    const sent = await atRows(handleOf(handles, outbox), work.tx, 'outbox.send', (at, rows) =>
+      sendRows(work, at, rows, members),
+    )
+    answers.push(...sent)
+    work.afterCommit(() => dispatch(outbox))
+  }
+  return answers
+}
+
+async function sendRows(
+  work: OfficeWork,
+  at: Session,
+  rows: LetterRows,
+  members: readonly RenderedRow[],
+): Promise<readonly (Sent | Refused)[]> {
+  const sentOf = ({ letter, row, queue }: RenderedRow): Sent => ({ letter, messageId: row.id, queue })
+  if ((await rows.startDead(at, rowsIn(members))) === members.length) return members.map(sentOf)
+  // Some were no longer dead, or have another payload; those that have started are under way now.
+  const standing = await rows.lockStanding(
+    at,
+    members.map(({ row }) => row.id),
+  )
+  const started = new Map<LetterId, RenderedRow>()
+  const answers = members.map((member): Sent | Refused => {
+    const { letter, row, queue } = member
+    const found = standing.get(row.id)
+    if (found?.key !== row.key) return { letter, refusal: rowGone(row) }
+    if (isUnderWay(found) && found.digest === row.digest) return sentOf(member)
+    if (isUnderWay(found) && isClaimed(found, work))
+      return { letter, refusal: failure('letter_in_flight', { queue }) }
+    started.set(letter.id, member)
+    return sentOf(member)
+  })
+  // Payloads are in memory where they have to be written.
+  for (const portion of started.size === 0 ? [] : await contentPortions(work.tx, [...started.keys()])) {
+    const contents = await readContents(work.tx, portion)
+    const these = portion.flatMap((id) => started.get(id)?.row ?? [])
+    await rows.startOver(
+      at,
+      these.map(({ id, letterId }) => ({ id, letterId, payload: contents.get(letterId)?.payload ?? null })),
+    )
+  }
+  return answers
+}
+
+/**
+ * Whether it was sent back already, by an earlier try whose record was lost: it waits to be delivered, or was, and the
+ * office does not know yet. To start it over would deliver it twice.
+ */
+const isUnderWay = ({ deadAt, isProcessed, letterDue }: StandingRow): boolean =>
+  deadAt === null && (!isProcessed || letterDue)
+
+/** Whether a dispatcher has it in its hands. */
+const isClaimed = ({ claimedUntil }: StandingRow, { now }: OfficeWork): boolean =>
+  claimedUntil !== null && claimedUntil > now
+
+/** Rows that were sent back are dead, unless a dispatcher has them; those that were given up are dead again. */
+async function takeBack<Of extends Restoring>(
+  handles: OutboxHandles,
+  work: OfficeWork,
+  letters: readonly Of[],
+  listeners: SourceListeners,
+): Promise<readonly (TakenBack<Of> | Refused)[]> {
+  const closed = letters.filter(({ isUnconfirmed }) => !isUnconfirmed)
+  await moveAll(handles, work, closed, listeners, (at, rows, these) => rows.layBack(at, these))
+  const answers: (TakenBack<Of> | Refused)[] = closed.map((letter) => ({ letter, deliveries: 0 }))
+  const sent = letters.filter(({ isUnconfirmed }) => isUnconfirmed)
+  for (const { outbox, members } of byOutbox(sent, await rowsOf(work.tx, sent))) {
+    await atRows(handleOf(handles, outbox), work.tx, 'outbox.recall', async (at, rows) => {
+      const standing = await rows.lockStanding(
+        at,
+        members.map(({ row }) => row.id),
+      )
+      const waiting: OutboxAndRow[] = []
+      for (const { letter, row } of members) {
+        const found = standing.get(row.id)
+        if (found?.key !== row.key || found.isProcessed) answers.push({ letter, deliveries: 0 })
+        else if (isClaimed(found, work))
+          answers.push({ letter, refusal: failure('letter_in_flight', { queue: letter.sentTo ?? '' }) })
+        else {
+          if (found.deadAt === null) waiting.push(row)
+          answers.push({ letter, deliveries: found.retryCount })
+        }
+      }
+      await rows.takeBack(at, waiting, work.now)
+    })
+    work.afterCommit(() => listeners.reconcile(outbox))
+  }
+  return answers
+}
+
+/**
+ * Moves the rows of letters. Letters of an outbox that is no longer configured have none within reach; they must not be
+ * kept from being closed for ever.
+ */
+async function moveAll(
+  handles: OutboxHandles,
+  work: OfficeWork,
+  letters: readonly Placed[],
+  { reconcile }: SourceListeners,
+  move: (tx: Session, rows: LetterRows, these: readonly OutboxAndRow[]) => Promise<void>,
+): Promise<void> {
+  for (const { outbox, members } of byOutbox(letters, await rowsOf(work.tx, letters))) {
+    const handle = handles().find(({ name }) => name === outbox)
+    if (handle === undefined) continue
+    await atRows(handle, work.tx, 'outbox.move', (tx, rows) => move(tx, rows, rowsIn(members)))
+    work.afterCommit(() => reconcile(outbox))
+  }
+}

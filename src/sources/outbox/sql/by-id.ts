@@ -1,0 +1,66 @@
+/** Rows that are found by their ids, which are the primary key, many at a time. */
+import type { Statement, Value } from '../../../store/database.ts'
+import type { Layout } from '../layout.ts'
+
+/** A list of row ids as a parameter. SQLite compares by type: whole numbers are numbers there. */
+export const idList = ({ types }: Layout, ids: readonly string[]): readonly (string | bigint)[] =>
+  /int/.test(types.id) ? ids.map((id) => (/^-?\d+$/.test(id) ? BigInt(id) : id)) : ids
+
+/** The rows of the list `$1`, by primary key. */
+export const inIdList = ({ c, types }: Layout): string => `${c.id} = ANY($1::text[]::${types.id}[])`
+
+/** What is given for each of many rows beside its id. */
+type Given = Readonly<Record<string, 'text' | 'bigint' | 'boolean'>>
+
+/** The rows that are given, as a table. They are the parameters from `$first` on: lists on PostgreSQL, one of records as JSON on SQLite. */
+export function givenRows({ dialect, types }: Layout, given: Given, first = 1): string {
+  const columns = Object.entries(given)
+  if (dialect === 'postgres') {
+    const lists = ['text', ...Object.values(given)].map((type, at) => `$${first + at}::${type}[]`)
+    const names = Object.keys(given).join(', ')
+    return `(SELECT CAST(id AS ${types.id}) AS id, ${names} FROM unnest(${lists.join(', ')}) AS each (id, ${names})) AS given`
+  }
+  const id = /int/.test(types.id) ? 'INTEGER' : 'TEXT'
+  const values = columns.map(([name, type]) => `CAST(value ->> '${name}' AS ${type}) AS ${name}`)
+  return `(SELECT CAST(value ->> 'id' AS ${id}) AS id, ${values.join(', ')} FROM json_each($${first})) AS given`
+}
+
+/**
+ * That an id is one of those given, and that of this row of them. PostgreSQL is told the list as such, too: it fetches rows of a list in
+ * the order of their pages, and those of a join one after the other, or reads the whole table rather than that.
+ */
+export const isGiven = ({ dialect, types }: Layout, id: string, first = 1): string =>
+  `${id} = given.id${dialect === 'postgres' ? ` AND ${id} = ANY($${first}::text[]::${types.id}[])` : ''}`
+
+type GivenRow = { readonly id: string } & Readonly<Record<string, string | number | bigint | boolean | null>>
+
+/** The parameters of `givenRows`, in the order of ids: the order in which rows are locked. As JSON, bigints are texts, which lose no digits. */
+export function givenValues({ dialect }: Layout, given: Given, rows: readonly GivenRow[]): Value[] {
+  const sorted = rows.toSorted((a, b) => (a.id < b.id ? -1 : 1))
+  if (dialect === 'sqlite')
+    return [JSON.stringify(sorted, (_, value: unknown) => (typeof value === 'bigint' ? `${value}` : value))]
+  const stored = (value: GivenRow[string] | undefined) =>
+    typeof value === 'boolean' ? String(value) : (value ?? null)
+  return ['id', ...Object.keys(given)].map((name) => sorted.map((row) => stored(row[name])))
+}
+
+/** An update of rows by primary key, each with what is given for it behind the other parameters, of which there are `others`. */
+export function updateEach(
+  layout: Layout,
+  verb: string,
+  update: {
+    readonly given: Given
+    readonly others: number
+    readonly set: string
+    readonly where: string
+    readonly returning?: string
+  },
+): { readonly statement: Statement; values(rows: readonly GivenRow[]): Value[] } {
+  const { given, others, set, where, returning = '' } = update
+  const statement = layout.statement(
+    verb,
+    `UPDATE ${layout.sqlTable} SET ${set} FROM ${givenRows(layout, given, others + 1)}
+     WHERE ${isGiven(layout, `${layout.sqlTable}.${layout.c.id}`, others + 1)} AND ${where} ${returning}`,
+  )
+  return { statement, values: (rows) => givenValues(layout, given, rows) }
+}

@@ -1,0 +1,265 @@
+/**
+ * Claiming: messages that are due become this dispatcher's for a while, in one short transaction.
+ *
+ * Up to half of a claim are rows that are due again (retries and lapsed claims), by the time they came due; the rest are
+ * fresh ones in the order of creation: neither a storm of retries nor a flood of new messages starves the other.
+ * A row with an ordering key is taken only together with all rows before it in its line, and only while nobody has
+ * another one of the line: one that was committed late may stand before a row that is being delivered. A row that cannot be
+ * taken is *parked*: it leaves the front of the index until the line moves on (line.ts), so that a long line behind a
+ * message that waits or is dead costs nothing.
+ */
+import { randomUUID } from 'node:crypto'
+import { type Instant, instant } from '../../../core/clock.ts'
+import type { Database, Integer, Session, Transaction } from '../../../store/database.ts'
+import { type Layout, newKeyOf } from '../layout.ts'
+import type { ClaimedMessage } from '../message.ts'
+import { idList } from './by-id.ts'
+import { type ClaimedRow, claimedRow, messageOf } from './claimed-row.ts'
+import type { Line } from './line.ts'
+
+export interface ClaimRequest {
+  readonly now: Instant
+  readonly claimedBy: string
+  readonly claimedUntil: Instant
+  readonly limit: number
+  /** Fresh rows that are older are not looked for; null: all are. */
+  readonly freshFrom: Instant | null
+  readonly onDead: 'hold' | 'skip'
+  /** Rows that were claimed at least so often, and never settled, are suspect. */
+  readonly suspectFrom: number
+  /** Claims rows that are suspect, or those that are not. */
+  readonly suspects: boolean
+}
+
+export interface Claim {
+  /** In the order of creation. */
+  readonly messages: readonly ClaimedMessage[]
+  /** The lines of rows that were parked. */
+  readonly parked: readonly Line[]
+  /** When the last one was created of those that nobody had claimed before; null: there were none, or it is not known. */
+  readonly newestFresh: Instant | null
+}
+
+/** Rows of one line in one claim. They are delivered one after the other, so more would only wait in memory. */
+export const MAX_RUN = 32
+
+/** The claims of one table. */
+export function claimsOf(layout: Layout): (db: Database, request: ClaimRequest) => Promise<Claim> {
+  return layout.dialect === 'postgres' ? postgresClaims(layout) : sqliteClaims(layout)
+}
+
+function postgresClaims(layout: Layout) {
+  const { c, due, pending, sqlTable: table } = layout
+  const { always, never } = layout.dueBounds
+  const { selected, namesIn } = claimedRow(layout)
+  const candidates = (which: string, limit: string) => `
+      SELECT ${c.id} AS id, ${c.tenantId} AS tenant, CASE WHEN ${c.tenantId} IS NOT NULL THEN ${c.orderingKey} END AS line, ${c.createdAt} AS created FROM ${table}
+      WHERE ${pending} AND ${which} AND (coalesce(${c.claimCount}, 0) >= $6) = $7
+      ORDER BY ${due}, ${c.createdAt}, ${c.id} LIMIT ${limit} FOR UPDATE SKIP LOCKED`
+  /**
+   * Two walks from the front of the index of what is due, skipping what others are claiming; for every line among the
+   * rows found one walk from its front. Both are bounded by the size of the claim, whatever the backlog. Nothing is
+   * joined: a planner that knows little of the table would walk every line again for every row. And the dead of a line
+   * are looked for in its order, so that they are looked for in its index.
+   */
+  const claimFrom = (verb: string, behind: string) =>
+    layout.statement(verb, {
+      postgres: `
+    WITH late AS MATERIALIZED (${candidates(
+      `${due} > ${always} AND ${due} <= ${layout.time('claimedUntil', '$1')}`,
+      '($4::int + 1) / 2',
+    )}
+    ), fresh AS MATERIALIZED (${candidates(
+      `${due} = ${always} ${behind}`,
+      '$4::int - (SELECT count(*) FROM late)',
+    )}
+    ), candidate AS MATERIALIZED (
+      SELECT id, tenant, line, created FROM late UNION ALL SELECT id, tenant, line, created FROM fresh
+    ), standing AS MATERIALIZED (
+      SELECT line.tenant, line.line, head.id, head.created
+      FROM (SELECT DISTINCT tenant, line FROM candidate WHERE line IS NOT NULL) AS line
+      CROSS JOIN LATERAL (
+        SELECT first.id, first.created, bool_or(first.busy) OVER () AS busy,
+          bool_and(first.id IN (SELECT id FROM candidate)) OVER (ROWS UNBOUNDED PRECEDING) AS found
+        FROM (
+          SELECT ${c.id} AS id, ${c.createdAt} AS created, coalesce(${c.claimedUntil} > ${layout.time('claimedUntil', '$1')}, false) AS busy
+          FROM ${table} WHERE ${c.tenantId} = line.tenant AND ${c.orderingKey} = line.line AND ${pending}
+          ORDER BY ${c.tenantId}, ${c.orderingKey}, ${c.deadAt}, ${c.createdAt}, ${c.id} LIMIT ${MAX_RUN}
+        ) AS first
+      ) AS head
+      WHERE head.found AND NOT head.busy
+    ), taken AS MATERIALIZED (
+      SELECT id FROM candidate WHERE line IS NULL UNION ALL SELECT id FROM standing WHERE NOT $5 OR (
+        SELECT true FROM ${table} AS dead WHERE dead.${c.tenantId} = standing.tenant AND dead.${c.orderingKey} = standing.line
+          AND dead.${c.processedAt} IS NULL AND dead.${c.deadAt} IS NOT NULL
+          AND (dead.${c.createdAt}, dead.${c.id}) < (standing.created, standing.id)
+        ORDER BY dead.${c.tenantId}, dead.${c.orderingKey}, dead.${c.deadAt}, dead.${c.createdAt}, dead.${c.id} LIMIT 1) IS NULL
+    ), parked AS (
+      UPDATE ${table} SET ${c.nextAttemptAt} = ${never}, ${c.claimedUntil} = NULL, ${c.claimedBy} = NULL
+      WHERE ${c.id} = ANY(ARRAY(SELECT id FROM candidate EXCEPT SELECT id FROM taken))
+      RETURNING ${c.tenantId}::text AS tenant, ${c.orderingKey}::text AS line
+    ), claimed AS (
+      UPDATE ${table} SET ${c.claimedUntil} = ${layout.time('claimedUntil', '$3')}, ${c.claimedBy} = $2,
+        ${c.claimCount} = coalesce(${c.claimCount}, 0) + 1, ${c.idempotencyKey} = coalesce(${c.idempotencyKey}, ${newKeyOf(layout)})
+      WHERE ${c.id} = ANY(ARRAY(SELECT id FROM taken))
+      RETURNING ${selected}, ${c.createdAt} AS first, ${c.id} AS second
+    )
+    SELECT ${namesIn('claimed')},
+      ${layout.finiteMicros('createdAt', '(SELECT max(created) FROM fresh)')} AS newest, (SELECT json_agg(DISTINCT jsonb_build_object('tenantId', tenant, 'orderingKey', line))::text FROM parked) AS parked
+    FROM (SELECT 1) AS one LEFT JOIN claimed ON true ORDER BY claimed.first, claimed.second`,
+      sqlite: '',
+    })
+  // All of them: also those that others gave no time, and legacy rows, which get their key when they are first used.
+  const claimAll = claimFrom('claim', '')
+  const claimLater = claimFrom('claimLater', `AND ${c.createdAt} >= ${layout.time('createdAt', '$8')}`)
+
+  return async (db: Database, request: ClaimRequest): Promise<Claim> => {
+    const rows = await db.statement('outbox.claim', (tx) =>
+      tx.rows<ClaimedRow & { id: string | null; parked: string | null; newest: Integer | null }>(
+        request.freshFrom === null ? claimAll : claimLater,
+        request.now,
+        request.claimedBy,
+        request.claimedUntil,
+        request.limit,
+        request.onDead === 'hold' ? 'true' : 'false',
+        request.suspectFrom,
+        request.suspects ? 'true' : 'false',
+        ...(request.freshFrom === null ? [] : [request.freshFrom]),
+      ),
+    )
+    const { parked, newest } = rows[0] ?? {}
+    return {
+      messages: rows.filter(({ id }) => id !== null).map((row) => messageOf(row)),
+      // What the statement made of tenants and lines.
+      parked: parked == null ? [] : (JSON.parse(parked) as Line[]),
+      newestFresh: newest == null ? null : instant(BigInt(newest)),
+    }
+  }
+}
+
+interface Position {
+  readonly id: Integer | string
+  readonly at: Integer | string
+}
+
+/** A row that may be claimed. `at` is its time of creation as the table has it. */
+type Candidate = Omit<ClaimedRow, 'id' | 'key'> & {
+  readonly id: Integer | string
+  readonly at: Integer | string
+  readonly key: string | null
+}
+
+function sqliteClaims(layout: Layout) {
+  const { c, due, pending, sqlTable: table } = layout
+  const { always, never } = layout.dueBounds
+  const statement = (verb: string, text: string) =>
+    layout.statement(verb, { postgres: '', sqlite: text }, { bigints: true })
+  const candidates = (which: string, order: string) => `
+    SELECT ${claimedRow(layout).selected}, ${c.createdAt} AS at FROM ${table}
+    WHERE ${pending} AND ${which} AND (coalesce(${c.claimCount}, 0) >= $2) = $3
+    ORDER BY ${order}${table}.${c.createdAt}, ${table}.${c.id} LIMIT $1`
+  const late = statement('late', candidates(`${due} > ${always} AND ${due} <= $4`, `${due}, `))
+  // All are due since ever: naming that in the order, too, makes SQLite sort the whole backlog.
+  const fresh = statement('fresh', candidates(`${due} = ${always}`, ''))
+  const freshLater = statement('freshLater', candidates(`${due} = ${always} AND ${c.createdAt} >= $4`, ''))
+  const front = statement(
+    'front',
+    `SELECT ${c.id} AS id, coalesce(${c.claimedUntil} > $3, 0) AS busy FROM ${table}
+     WHERE ${c.tenantId} = $1 AND ${c.orderingKey} = $2 AND ${pending}
+     ORDER BY ${c.deadAt}, ${c.createdAt}, ${c.id} LIMIT ${MAX_RUN}`,
+  )
+  /** Dead rows that hold a line are few. */
+  const firstDead = statement(
+    'firstDead',
+    `SELECT ${c.id} AS id, ${c.createdAt} AS at FROM ${table} WHERE ${c.tenantId} = $1 AND ${c.orderingKey} = $2
+     AND ${c.processedAt} IS NULL AND ${c.deadAt} IS NOT NULL ORDER BY ${c.createdAt}, ${c.id} LIMIT 1`,
+  )
+  const park = statement(
+    'park',
+    `UPDATE ${table} SET ${c.nextAttemptAt} = ${never}, ${c.claimedUntil} = NULL, ${c.claimedBy} = NULL WHERE ${c.id} = $1`,
+  )
+  // The key is not named: SQLite would write the index of keys anew, a page per row.
+  const take = statement(
+    'take',
+    `UPDATE ${table} SET ${c.claimedUntil} = $3, ${c.claimedBy} = $2, ${c.claimCount} = coalesce(${c.claimCount}, 0) + 1
+     WHERE ${c.id} IN (SELECT value FROM json_each($1))`,
+  )
+  const giveKey = statement('giveKey', `UPDATE ${table} SET ${c.idempotencyKey} = $2 WHERE ${c.id} = $1`)
+  /** Only times that are numbers, all of them, can be compared with ours. */
+  const knowsTimes = layout.types.createdAt === 'integer'
+
+  async function look(session: Session, request: ClaimRequest) {
+    const { now, limit, suspectFrom } = request
+    const suspects = request.suspects ? 1 : 0
+    const again = await session.rows<Candidate>(late, Math.ceil(limit / 2), suspectFrom, suspects, now)
+    const rest = [limit - again.length, suspectFrom, suspects] as const
+    const untouched =
+      request.freshFrom === null || !knowsTimes
+        ? await session.rows<Candidate>(fresh, ...rest)
+        : await session.rows<Candidate>(freshLater, ...rest, request.freshFrom)
+    const newest = untouched.at(-1)?.at
+    const newestFresh = knowsTimes && typeof newest === 'bigint' ? instant(newest) : null
+    return { found: [...again, ...untouched], newestFresh }
+  }
+
+  /** Those of a line that can be taken: its front, as far as all of it is among the candidates. */
+  async function frontOf(tx: Transaction, line: Line, among: readonly Candidate[], request: ClaimRequest) {
+    const { tenantId, orderingKey } = line
+    const [dead] = request.onDead === 'hold' ? await tx.rows<Position>(firstDead, tenantId, orderingKey) : []
+    const standing = await tx.rows<{ id: Integer; busy: Integer }>(front, tenantId, orderingKey, request.now)
+    if (standing.some(({ busy }) => Number(busy) === 1)) return new Set()
+    const free = among.filter((candidate) => dead === undefined || byCreation(candidate, dead) < 0)
+    const known = new Set(free.map(({ id }) => id))
+    const end = standing.findIndex(({ id }) => !known.has(id))
+    return new Set((end < 0 ? standing : standing.slice(0, end)).map(({ id }) => id))
+  }
+
+  return async (db: Database, request: ClaimRequest): Promise<Claim> => {
+    // Most looks find nothing: they must not wait for the one writer that SQLite allows. Behind a full claim there is more.
+    if (request.freshFrom === null) {
+      const some = await db.session('outbox.look', (session) => look(session, { ...request, limit: 1 }))
+      if (some.found.length === 0) return { messages: [], parked: [], newestFresh: null }
+    }
+    return db.transaction('outbox.claim', async (tx) => {
+      const { found, newestFresh } = await look(tx, request)
+      const lines = new Map<string, { line: Line; among: Candidate[] }>()
+      for (const candidate of found) {
+        if (candidate.orderingKey === null) continue
+        // Columns of others may hold numbers.
+        const line = { tenantId: String(candidate.tenantId), orderingKey: String(candidate.orderingKey) }
+        const name = JSON.stringify(line)
+        const entry = lines.get(name) ?? { line, among: [] }
+        entry.among.push(candidate)
+        lines.set(name, entry)
+      }
+      const taken = new Set<unknown>()
+      const parked: Line[] = []
+      for (const { line, among } of lines.values()) {
+        const standing = await frontOf(tx, line, among, request)
+        for (const { id } of among) {
+          if (standing.has(id)) taken.add(id)
+          else await tx.run(park, id)
+        }
+        if (standing.size < among.length) parked.push(line)
+      }
+      const ours = found
+        .filter(({ id, orderingKey }) => orderingKey === null || taken.has(id))
+        .sort(byCreation)
+      const ids = ours.map(({ id }) => String(id))
+      await tx.run(take, idList(layout, ids), request.claimedBy, request.claimedUntil)
+      const messages: ClaimedMessage[] = []
+      for (const row of ours) {
+        const key = row.key ?? randomUUID()
+        if (row.key === null) await tx.run(giveKey, row.id, key)
+        messages.push(messageOf(row, key, Number(row.claims) + 1))
+      }
+      return { messages, parked, newestFresh }
+    })
+  }
+}
+
+/** As the index has them: times and ids are of one type each. */
+function byCreation(a: Position, b: Position): number {
+  if (a.at !== b.at) return a.at < b.at ? -1 : 1
+  return a.id < b.id ? -1 : 1
+}

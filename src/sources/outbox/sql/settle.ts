@@ -1,0 +1,106 @@
+/**
+ * Settling: what came of the deliveries is written down, many at a time, where the claim is still ours. A row that
+ * somebody else has settled in the meantime is left as it is.
+ */
+import type { Instant } from '../../../core/clock.ts'
+import type { Session } from '../../../store/database.ts'
+import { asText, type Layout } from '../layout.ts'
+import type { Settlement } from '../message.ts'
+import { idList, inIdList, updateEach } from './by-id.ts'
+
+export interface Settled {
+  /** The ids of the rows that were written; the others are no longer this dispatcher's. */
+  readonly written: ReadonlySet<string>
+  /** Of some of them the office has to be told. */
+  readonly letterDue: boolean
+}
+
+interface Written {
+  readonly id: string
+  readonly due: boolean | number
+}
+
+/** The settlements of one table: writes those of rows that `claimedBy` holds. */
+export function settlementsOf(layout: Layout) {
+  const processed = processedStatement(layout)
+  const unprocessed = unprocessedStatement(layout)
+  return async (
+    session: Session,
+    settlements: readonly Settlement[],
+    claimedBy: string,
+    now: Instant,
+  ): Promise<Settled> => {
+    const done = settlements.filter(({ kind }) => kind === 'processed').map(({ id }) => id)
+    const rest = settlements.filter(({ kind }) => kind !== 'processed').map(givenOf)
+    const rows = [
+      ...(done.length > 0
+        ? await session.rows<Written>(processed, idList(layout, done), claimedBy, now)
+        : []),
+      ...(rest.length > 0
+        ? await session.rows<Written>(unprocessed.statement, claimedBy, now, ...unprocessed.values(rest))
+        : []),
+    ]
+    return {
+      written: new Set(rows.map(({ id }) => id)),
+      letterDue: rows.some(({ due }) => due === true || due === 1),
+    }
+  }
+}
+
+/** Rows by primary key. They leave the index of what is due. */
+function processedStatement(layout: Layout) {
+  const { c } = layout
+  return layout.statement(
+    'processed',
+    `UPDATE ${layout.sqlTable} SET ${c.processedAt} = ${layout.time('processedAt', '$3')}, ${c.error} = NULL, ${c.nextAttemptAt} = NULL,
+       ${c.claimedUntil} = NULL, ${c.claimedBy} = NULL, ${c.claimCount} = 0,
+       ${c.letterDue} = ${c.letterId} IS NOT NULL${layout.processedFlag(true)}${layout.hasFailures ? `, ${c.earlierFailures} = NULL` : ''}
+     WHERE ${inIdList(layout)} AND ${c.claimedBy} = $2 AND ${c.processedAt} IS NULL
+     RETURNING ${asText(c.id)} AS id, ${c.letterDue} AS due`,
+  )
+}
+
+/** Kept of one message at most: the first failure and the newest ones. What a letter shows, and rows stay small. */
+const MOST_FAILURES = 20
+
+/** A failure that is not the last joins those before it; a death stands in the row itself. */
+function withFailure(layout: Layout): string {
+  if (!layout.hasFailures) return ''
+  const column = layout.c.earlierFailures
+  const kept = `${layout.sqlTable}.${column}`
+  const appended =
+    layout.dialect === 'postgres'
+      ? `CASE WHEN jsonb_array_length(${kept}) >= ${MOST_FAILURES} THEN ${kept} - 1 ELSE coalesce(${kept}, '[]') END
+        || jsonb_build_object('at', $2::bigint::text, 'error', given.error)`
+      : `json_insert(CASE WHEN json_array_length(${kept}) >= ${MOST_FAILURES} THEN json_remove(${kept}, '$[1]') ELSE coalesce(${kept}, '[]') END,
+        '$[#]', json_object('at', CAST($2 AS TEXT), 'error', given.error))`
+  return `, ${column} = CASE given.kind WHEN 'failed' THEN ${appended} ELSE ${kept} END`
+}
+
+/** Failed, dead and given-back rows, by primary key. */
+function unprocessedStatement(layout: Layout) {
+  const { c, sqlTable: table, dueBounds } = layout
+  return updateEach(layout, 'unprocessed', {
+    given: { kind: 'text', error: 'text', at: 'bigint', failures: 'bigint' },
+    others: 2,
+    set: `
+    ${c.retryCount} = coalesce(${table}.${c.retryCount}, 0) + given.failures,
+    ${c.error} = CASE WHEN given.kind IN ('released', 'parked') THEN ${table}.${c.error} ELSE ${layout.typed('error', 'given.error')} END,
+    ${c.nextAttemptAt} = CASE given.kind WHEN 'failed' THEN ${layout.time('nextAttemptAt', 'given.at')}
+      WHEN 'parked' THEN ${dueBounds.never} WHEN 'released' THEN ${dueBounds.again} END,
+    ${c.claimedUntil} = NULL, ${c.claimedBy} = NULL,
+    ${c.claimCount} = CASE WHEN given.kind IN ('failed', 'dead') OR ${c.claimCount} < 1 THEN 0 ELSE ${c.claimCount} - 1 END,
+    ${c.deadAt} = CASE given.kind WHEN 'dead' THEN ${layout.time('deadAt', '$2')} END,
+    ${c.letterDue} = ${table}.${c.letterDue} OR given.kind = 'dead'${withFailure(layout)}`,
+    where: `${table}.${c.claimedBy} = $1 AND ${table}.${c.processedAt} IS NULL AND ${table}.${c.deadAt} IS NULL`,
+    returning: `RETURNING ${asText(`${table}.${c.id}`)} AS id, ${table}.${c.letterDue} AS due`,
+  })
+}
+
+const givenOf = (settlement: Settlement) => ({
+  id: settlement.id,
+  kind: settlement.kind === 'released' && settlement.parked ? 'parked' : settlement.kind,
+  error: 'error' in settlement ? settlement.error : null,
+  at: settlement.kind === 'failed' ? settlement.nextAttemptAt : null,
+  failures: settlement.kind === 'failed' ? 1 : settlement.kind === 'dead' ? settlement.failures : 0,
+})

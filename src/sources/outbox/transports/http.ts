@@ -1,0 +1,281 @@
+/**
+ * Delivers messages as HTTP POST requests, over connections that are kept open. What an answer of the receiver means:
+ *
+ *   2xx                            delivered
+ *   302, 303, 307                  failed: by its meaning temporary, the receiver may be at its place the next time
+ *   other 3xx                      failed for good: the address is wrong, and every try would be answered the same
+ *   408, 425, 429, 5xx and beyond  failed; not before `Retry-After`, when it is given
+ *   other 4xx                      failed for good
+ *
+ * Redirects are never followed: a POST would become a GET on the way, or its content go to a stranger.
+ */
+import type { KeyObject } from 'node:crypto'
+import { addressRanges, REFUSED_BY_DEFAULT } from '../../../core/address-ranges.ts'
+import type { Clock, Instant } from '../../../core/clock.ts'
+import { readWebhookSecret, signWebhook } from '../../../core/standard-webhooks.ts'
+import { SystemClock } from '../../../core/system-clock.ts'
+import { PermanentError } from '../../../core/thrown.ts'
+import { Connections } from '../../../outgoing/connections.ts'
+import { type Network, SYSTEM_NETWORK } from '../../../outgoing/connector.ts'
+import {
+  type Answer,
+  excerptOf,
+  HttpDeliveryFailed,
+  isSuccess,
+  phrase,
+  post,
+  redirection,
+  target,
+} from '../../../outgoing/exchange.ts'
+import type { OutboxMessage } from '../message.ts'
+import { checkNames, checkNumber, refuse, shown, whole } from '../refusal.ts'
+import { RetryLater, type Transport } from '../transport.ts'
+import { encoded, guessedContentType, namedContentType, percentEncoded, tokenEncoded } from './encoding.ts'
+
+export interface HttpTransportOptions {
+  /** Where messages are posted to. Its query is sent and never shown. */
+  readonly url: string | URL
+  /** Sent with every message, such as `authorization`. */
+  readonly headers?: Readonly<Record<string, string>>
+  /** How long an answer may take. Left out, the dispatcher's `deliveryTimeoutSeconds` alone ends a delivery. */
+  readonly timeoutSeconds?: number
+  /** Signs every message in the manner of Standard Webhooks: `whsec_` and base64 of 24 to 64 bytes. */
+  readonly secret?: string
+  /** Instead of `secret`, while one secret replaces another: messages are signed with all of them. */
+  readonly secrets?: readonly string[]
+  /** Connections at the same time. Left out, as many as the dispatcher has deliveries. */
+  readonly connections?: number
+  /**
+   * Addresses that are never connected to: `loopback`, `private`, `link-local`, `metadata` or ranges such as `10.0.0.0/8`. Left out:
+   * link-local addresses and those where clouds hand out credentials.
+   */
+  readonly refusedAddresses?: readonly string[]
+  /** For signatures and dates. Default: the system's. */
+  readonly clock?: Clock
+}
+
+const OPTIONS = [
+  'url',
+  'headers',
+  'timeoutSeconds',
+  'secret',
+  'secrets',
+  'connections',
+  'refusedAddresses',
+  'clock',
+]
+const LONGEST_TIMEOUT_SECONDS = 86_400
+const MOST_CONNECTIONS = 10_000
+const CONNECT_MS = 10_000
+
+/** A transport that posts messages to `url`. What is wrong with the options is refused by name. */
+export const httpTransport = (options: HttpTransportOptions): Transport =>
+  httpTransportOver(SYSTEM_NETWORK, options)
+
+/** The same, over a network of the caller's. */
+export function httpTransportOver(network: Network, options: HttpTransportOptions): Transport {
+  checkNames(options, OPTIONS)
+  const address = readAddress(options.url)
+  const timeoutSeconds = readTimeout(options.timeoutSeconds)
+  const clock = options.clock ?? new SystemClock()
+  const sources: HeaderSources = {
+    configured: readHeaders(options.headers),
+    keys: readKeys(options),
+    clock,
+  }
+  const connections = new Connections(address.origin, {
+    most: readMost(options.connections),
+    connectMs: CONNECT_MS,
+    refuses: readRefused(options.refusedAddresses),
+    network,
+  })
+  const path = address.pathname + address.search
+  return {
+    name: 'http',
+    async deliver(message, signal) {
+      const posting = { path, headers: headersOf(message, sources), body: message.payload }
+      const answer = await post(connections, posting, {
+        target: target(address),
+        clock,
+        timeoutSeconds,
+        signal,
+      })
+      if (!isSuccess(answer.status)) throw failureOf(answer, address, clock.now())
+    },
+    close: () => connections.close(),
+  }
+}
+
+function readAddress(url: unknown): URL {
+  if (typeof url !== 'string' && !(url instanceof URL)) refuse('url', `${shown(url)} is no address`)
+  const address = URL.parse(url)
+  // The address may hold secrets, and is not repeated.
+  if (address === null) return refuse('url', 'it is no address such as https://example.com/events')
+  const { protocol, username, password } = address
+  if (protocol !== 'http:' && protocol !== 'https:')
+    refuse('url', `it begins with ${protocol}// and not with http:// or https://`)
+  if (username !== '' || password !== '')
+    refuse('url', 'it holds a user name or a password; give them as headers.authorization')
+  return address
+}
+
+function readTimeout(seconds: unknown): number | null {
+  if (seconds === undefined) return null
+  if (typeof seconds === 'number' && seconds > 0 && seconds <= LONGEST_TIMEOUT_SECONDS) return seconds
+  const allowed = `a number above 0 and up to ${LONGEST_TIMEOUT_SECONDS}`
+  return refuse('timeoutSeconds', `${shown(seconds)} is not ${allowed}`)
+}
+
+function readMost(connections: unknown): number {
+  if (connections === undefined) return Number.POSITIVE_INFINITY
+  checkNumber('connections', connections, whole(1, MOST_CONNECTIONS))
+  return connections
+}
+
+function readRefused(given: unknown): (address: string) => boolean {
+  const list = given ?? REFUSED_BY_DEFAULT
+  if (!Array.isArray(list)) return refuse('refusedAddresses', `${shown(given)} is no list of address ranges`)
+  const ranges = addressRanges(list.map(String))
+  return 'problem' in ranges ? refuse('refusedAddresses', ranges.problem) : ranges.refuses
+}
+
+function readHeaders(headers: unknown): ReadonlyMap<string, string> {
+  if (headers === undefined) return new Map()
+  if (typeof headers !== 'object' || headers === null || Array.isArray(headers))
+    return refuse('headers', 'it is no record of names and texts')
+  return new Map(
+    Object.entries(headers).map(([name, value]) => {
+      const problem = problemOfHeader(name, value)
+      if (problem !== null) refuse(`headers.${name}`, problem)
+      return [name.toLowerCase(), value]
+    }),
+  )
+}
+
+function readKeys({ secret, secrets }: HttpTransportOptions): readonly KeyObject[] {
+  if (secret !== undefined && secrets !== undefined)
+    refuse('secret', 'secrets is given too; put all of them there')
+  if (secret !== undefined) return [readKey('secret', secret)]
+  if (secrets === undefined) return []
+  if (!Array.isArray(secrets) || secrets.length === 0) return refuse('secrets', 'it is no list of secrets')
+  return secrets.map((each, i) => readKey(`secrets.${i}`, each))
+}
+
+function readKey(option: string, secret: unknown): KeyObject {
+  if (typeof secret !== 'string') return refuse(option, 'it is not a text')
+  const read = readWebhookSecret(secret)
+  return read.ok ? read.key : refuse(option, read.reason)
+}
+
+const TRANSIENT: ReadonlySet<number> = new Set([302, 303, 307, 408, 425, 429])
+const isTransient = (status: number): boolean => status >= 500 || TRANSIENT.has(status)
+
+const MOST_CHARACTERS = 500
+
+/** Why a message was not delivered, when the answer is not a success. `address` is the receiver as it may be shown. */
+function failureOf(answer: Answer, address: URL, now: Instant): Error {
+  const { status } = answer
+  const text = `${target(address)} answered ${phrase(status)}${redirection(answer, address)}${excerptOf(answer, MOST_CHARACTERS)}`
+  if (!isTransient(status)) return new PermanentError(text)
+  const retryAfterMs = retryAfterMsOf(answer.retryAfter, now)
+  return retryAfterMs === null ? new HttpDeliveryFailed(text) : new RetryLater(text, retryAfterMs)
+}
+
+const HTTP_DATE = /^[A-Za-z]{3,9},? /
+
+/** How long to wait, in whole milliseconds: given in seconds, or as a date. Null when it is neither. */
+function retryAfterMsOf(retryAfter: string | null, now: Instant): number | null {
+  if (retryAfter === null) return null
+  const text = retryAfter.trim()
+  if (/^\d+$/.test(text)) return Math.min(Number(text) * 1_000, Number.MAX_SAFE_INTEGER)
+  if (!HTTP_DATE.test(text)) return null
+  // One of the three forms of dates in HTTP names no zone; all of them are in GMT.
+  const atMs = Date.parse(text.endsWith('GMT') ? text : `${text} GMT`)
+  if (Number.isNaN(atMs)) return null
+  return Math.max(0, Math.ceil(atMs - Number(now) / 1_000))
+}
+
+/** These belong to the connection or frame the request: a message that carried them would break it. */
+const BARRED: ReadonlySet<string> = new Set([
+  'connection',
+  'content-length',
+  'expect',
+  'host',
+  'http2-settings',
+  'keep-alive',
+  'proxy-authenticate',
+  'proxy-authorization',
+  'proxy-connection',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+])
+
+/** These say what the message is. */
+const ABOUT_MESSAGE: ReadonlySet<string> = new Set([
+  'idempotency-key',
+  'x-event-type',
+  'x-tenant-id',
+  'x-correlation-id',
+  'webhook-id',
+  'webhook-timestamp',
+  'webhook-signature',
+])
+
+const TOKEN = /^[A-Za-z0-9!#$%&'*+\-.^_`|~]+$/
+const VALUE = /^[\t\x20-\x7e]*$/
+
+/** What is wrong with a header that an operator configured; null when nothing is. */
+function problemOfHeader(name: string, value: unknown): string | null {
+  const lower = name.toLowerCase()
+  if (!TOKEN.test(name)) return 'it is no name of a header'
+  if (BARRED.has(lower)) return 'it belongs to the connection'
+  if (ABOUT_MESSAGE.has(lower)) return 'it is set for each message'
+  if (typeof value !== 'string') return 'it is not a text'
+  // The value may be a secret.
+  return VALUE.test(value) ? null : 'its value has characters other than visible ASCII and spaces'
+}
+
+interface HeaderSources {
+  /** By lower-case name; they win over those of messages, apart from the content type. */
+  readonly configured: ReadonlyMap<string, string>
+  /** Messages are signed with all of these. */
+  readonly keys: readonly KeyObject[]
+  readonly clock: Clock
+}
+
+/**
+ * All headers of one delivery, names and values in turn: what the office says about the message, what the operator configured, what
+ * the application gave the message. None of them can split the request or make it unsendable, whatever it contains.
+ */
+function headersOf(message: OutboxMessage, { configured, keys, clock }: HeaderSources): string[] {
+  const { payload, key, eventType, tenantId, correlationId } = message
+  const headers = new Map([['user-agent', 'bartleby']])
+  for (const [name, value] of Object.entries(message.headers)) {
+    const lower = tokenEncodedName(name)
+    if (lower !== '' && !BARRED.has(lower)) headers.set(lower, sendable(value))
+  }
+  for (const [name, value] of configured) headers.set(name, value)
+  const named = namedContentType(message)
+  if (named !== null) headers.set('content-type', sendable(named))
+  else headers.set('content-type', configured.get('content-type') ?? guessedContentType(payload))
+
+  const id = percentEncoded(key)
+  headers.set('idempotency-key', id)
+  headers.set('x-event-type', percentEncoded(eventType))
+  headers.set('x-tenant-id', percentEncoded(tenantId))
+  if (correlationId !== null) headers.set('x-correlation-id', percentEncoded(correlationId))
+  if (keys.length > 0) {
+    const unixSeconds = Number(clock.now() / 1_000_000n)
+    for (const [name, value] of Object.entries(signWebhook(keys, { id, unixSeconds, body: payload })))
+      headers.set(name, value)
+  }
+  return [...headers].flat()
+}
+
+const tokenEncodedName = (name: string): string =>
+  (TOKEN.test(name) ? name : tokenEncoded(name)).toLowerCase()
+
+/** A value as the application gave it; what HTTP does not allow in it, and all beyond ASCII, percent-encoded. */
+const sendable = (value: string): string => (VALUE.test(value) ? value : encoded(value, VALUE))

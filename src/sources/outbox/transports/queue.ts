@@ -1,0 +1,102 @@
+/**
+ * Delivers messages into a queue of an office. From another database that is a call that can be repeated, and the key
+ * drops the double; within the office's own store it is the same transaction that settles the message: exactly once.
+ *
+ * The item has the payload unchanged, the event type as its kind and the idempotency key as its reference. Its encoding
+ * is a media type with what else a worker may want to know: `application/json; tenant-id=acme; correlation-id=c-1`.
+ */
+import { createHash } from 'node:crypto'
+import type { Clock } from '../../../core/clock.ts'
+import { BartlebyError } from '../../../core/errors.ts'
+import { Turns, untilAborted } from '../../../core/waiting.ts'
+import { inOffice, type OfficeWork } from '../../../letters/work.ts'
+import type { ItemContent, Queues } from '../../../queues/queue.ts'
+import { checkQueueName } from '../../../queues/validate.ts'
+import type { Database } from '../../../store/database.ts'
+import type { OutboxMessage } from '../message.ts'
+import { checkFunctions, checkNames, refuse, shown } from '../refusal.ts'
+import type { LocalTransport, Transport } from '../transport.ts'
+import { guessedContentType, namedContentType, tokenEncoded } from './encoding.ts'
+
+/** Half of what a queue lets wait, so that its other producers still get through. */
+const MOST_WAITING = 50
+
+/** A transport into `queue`, for outboxes in another database than the office's. All its failures are worth a retry. */
+export function queueTransport(options: {
+  readonly queues: Pick<Queues, 'produce'>
+  readonly queue: string
+}): Transport {
+  checkNames(options, ['queues', 'queue'])
+  const { queues, queue } = options
+  checkFunctions('queues', queues, ['produce'])
+  checkQueue(queue)
+  const turns = new Turns(MOST_WAITING)
+  return {
+    name: 'queue',
+    async deliver(message, signal) {
+      const item = { ...itemOf(message), dedupeKey: dedupeKeyOf(message) }
+      await turns.take(signal)
+      const producing = queues
+        .produce({ queueName: queue, items: [item] })
+        .then(() => {})
+        .finally(() => turns.giveBack())
+      // Given up, it may still be put, and its key drops the double.
+      await untilAborted(producing, signal)
+    },
+  }
+}
+
+/** Puts items into a queue within a transaction. */
+export type PutItems = (work: OfficeWork, queueName: string, items: readonly ItemContent[]) => Promise<void>
+
+/** A transport into `queue`, for outboxes in the office's own store. */
+export function localQueueTransport(options: {
+  readonly db: Database
+  readonly clock: Clock
+  readonly put: PutItems
+  readonly queue: string
+}): LocalTransport {
+  checkNames(options, ['db', 'clock', 'put', 'queue'])
+  const { db, clock, put, queue } = options
+  checkQueue(queue)
+  return {
+    name: 'queue',
+    transfer: (messages, settle) =>
+      inOffice(db, clock, 'outbox.transfer', async (work) => {
+        // First, because it fails at once when another dispatcher has the messages by now.
+        const settled = await settle(work.tx)
+        await put(work, queue, messages.map(itemOf))
+        return settled
+      }),
+  }
+}
+
+function checkQueue(name: unknown): void {
+  if (typeof name !== 'string') refuse('queue', `${shown(name)} is no name of a queue`)
+  try {
+    checkQueueName(name)
+  } catch (error) {
+    if (error instanceof BartlebyError) refuse('queue', error.message)
+    throw error
+  }
+}
+
+const itemOf = (message: OutboxMessage): ItemContent => ({
+  encoding: encodingOf(message),
+  kind: message.eventType,
+  reference: message.key,
+  payload: message.payload,
+})
+
+function encodingOf(message: OutboxMessage): string {
+  const { tenantId, correlationId, payload } = message
+  const parameters = [`tenant-id=${tokenEncoded(tenantId)}`]
+  if (correlationId !== null) parameters.push(`correlation-id=${tokenEncoded(correlationId)}`)
+  return [namedContentType(message) ?? guessedContentType(payload), ...parameters].join('; ')
+}
+
+/** A key belongs to its tenant; together they may be longer than a queue takes. */
+const dedupeKeyOf = ({ tenantId, key }: OutboxMessage): string =>
+  createHash('sha256')
+    .update(JSON.stringify([tenantId, key]))
+    .digest('hex')

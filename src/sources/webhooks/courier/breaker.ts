@@ -1,0 +1,143 @@
+/**
+ * The circuit breaker: a consumer whose every delivery fails for a while is paused, so that its jobs wait and keep their attempts
+ * instead of dying one after the other. When the pause is over, one job shows whether it works again. Each server counts
+ * what it sees itself; the pause is in the store, and holds for all of them.
+ */
+import { type Instant, later, microseconds } from '../../../core/clock.ts'
+import { formatTimestamp } from '../../../core/timestamp.ts'
+import type { CourierParts } from '../settings.ts'
+import type { AttemptFailure } from './attempt.ts'
+import type { ClaimedJob, Receiver } from './claim.ts'
+import { pauseConsumer, prolongPause, releaseProbe, resumeConsumer } from './pauses.ts'
+
+/** Failures without a success between them. */
+interface Streak {
+  failures: number
+  readonly since: Instant
+  /** A pause was begun because of it. */
+  isPaused: boolean
+}
+
+const MOST_REASON_CHARACTERS = 300
+/** Consumers that are remembered: those that were deleted, or get nothing any more, end no streak of theirs. */
+const MOST_STREAKS = 10_000
+
+export class Breaker {
+  readonly #parts: CourierParts
+  readonly #streaks = new Map<number, Streak>()
+  readonly #writes = new Set<Promise<void>>()
+
+  constructor(parts: CourierParts) {
+    this.#parts = parts
+  }
+
+  /** A consumer as its jobs were claimed: when it is not paused any more, somebody has ended the pause. */
+  saw({ number, pausedUntil }: Receiver): void {
+    if (pausedUntil === null && this.#streaks.get(number)?.isPaused === true) this.#streaks.delete(number)
+  }
+
+  succeeded({ receiver, isProbe }: ClaimedJob): void {
+    const wasPaused = isProbe || this.#streaks.get(receiver.number)?.isPaused === true
+    this.#streaks.delete(receiver.number)
+    if (wasPaused) void this.#write(receiver, () => this.#resume(receiver))
+  }
+
+  failed({ receiver, isProbe }: ClaimedJob, failure: AttemptFailure): void {
+    const { clock, settings } = this.#parts
+    const { failures, forSeconds } = settings.delivery.breaker
+    if (isProbe) {
+      void this.#write(receiver, () => this.#prolong(receiver, failure))
+      return
+    }
+    if (failures === 0) return
+    const now = clock.now()
+    const streak = this.#streaks.get(receiver.number) ?? this.#begun(receiver, now)
+    streak.failures += 1
+    const isOver = streak.failures >= failures && later(streak.since, microseconds(forSeconds)) <= now
+    if (!isOver || streak.isPaused) return
+    streak.isPaused = true
+    void this.#write(receiver, () => this.#pause(receiver, streak, failure))
+  }
+
+  /** A job was handed back. If it was the one that is tried after a pause, another is, and does not wait for its claim to be over. */
+  async handedBack({ receiver, isProbe, claimedUntil }: ClaimedJob): Promise<void> {
+    const { db, clock } = this.#parts
+    if (!isProbe) return
+    await this.#write(receiver, () =>
+      db.statement('webhooks.releaseProbe', (tx) =>
+        releaseProbe(tx, receiver.number, clock.now(), claimedUntil),
+      ),
+    )
+  }
+
+  /** A new streak; in place of the one that began first, when there are too many. */
+  #begun({ number }: Receiver, now: Instant): Streak {
+    const [oldest] = this.#streaks.keys()
+    if (oldest !== undefined && this.#streaks.size >= MOST_STREAKS) this.#streaks.delete(oldest)
+    const streak = { failures: 0, since: now, isPaused: false }
+    this.#streaks.set(number, streak)
+    return streak
+  }
+
+  /** Resolves when nothing is being written. */
+  async idle(): Promise<void> {
+    await Promise.all(this.#writes)
+  }
+
+  async #pause(receiver: Receiver, { failures, since }: Streak, failure: AttemptFailure): Promise<void> {
+    const { db, clock, log, settings } = this.#parts
+    const { pauseSeconds: seconds } = settings.delivery.breaker
+    const now = clock.now()
+    const reason = reasonOf(`${failures} deliveries in a row failed since ${formatTimestamp(since)}`, failure)
+    if (!(await pauseConsumer(db, receiver.number, { now, seconds, reason }))) return
+    const until = later(now, microseconds(seconds))
+    log.warn(
+      {
+        ...idsOf(receiver),
+        failingSince: formatTimestamp(since),
+        triedAgainAt: formatTimestamp(until),
+        reason,
+      },
+      'deliveries to a consumer are paused, because all of them fail; its jobs wait and keep their attempts',
+    )
+  }
+
+  async #prolong(receiver: Receiver, failure: AttemptFailure): Promise<void> {
+    const { db, clock, log, settings } = this.#parts
+    const { longestPauseSeconds: longestSeconds } = settings.delivery.breaker
+    const reason = reasonOf('the delivery that was tried after a pause failed too', failure)
+    const until = await prolongPause(db, receiver.number, { now: clock.now(), longestSeconds, reason })
+    if (until === null) return
+    log.warn(
+      { ...idsOf(receiver), triedAgainAt: formatTimestamp(until), reason },
+      'deliveries to a consumer stay paused: the one that was tried failed',
+    )
+  }
+
+  async #resume(receiver: Receiver): Promise<void> {
+    const { db, log } = this.#parts
+    if (await resumeConsumer(db, receiver.number))
+      log.info(idsOf(receiver), 'a consumer is delivered to again: its pause is over')
+  }
+
+  /** What cannot be written is decided anew by the next attempt: meanwhile the pause stands as it is, and has an end. */
+  #write(receiver: Receiver, act: () => Promise<void>): Promise<void> {
+    const write = act()
+      .catch((error: unknown) => {
+        const streak = this.#streaks.get(receiver.number)
+        if (streak !== undefined) streak.isPaused = false
+        this.#parts.log.warn(
+          { ...idsOf(receiver), err: error },
+          'the pause of a consumer could not be written',
+        )
+      })
+      .finally(() => this.#writes.delete(write))
+    this.#writes.add(write)
+    return write
+  }
+}
+
+const idsOf = ({ channelId, consumerId }: Receiver) => ({ channelId, consumerId })
+
+const reasonOf = (what: string, { errorMessage }: AttemptFailure): string =>
+  `${what}; the last one: ${errorMessage}`.slice(0, MOST_REASON_CHARACTERS).toWellFormed()

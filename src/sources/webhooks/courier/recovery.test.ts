@@ -1,0 +1,48 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { type StoreKind, stores } from '../../../../test/harness/stores.ts'
+import { Depot } from '../../../../test/harness/webhook-courier.ts'
+import { instant } from '../../../core/clock.ts'
+import { type Database, StoreUnavailable, type Transaction } from '../../../store/database.ts'
+import { DEFAULT_WEBHOOK_SETTINGS } from '../settings.ts'
+import { JOB } from '../webhook.ts'
+import { Recovery } from './recovery.ts'
+
+describe.each(stores)('recovery, on $name', (store: StoreKind) => {
+  let depot: Depot
+  beforeAll(async () => {
+    depot = await Depot.open(store)
+  })
+  afterAll(() => depot.close())
+
+  it('does not try claims one by one while the store is away', async () => {
+    const consumer = await depot.consumer({ url: 'http://localhost' })
+    const lapsed = { state: JOB.inFlight, dueAt: instant(1n), claim: 'of a server that is gone' }
+    for (let i = 0; i < 3; i++) await depot.message({ consumers: [consumer], ...lapsed })
+    let isAway = true
+    let tries = 0
+    const transaction = <T>(verb: string, work: (tx: Transaction) => Promise<T>): Promise<T> => {
+      if (verb !== 'webhooks.recover') return depot.db.transaction(verb, work)
+      tries += 1
+      if (isAway) return Promise.reject(new StoreUnavailable('it is away'))
+      return depot.db.transaction(verb, work)
+    }
+    const db: Database = new Proxy(depot.db, {
+      get(target, key) {
+        // Whatever else a database has, of this one.
+        const value: unknown = Reflect.get(target, key)
+        return key === 'transaction' ? transaction : typeof value === 'function' ? value.bind(target) : value
+      },
+    })
+    const { clock, log, registers } = depot
+    const settings = DEFAULT_WEBHOOK_SETTINGS
+    const recovery = new Recovery({ db, clock, log, registers, settings, onReady: () => {} })
+    recovery.start()
+    await expect.poll(() => log.lines.map(({ level }) => level)).toEqual(['warn'])
+    expect(tries).toBe(1)
+    isAway = false
+    depot.clock.advance(2_000_001n)
+    await depot.until(JOB.later, JOB.later, JOB.later)
+    expect(tries).toBe(2)
+    await recovery.stop()
+  })
+})

@@ -1,0 +1,215 @@
+/**
+ * Recovery: what is due to be tried again becomes ready, and claims that are over come to an end. A job whose server went away
+ * is tried again and never dies of that; one that a pull consumer took and left dies when its attempts are used up.
+ */
+import { type Alarm, type Instant, instant, later, microseconds } from '../../../core/clock.ts'
+import { xid } from '../../../core/xid.ts'
+import { letterId } from '../../../letters/letter.ts'
+import { inOffice } from '../../../letters/work.ts'
+import { type Integer, StoreUnavailable, sql } from '../../../store/database.ts'
+import { integer, orNull, type RowOf, rowShape } from '../../../store/row.ts'
+import { Rounds } from '../rounds.ts'
+import type { CourierParts, WebhookSettings } from '../settings.ts'
+import { type Settlement, settleAlone } from '../settle-jobs.ts'
+import { JOB, WEBHOOKS } from '../webhook.ts'
+import { retryAt } from './settling.ts'
+
+/**
+ * Jobs from the front of webhook_jobs_later become ready; those that another server is moving are passed over. Cost: the
+ * jobs that are moved. Both states are QUEUED to the outside: neither counts nor the time of the last change move.
+ */
+const moveDue = sql(
+  'webhooks.makeDueReady',
+  `UPDATE bartleby.webhook_jobs SET state = ${JOB.ready}, due_at = NULL
+   WHERE id IN (SELECT id FROM bartleby.webhook_jobs INDEXED BY webhook_jobs_later WHERE state = ${JOB.later} AND due_at <= $1
+                ORDER BY due_at, id LIMIT $2 FOR UPDATE SKIP LOCKED)
+   RETURNING consumer`,
+)
+
+/** The first entry of webhook_jobs_later behind a moment. */
+const readNextDue = sql(
+  'webhooks.nextDue',
+  `SELECT due_at FROM bartleby.webhook_jobs INDEXED BY webhook_jobs_later
+    WHERE state = ${JOB.later} AND due_at > $1 ORDER BY due_at, id LIMIT 1`,
+  { bigints: true },
+)
+
+/**
+ * Jobs in flight from the front of webhook_jobs_in_flight, each with one look for its consumer and its message. No locks:
+ * whoever ends their claims finds out whether they still hold. Cost: the jobs that are given.
+ */
+const findLapsed = sql(
+  'webhooks.lapsed',
+  `
+    SELECT id, claim, attempts, letter,
+      (SELECT pulls FROM bartleby.webhook_consumers AS consumer WHERE consumer.number = job.consumer) AS pulls,
+      (SELECT message_id FROM bartleby.webhook_messages AS message WHERE message.id = job.message) AS message_id
+    FROM bartleby.webhook_jobs AS job INDEXED BY webhook_jobs_in_flight
+    WHERE state = ${JOB.inFlight} AND due_at <= $1 ORDER BY due_at, id LIMIT $2`,
+  { bigints: true },
+)
+
+const LAPSED = rowShape({
+  id: xid,
+  claim: (value: string | null) => value ?? '',
+  attempts: integer,
+  letter: orNull(letterId),
+  /** Whether its consumer is a pull consumer now. */
+  pulls: (value: Integer | null) => Number(value) === 1,
+  /** The public id of its message. */
+  messageId: (value: string | null) => value ?? '',
+})
+
+/** A job in flight whose claim is over. */
+type LapsedJob = RowOf<typeof LAPSED>
+
+interface RecoveryParts extends CourierParts {
+  /** Consumers that have jobs which are ready now. */
+  onReady(consumers: ReadonlySet<number>): void
+}
+
+/** Of one transaction. */
+const BATCH = 500
+/** Retries that are due at about the same time are made ready together. */
+const GATHER_US = 50_000n
+
+export class Recovery {
+  readonly #parts: RecoveryParts
+  readonly #ending: Rounds
+  /** Makes ready what is due, at the moment at which the next one is. */
+  readonly #due: Rounds
+  #alarm: { readonly at: Instant; readonly alarm: Alarm } | null = null
+  #lastLookAt = instant(0n)
+  #stopping = false
+
+  constructor(parts: RecoveryParts) {
+    this.#parts = parts
+    const everyUs = microseconds(parts.settings.delivery.rationalDelaySeconds)
+    this.#ending = new Rounds(parts.clock, everyUs, () => this.#attempted(() => this.#endClaims()))
+    this.#due = new Rounds(parts.clock, everyUs, () => this.#attempted(() => this.#makeReady()))
+  }
+
+  start(): void {
+    if (!this.#parts.settings.recovery.enabled) return
+    this.#ending.now()
+    this.#due.now()
+  }
+
+  /** Ends after the batch at hand. */
+  async stop(): Promise<void> {
+    this.#stopping = true
+    this.#alarm?.alarm.cancel()
+    await Promise.all([this.#ending.stop(), this.#due.stop()])
+  }
+
+  /** A job is due then. */
+  expect(dueAt: Instant): void {
+    const { clock, settings } = this.#parts
+    if (!settings.recovery.enabled) return
+    const soonest = later(this.#lastLookAt, GATHER_US)
+    const at = dueAt > soonest ? dueAt : soonest
+    if (this.#alarm !== null && this.#alarm.at <= at) return
+    this.#alarm?.alarm.cancel()
+    const alarm = clock.alarm(at, () => {
+      this.#alarm = null
+      this.#due.now()
+    })
+    this.#alarm = { at, alarm }
+  }
+
+  async #attempted(act: () => Promise<void>): Promise<void> {
+    try {
+      await act()
+    } catch (error) {
+      this.#parts.log.warn({ err: error }, 'webhook jobs could not be recovered; the next round tries again')
+    }
+  }
+
+  async #makeReady(): Promise<void> {
+    const { db, clock, onReady } = this.#parts
+    for (;;) {
+      const now = clock.now()
+      this.#lastLookAt = now
+      const moved = await db.statement('webhooks.makeDueReady', (tx) =>
+        tx.rows<{ consumer: Integer }>(moveDue, now, BATCH),
+      )
+      if (moved.length > 0) onReady(new Set(moved.map(({ consumer }) => Number(consumer))))
+      if (this.#stopping) return
+      if (moved.length < BATCH) break
+    }
+    const [next] = await db.session('webhooks.nextDue', (session) =>
+      session.rows<{ due_at: Integer }>(readNextDue, this.#lastLookAt),
+    )
+    if (next !== undefined) this.expect(instant(BigInt(next.due_at)))
+  }
+
+  async #endClaims(): Promise<void> {
+    const { db, clock } = this.#parts
+    for (;;) {
+      // The longest first.
+      const lapsed = await db.session('webhooks.lapsed', async (session) =>
+        (await session.rows<object>(findLapsed, clock.now(), BATCH)).map(LAPSED.read),
+      )
+      if (lapsed.length === 0) return
+      const ended = await this.#endOrOneByOne(lapsed)
+      if (lapsed.length < BATCH || ended === 0 || this.#stopping) return
+    }
+  }
+
+  /** One that cannot be ended must not keep the others from it. */
+  async #endOrOneByOne(lapsed: readonly LapsedJob[]): Promise<number> {
+    const { log } = this.#parts
+    try {
+      return await this.#end(lapsed)
+    } catch (error) {
+      if (lapsed.length === 1 || error instanceof StoreUnavailable) throw error
+    }
+    let ended = 0
+    for (const job of lapsed) {
+      if (this.#stopping) break
+      try {
+        ended += await this.#end([job])
+      } catch (error) {
+        // It would meet the others too.
+        if (error instanceof StoreUnavailable) throw error
+        log.warn({ err: error, jobId: job.id }, 'the claim of a webhook job is over and could not be ended')
+      }
+    }
+    return ended
+  }
+
+  /** Gives how many it ended. */
+  async #end(lapsed: readonly LapsedJob[]): Promise<number> {
+    const { db, clock, registers, settings } = this.#parts
+    return inOffice(db, clock, 'webhooks.recover', async (work) => {
+      const settlements = lapsed.map((job) => settlementOf(job, settings.delivery, work.now))
+      const ended = await settleAlone(work, registers, settlements)
+      for (const job of settlements) {
+        const dueAt = job.to === JOB.dead ? null : job.dueAt
+        if (dueAt !== null && ended.has(job.id)) work.afterCommit(() => this.expect(dueAt))
+      }
+      return ended.size
+    })
+  }
+}
+
+/** A job whose server went away is tried later; one that a consumer left is ready at once, or dies when its attempts are used up. */
+function settlementOf(job: LapsedJob, delivery: WebhookSettings['delivery'], now: Instant): Settlement {
+  const { id, claim, letter, attempts, pulls, messageId } = job
+  const held = { id, claim, letter }
+  const failure = { ...(pulls ? LEFT_BY_CONSUMER : LEFT_BY_SERVER), correlationId: messageId }
+  if (!pulls) return { ...held, to: JOB.later, dueAt: retryAt(delivery, attempts, now), failure }
+  if (attempts < delivery.maxRetry) return { ...held, to: JOB.ready, dueAt: null, failure }
+  return { ...held, to: JOB.dead, exhausted: true, reason: 'attempts', ...failure }
+}
+
+const LEFT_BY_CONSUMER = {
+  errorClass: 'ClaimLapsed',
+  errorMessage: 'the consumer took the job and did not settle it in time',
+  failedBy: WEBHOOKS,
+}
+const LEFT_BY_SERVER = {
+  errorClass: 'ClaimLapsed',
+  errorMessage: 'the server that was delivering the job did not say in time what came of it',
+  failedBy: WEBHOOKS,
+}

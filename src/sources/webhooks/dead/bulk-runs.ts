@@ -1,0 +1,190 @@
+/**
+ * Requeuing or purging all dead jobs of a consumer: two kinds of run, from the oldest job upward to the newest that was dead at the
+ * start, so that each ends also while jobs keep dying. A step moves the next jobs with their letters, counts and history.
+ */
+import type { Instant } from '../../../core/clock.ts'
+import type { Xid } from '../../../core/xid.ts'
+import { letterId } from '../../../letters/letter.ts'
+import type { OfficeRuns, OfficeWork } from '../../../letters/work.ts'
+import { type Integer, type Session, sql } from '../../../store/database.ts'
+import type { Run, RunKind, Step } from '../../../work/run.ts'
+import { readDeadCounts } from '../dead-counts.ts'
+import { readConsumerNames } from '../job-sql.ts'
+import { eraseJobs, requeueJobs, webhookLetterSource } from '../letters/source.ts'
+import type { Parts } from '../settings.ts'
+import { type Consumer, JOB, queueOfConsumer } from '../webhook.ts'
+
+export const BULK_KINDS = ['requeue', 'purge'] as const
+export type BulkKind = (typeof BULK_KINDS)[number]
+
+/** One act on all dead jobs of a consumer. */
+export interface BulkRun {
+  readonly id: Xid
+  readonly kind: BulkKind
+  /** The number of the consumer. */
+  readonly consumer: number
+  readonly channelId: string
+  readonly consumerId: string
+  readonly actor: string
+  readonly startedAt: Instant
+  /** null: it is under way. */
+  readonly finishedAt: Instant | null
+  /** Dead jobs of the consumer at the start; never less than are done. */
+  readonly expected: number
+  /** Jobs requeued or erased so far. */
+  readonly done: number
+}
+
+/** A place in the order of dead jobs; `createdAt` is an instant in digits. */
+interface JobPlace {
+  readonly createdAt: string
+  readonly id: string
+}
+
+interface Subject extends Pick<BulkRun, 'consumer' | 'channelId' | 'consumerId'> {
+  /** With this one it ends. */
+  readonly last: JobPlace
+  /** The most retries where it was begun: whoever goes on may have other settings. Left out by earlier versions. */
+  readonly maxRetry?: number
+}
+
+const BEFORE_ALL: JobPlace = { createdAt: '0', id: '' }
+const PREFIX = 'webhook-'
+const KINDS = BULK_KINDS.map((kind) => `${PREFIX}${kind}`)
+
+interface BulkRunsOptions extends Pick<Parts, 'settings' | 'onJobs'> {
+  readonly runs: OfficeRuns
+}
+
+/** How long a caller waits for a requeue that goes on without it. */
+const WAIT_US = 1_000_000n
+
+/** The newest dead job of a consumer, on webhook_jobs_dead. */
+const readNewestDead = sql(
+  'webhooks.newestDead',
+  `SELECT created_at, id FROM bartleby.webhook_jobs INDEXED BY webhook_jobs_dead
+    WHERE consumer = $1 AND state = ${JOB.dead} ORDER BY created_at DESC, id DESC LIMIT 1`,
+  { bigints: true },
+)
+
+/** The next of a consumer's dead jobs, in the order of webhook_jobs_dead. Locks nothing: their letters come first. */
+const readNext = sql(
+  'webhooks.nextDead',
+  `
+    SELECT id, created_at, letter, exhausted = 1 OR attempts >= $7 AS is_exhausted
+    FROM bartleby.webhook_jobs INDEXED BY webhook_jobs_dead
+    WHERE consumer = $1 AND state = ${JOB.dead} AND (created_at, id) > ($2, $3) AND (created_at, id) <= ($4, $5)
+    ORDER BY created_at, id LIMIT $6`,
+  { bigints: true },
+)
+
+interface DeadRow {
+  readonly id: string
+  readonly created_at: Integer
+  readonly letter: Integer | null
+  readonly is_exhausted: Integer | boolean
+}
+
+export class BulkRuns {
+  readonly #options: BulkRunsOptions
+
+  constructor(options: BulkRunsOptions) {
+    this.#options = options
+    for (const kind of BULK_KINDS) options.runs.define(this.#kind(kind))
+  }
+
+  /** Requeues all dead jobs of a consumer; returns when that is done or, after a second, while it goes on. */
+  async requeueAll(consumer: Consumer, actor: string): Promise<void> {
+    const run = await this.#begin('requeue', consumer, actor)
+    // From here on it is durable: whatever happens to this server, it will be done.
+    if (run !== null) await this.#options.runs.over(run.id, WAIT_US)
+  }
+
+  /** Erases all dead jobs of a consumer whose attempts are used up; gives how many. */
+  async purge(consumer: Consumer, actor: string): Promise<number> {
+    const begun = await this.#begin('purge', consumer, actor)
+    if (begun === null) return 0
+    return this.#options.runs.done(begun.id)
+  }
+
+  /** The newest runs. */
+  async list(limit: number): Promise<readonly BulkRun[]> {
+    const { runs } = this.#options
+    return bulkRunsOf(await runs.list({ kinds: KINDS, states: null, before: null, limit }))
+  }
+
+  /** Writes down what is to be done; null when there is nothing. */
+  #begin(kind: BulkKind, { number }: Consumer, actor: string): Promise<Run | null> {
+    const { runs, settings } = this.#options
+    return runs.inWork('webhooks.beginRun', async (work) => {
+      const last = await newestDead(work.tx, number)
+      if (last === null) return null
+      const [counts, names] = [await readDeadCounts(work.tx), await readConsumerNames(work.tx, number)]
+      const [channelId, consumerId] = [names?.channelId ?? '', names?.consumerId ?? '']
+      return runs.begin<Subject, JobPlace>(work, {
+        kind: `${PREFIX}${kind}`,
+        about: `${channelId}/${consumerId}`,
+        subject: { consumer: number, channelId, consumerId, last, maxRetry: settings.delivery.maxRetry },
+        place: BEFORE_ALL,
+        actor,
+        expected: counts.find(({ consumer }) => consumer === number)?.deadCount ?? 0,
+      })
+    })
+  }
+
+  #kind(kind: BulkKind): RunKind<OfficeWork, Subject, JobPlace> {
+    const { settings, onJobs } = this.#options
+    const source = webhookLetterSource({ onJobs })
+    return {
+      kind: `${PREFIX}${kind}`,
+      batch: settings.dlq.batchSize,
+      // With a third of that another consumer got 70% of its deliveries during a purge, so 84%.
+      rest: 1,
+      step: async (work, run, most) => {
+        const { place, subject, actor } = run
+        const { consumer, channelId, consumerId, last, maxRetry = settings.delivery.maxRetry } = subject
+        const stretch = [place.createdAt, place.id, last.createdAt, last.id] as const
+        const rows = await work.tx.rows<DeadRow>(readNext, consumer, ...stretch, most, maxRetry)
+        const jobs = rows
+          .filter((row) => kind === 'requeue' || Boolean(Number(row.is_exhausted)))
+          .map(({ id, letter }) => ({ id, letter: letter === null ? null : letterId(letter) }))
+        const queue = queueOfConsumer(channelId, consumerId)
+        const letters = jobs.flatMap(({ letter }) => letter ?? [])
+        const requeue = { queue, letters, notes: 'Requeued', actor }
+        const erasure = { isRun: true, correlationId: run.id, instanceId: queue, actor, notes: 'Purged' }
+        const done =
+          kind === 'requeue'
+            ? (await requeueJobs(work, source, requeue)).length
+            : await eraseJobs(work, jobs, maxRetry, erasure)
+        return stepOf(rows, done, most)
+      },
+    }
+  }
+}
+
+function stepOf(rows: readonly DeadRow[], done: number, most: number): Step<JobPlace> {
+  const end = rows.at(-1)
+  return {
+    ...(end === undefined ? {} : { place: { createdAt: `${end.created_at}`, id: end.id } }),
+    done,
+    skipped: rows.length - done,
+    next: rows.length < most ? 'finished' : 'more',
+  }
+}
+
+/** Those of all runs that are about dead jobs. */
+export const bulkRunsOf = (runs: readonly Run[]): readonly BulkRun[] =>
+  runs.flatMap(({ kind: name, subject, startedAt, endedAt: finishedAt, expected, ...run }) => {
+    const kind = BULK_KINDS.find((known) => name === `${PREFIX}${known}`)
+    if (kind === undefined) return []
+    const { id, actor, done } = run
+    // As it was begun above.
+    const { consumer, channelId, consumerId } = subject as Subject
+    const who = { consumer, channelId, consumerId }
+    return { id, kind, ...who, actor, startedAt, finishedAt, expected: expected ?? done, done }
+  })
+
+async function newestDead(session: Session, consumer: number): Promise<JobPlace | null> {
+  const [row] = await session.rows<{ created_at: Integer; id: string }>(readNewestDead, consumer)
+  return row === undefined ? null : { createdAt: `${row.created_at}`, id: row.id }
+}

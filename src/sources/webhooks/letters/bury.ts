@@ -1,0 +1,282 @@
+/**
+ * Death of webhook jobs: jobs in flight whose claim still holds become dead, each with its letter, in the transaction of whatever made
+ * them die. The job stays; its failures so far are filed under the number that its letter gets.
+ */
+
+import { type Instant, instant } from '../../../core/clock.ts'
+import { textBytes } from '../../../core/content.ts'
+import { type Xid, xid } from '../../../core/xid.ts'
+import { bury, type Cause, type Death, PLAIN_RECORD, type Taking } from '../../../letters/bury.ts'
+import { captureStatement } from '../../../letters/capture.ts'
+import type { Registers } from '../../../letters/drawers.ts'
+import { type LetterId, letterId } from '../../../letters/letter.ts'
+import type { OfficeWork } from '../../../letters/work.ts'
+import { type Integer, type Session, sql, type Transaction } from '../../../store/database.ts'
+import type { Tallies } from '../tallies.ts'
+import { JOB, queueOfConsumer, WEBHOOKS } from '../webhook.ts'
+
+/** A job in flight that is not tried again. */
+export interface DyingJob {
+  readonly id: Xid
+  readonly claim: string
+  readonly exhausted: boolean
+  readonly reason: 'attempts' | 'rejected'
+  readonly errorClass: string
+  readonly errorMessage: string
+  /** Where or by whom it failed. */
+  readonly failedBy: string
+}
+
+/** A job that dies, as the letters see it. */
+interface JobDeath extends Death {
+  readonly id: Xid
+  readonly claim: string
+  readonly exhausted: boolean
+  readonly consumer: number
+}
+
+/** Makes these jobs dead, as far as their claims still hold; gives those that are. */
+export async function buryJobs(
+  work: OfficeWork,
+  registers: Registers,
+  tallies: Tallies,
+  dying: readonly DyingJob[],
+): Promise<ReadonlySet<Xid>> {
+  if (dying.length === 0) return new Set()
+  const { deaths } = await bury(work, registers, takingJobs(work), await deathsOf(work.tx, dying))
+  for (const { consumer } of deaths) tallies.moved(consumer, JOB.inFlight, JOB.dead)
+  return new Set(deaths.map(({ id }) => id))
+}
+
+/** Jobs by primary key; consumer, channel and message of each by unique indexes. */
+const readFacts = sql(
+  'webhooks.dyingJobs',
+  `SELECT job.id, job.letter, job.consumer, job.attempts, job.state, job.claim, consumer.pulls, consumer.consumer_id,
+     (SELECT channel_id FROM bartleby.webhook_channels AS channel WHERE channel.number = consumer.channel) AS channel_id,
+     (SELECT message_id FROM bartleby.webhook_messages AS message WHERE message.id = job.message) AS message_id
+   FROM bartleby.webhook_jobs AS job
+   LEFT JOIN bartleby.webhook_consumers AS consumer ON consumer.number = job.consumer
+   WHERE job.id = ANY($1::text[])`,
+  { bigints: true },
+)
+
+interface HeldRow {
+  readonly id: string
+  readonly state: Integer
+  readonly claim: string | null
+}
+
+interface FactsRow extends HeldRow {
+  readonly letter: Integer | null
+  readonly consumer: Integer
+  readonly attempts: Integer
+  readonly pulls: Integer | null
+  readonly consumer_id: string | null
+  readonly channel_id: string | null
+  readonly message_id: string | null
+}
+
+/** Whether a job is in flight under the claim that it had when it died. */
+const isHeld = (job: { readonly claim: string } | undefined, { state, claim }: HeldRow): boolean =>
+  Number(state) === JOB.inFlight && claim !== null && job?.claim === claim
+
+const listOf = (jobs: Iterable<{ readonly id: Xid }>): Xid[] => Array.from(jobs, ({ id }) => id).sort()
+
+/** The deaths of those that are in flight under their claims, in the order of their ids. Locks nothing. */
+async function deathsOf(tx: Transaction, dying: readonly DyingJob[]): Promise<JobDeath[]> {
+  const jobs = new Map(dying.map((job) => [xid(job.id), job]))
+  const rows = (await tx.rows<FactsRow>(readFacts, listOf(dying))).filter((row) =>
+    isHeld(jobs.get(xid(row.id)), row),
+  )
+  // Only a pull consumer takes dead jobs as they are.
+  const taken = rows.flatMap(({ letter, pulls }) =>
+    Number(pulls) === 1 && letter !== null ? letterId(letter) : [],
+  )
+  const before = await attemptsBefore(tx, taken)
+  const deaths = rows.flatMap((row): JobDeath[] => {
+    const job = jobs.get(xid(row.id))
+    const caseId = row.letter === null ? null : letterId(row.letter)
+    if (job === undefined) return []
+    const { id, claim, exhausted } = job
+    return [
+      {
+        id,
+        claim,
+        exhausted,
+        consumer: Number(row.consumer),
+        cause: causeOf(job, queueOfConsumer(row.channel_id ?? '', row.consumer_id ?? '')),
+        caseId,
+        sourceId: id,
+        diedAs: id,
+        attempts: Number(row.attempts) + 1 - (caseId === null ? 0 : (before.get(caseId) ?? 0)),
+        grave: null,
+        correlationId: row.message_id ?? id,
+      },
+    ]
+  })
+  return deaths.sort((a, b) => (a.id < b.id ? -1 : 1))
+}
+
+const causeOf = ({ reason, errorClass, errorMessage, failedBy }: DyingJob, queue: string): Cause => ({
+  source: WEBHOOKS,
+  engine: WEBHOOKS,
+  queue,
+  reason,
+  errorClass,
+  errorMessage,
+  errorStack: null,
+  failedBy,
+  record: { ...PLAIN_RECORD, actor: queue },
+})
+
+/** Jobs by primary key, locked in the order of their ids; gives them as they are then. */
+const lockJobs = sql(
+  'webhooks.lockDying',
+  'SELECT id, state, claim FROM bartleby.webhook_jobs WHERE id = ANY($1::text[]) ORDER BY id FOR UPDATE',
+)
+
+const DIED = `state = ${JOB.dead}, changed_at = $3, due_at = NULL, claim = NULL`
+
+/** Locked jobs by primary key are dead; `$2` says of each whether its attempts are used up. */
+export const endJobs = sql(
+  'webhooks.endJobs',
+  `
+    UPDATE bartleby.webhook_jobs SET ${DIED}, exhausted = CAST($2::jsonb -> id ->> 0 AS smallint) WHERE id = ANY($1::text[])`,
+)
+
+/**
+ * Makes locked jobs dead, by primary key, and files them: what their message carries goes from table to table and does not travel.
+ * `$2` are the jobs, `$3` the instant, `$4` has for each job the number of its note and whether its attempts are used up. A job
+ * keeps the number of its case.
+ */
+const takeAll = captureStatement(
+  'webhooks.bury',
+  `gone AS (
+     UPDATE bartleby.webhook_jobs SET ${DIED}, exhausted = ($4::jsonb -> id ->> 1)::smallint,
+       letter = coalesce(letter, nextval('bartleby.letter_ids'))
+     WHERE id = ANY($2::text[]) RETURNING id, letter, created_at, attempts, message
+   ), taken AS (
+     SELECT gone.letter AS letter_id, ($4::jsonb -> gone.id ->> 0)::int AS note, gone.id AS source_id, false AS skipped,
+       gone.created_at AS item_created_at, NULL::bigint AS laid_at, NULL::bigint AS serial, NULL::int AS part,
+       gone.attempts + 1 AS dequeue_count, NULL::int AS partition, NULL::text AS dead_queue,
+       convert_to(message.content_type, 'UTF8') AS encoding,
+       convert_to((SELECT channel_id FROM bartleby.webhook_channels WHERE number = message.channel), 'UTF8') AS kind,
+       convert_to(message.message_id, 'UTF8') AS reference, convert_to(message.headers, 'UTF8') AS headers,
+       nullif(message.payload, '') AS payload
+     FROM gone
+     LEFT JOIN bartleby.webhook_messages AS message ON message.id = gone.message
+   )`,
+)
+
+/** A job by primary key, and its message by its own. */
+const takeOne = sql(
+  'webhooks.buryOne',
+  {
+    postgres: '',
+    sqlite: `UPDATE webhook_jobs SET ${DIED}, exhausted = $2, letter = $4 WHERE id = $1 RETURNING created_at, attempts, message`,
+  },
+  { bigints: true },
+)
+const readMessage = sql('webhooks.messageOfDead', {
+  postgres: '',
+  sqlite: `SELECT content_type, message_id, headers, payload,
+             (SELECT channel_id FROM webhook_channels AS channel WHERE channel.number = message.channel) AS channel_id
+           FROM webhook_messages AS message WHERE id = $1`,
+})
+
+interface TakenJob {
+  readonly created_at: Integer
+  readonly attempts: Integer
+  readonly message: string
+}
+
+interface MessageRow {
+  readonly content_type: string | null
+  readonly message_id: string | null
+  readonly headers: string | null
+  readonly payload: Uint8Array | null
+  readonly channel_id: string | null
+}
+
+const bytesOf = (text: string | null | undefined) => (text == null ? null : textBytes(text))
+const mark = ({ exhausted }: JobDeath): number => (exhausted ? 1 : 0)
+
+/** How jobs leave their flight. They stay, as dead ones with the number of their letter. */
+const takingJobs = ({ tx, now }: { readonly tx: Transaction; readonly now: Instant }): Taking<JobDeath> => ({
+  async hold(deaths) {
+    if (deaths.length === 0) return deaths
+    const rows = await tx.rows<HeldRow>(lockJobs, listOf(deaths))
+    const found = new Map(rows.map((row) => [row.id, row]))
+    return deaths.filter((death) => {
+      const row = found.get(death.id)
+      return row !== undefined && isHeld(death, row)
+    })
+  },
+  async end(deaths) {
+    const exhausted = Object.fromEntries(deaths.map((death) => [death.id, [mark(death)]]))
+    await tx.run(endJobs, listOf(deaths), JSON.stringify(exhausted), now)
+  },
+  all(deaths, notes) {
+    const given = deaths.map((death, i) => [death.id, [notes[i], mark(death)]])
+    return {
+      statement: takeAll,
+      values: [listOf(deaths), now, JSON.stringify(Object.fromEntries(given))],
+    }
+  },
+  async each(death, id) {
+    const [job] = await tx.rows<TakenJob>(takeOne, death.id, mark(death), now, id)
+    if (job === undefined) throw new Error(`job ${death.id} is not there to be buried`)
+    const [message] = await tx.rows<MessageRow>(readMessage, job.message)
+    const payload = message?.payload
+    return {
+      itemCreatedAt: instant(BigInt(job.created_at)),
+      dequeueCount: Number(job.attempts) + 1,
+      partition: null,
+      encoding: bytesOf(message?.content_type),
+      kind: bytesOf(message?.channel_id),
+      reference: bytesOf(message?.message_id),
+      headers: bytesOf(message?.headers),
+      payload: payload == null || payload.length === 0 ? null : payload,
+    }
+  },
+})
+
+/** What history keeps of a retry beside its receipt: the attempts that the job had made before it. */
+export type TakenFacts = { readonly attemptsBefore: number }
+
+/** The newest row that history has of each letter, on history_of_letter: of a letter that was retried, that of its retry. */
+const newestOf = (columns: string, letter: string): string =>
+  `SELECT ${columns} FROM bartleby.history INDEXED BY history_of_letter
+   WHERE letter_id = ${letter} AND correlation_id IS NOT NULL ORDER BY created_at DESC, id DESC LIMIT 1`
+const IS_RETRY = `(SELECT operation FROM bartleby.history_series AS kind WHERE kind.id = newest.series) = 'retry'`
+const readNewest = sql(
+  'webhooks.retriesOfLetters',
+  {
+    postgres: `SELECT letter_id, output FROM unnest($1::bigint[]) AS asked (letter) CROSS JOIN LATERAL (
+                 ${newestOf('letter_id, output, series', 'asked.letter')}) AS newest WHERE ${IS_RETRY}`,
+    // No row of history has its number twice there, and nothing joins a list with the first of each.
+    sqlite: `SELECT letter_id, output FROM bartleby.history AS newest WHERE id IN (
+               SELECT (${newestOf('id', 'asked.value')}) FROM json_each($1) AS asked) AND ${IS_RETRY}`,
+  },
+  { bigints: true },
+)
+
+/**
+ * How many attempts of their jobs were made before the latest retries of these letters; 0 for those that are not in it. A requeue
+ * counts them anew from 0; a pull consumer that takes a dead job goes on counting, so the history row of that retry says it.
+ */
+export async function attemptsBefore(
+  session: Session,
+  letters: readonly LetterId[],
+): Promise<ReadonlyMap<LetterId, number>> {
+  if (letters.length === 0) return new Map()
+  const rows = await session.rows<{ letter_id: Integer; output: Uint8Array | null }>(readNewest, letters)
+  return new Map(rows.map(({ letter_id, output }) => [letterId(letter_id), attemptsIn(output)]))
+}
+
+function attemptsIn(output: Uint8Array | null): number {
+  if (output === null) return 0
+  // Receipts of retries, as the office writes them.
+  const { attemptsBefore = 0 } = JSON.parse(Buffer.from(output).toString()) as Partial<TakenFacts>
+  return attemptsBefore
+}

@@ -1,0 +1,188 @@
+/**
+ * Restoring: the jobs of letters that are pending again are dead again, whatever they were meanwhile. A job that is gone is made anew
+ * from what its letter and its message say; without its message or its consumer it cannot be, and the letter stays what it is. The
+ * statements are as many for any number of letters.
+ */
+import { storedText } from '../../../core/content.ts'
+import { BartlebyError, failure } from '../../../core/errors.ts'
+import { type Xid, xid, xidAfter } from '../../../core/xid.ts'
+import { type LetterId, letterId } from '../../../letters/letter.ts'
+import type { OfficeWork } from '../../../letters/work.ts'
+import { type Integer, sql, type Transaction } from '../../../store/database.ts'
+import { integer, orNull, type RowOf, rowShape, text } from '../../../store/row.ts'
+import { shareChannels } from '../dispatch.ts'
+import { isStorable } from '../registry/texts.ts'
+import { Tallies } from '../tallies.ts'
+import { idsOfQueue, JOB, type JobState } from '../webhook.ts'
+import { endJobs } from './bury.ts'
+
+/** What letters keep of their jobs, by primary key. */
+const readLetters = sql(
+  'webhooks.lettersToLay',
+  `SELECT id, source_id, reference, reason, (SELECT queue FROM bartleby.drawers WHERE drawers.id = drawer) AS queue
+   FROM bartleby.letters WHERE letters.id = ANY($1::bigint[])`,
+  { bigints: true },
+)
+
+const LETTER = rowShape({ id: letterId, sourceId: xid, reference: storedText, reason: text, queue: text })
+
+/** A letter whose job is to be dead, and where that job belongs. */
+function layingOf(row: object) {
+  const { id, sourceId: job, reference: message, reason, queue } = LETTER.read(row)
+  const [channel, consumer] = idsOfQueue(queue) ?? ['', queue]
+  return { id, job, exhausted: reason === 'attempts' ? 1 : 0, queue, channel, consumer, message }
+}
+type Laying = ReturnType<typeof layingOf>
+
+/** Channels by the unique index of their ids. */
+const readChannels = sql(
+  'webhooks.channelsToLay',
+  'SELECT channel_id, number FROM bartleby.webhook_channels WHERE channel_id = ANY($1::text[])',
+)
+
+/** One look into the unique index for each pair of a channel and a consumer's id. */
+const readConsumers = sql(
+  'webhooks.consumersToLay',
+  `SELECT channel, consumer_id, (SELECT number FROM bartleby.webhook_consumers AS consumer
+     WHERE consumer.channel = pair.channel AND consumer.consumer_id = pair.consumer_id) AS number
+   FROM (SELECT CAST(value ->> 0 AS int) AS channel, value ->> 1 AS consumer_id
+     FROM json_array_elements($1::json) AS asked (value)) AS pair`,
+)
+
+const MESSAGE = rowShape({
+  ...{ id: xid, channel: integer, messageId: text, priority: String, firstJob: orNull(xid), jobs: integer },
+})
+
+/** One look for each pair of a channel and a message's id, then by primary key. Locked, so that none is pruned before its job is there. */
+const lockMessages = sql(
+  'webhooks.messagesToLay',
+  `SELECT ${MESSAGE.columns} FROM bartleby.webhook_messages WHERE id = ANY(ARRAY(
+     SELECT (SELECT id FROM bartleby.webhook_messages AS found
+       WHERE found.channel = CAST(value ->> 0 AS int) AND found.message_id = value ->> 1)
+     FROM json_array_elements($1::json) AS asked (value))) ORDER BY id FOR UPDATE`,
+  { bigints: true },
+)
+
+// The store keeps no other states.
+const JOB_ROW = rowShape({
+  ...{ id: xid, consumer: integer, state: (value: Integer) => Number(value) as JobState, attempts: integer },
+})
+
+/** Jobs by primary key, locked in the order of their ids. */
+const lockJobs = sql(
+  'webhooks.lockJobsToLay',
+  `SELECT ${JOB_ROW.columns} FROM bartleby.webhook_jobs WHERE id = ANY($1::text[]) ORDER BY id FOR UPDATE`,
+)
+
+/** Jobs of letters by primary key; `$3` has for each job its consumer, its message and its priority. */
+const insertDead = sql(
+  'webhooks.insertDeadJobs',
+  `INSERT INTO bartleby.webhook_jobs (created_at, changed_at, priority, letter, consumer, attempts, state, exhausted, id, message)
+   SELECT coalesce(item_created_at, captured_at), $2, CAST($3::jsonb -> source_id ->> 2 AS bigint), id, CAST($3::jsonb -> source_id ->> 0 AS int),
+     greatest(dequeue_count - 1, 0), ${JOB.dead}, CASE WHEN reason = 'attempts' THEN 1 ELSE 0 END, source_id,
+     $3::jsonb -> source_id ->> 1
+   FROM bartleby.letters WHERE id = ANY($1::bigint[])`,
+)
+
+/** As what a job counts that is made anew: as dead. */
+const GONE = { state: JOB.dead, consumer: 0, attempts: 0 } as const
+
+/** The attempts of a job that waited for one, null of any other; or why it cannot be dead again. */
+export type Laid = number | null | BartlebyError
+
+/** Makes the jobs of locked letters dead. Nothing is written of those that are refused. */
+export async function layJobs(
+  { tx, now }: OfficeWork,
+  letters: readonly LetterId[],
+): Promise<ReadonlyMap<LetterId, Laid>> {
+  const laying = (await tx.rows<object>(readLetters, letters)).map(layingOf)
+  if (laying.length < letters.length) throw new Error('a letter is gone although it was locked')
+  const laid = new Map<LetterId, Laid>()
+  const placed: (Laying & { readonly place: Place })[] = []
+  for (const [each, place] of await placesOf(tx, laying)) {
+    if (place instanceof BartlebyError) laid.set(each.id, place)
+    else placed.push({ ...each, place })
+  }
+  const rows = await tx.rows<object>(lockJobs, placed.map(({ job }) => job).sort())
+  const jobs = new Map(rows.map(JOB_ROW.read).map((job) => [job.id, job]))
+  const tallies = new Tallies()
+  const back: Laying[] = []
+  for (const each of placed) {
+    const { state, consumer, attempts } = jobs.get(each.job) ?? GONE
+    if (state === JOB.inFlight) laid.set(each.id, failure('letter_in_flight', { queue: each.queue }))
+    else laid.set(each.id, state >= JOB.delivered ? null : attempts)
+    if (state === JOB.inFlight || state === JOB.dead) continue
+    tallies.moved(consumer, state, JOB.dead)
+    back.push(each)
+  }
+  const gone = placed.filter(({ job }) => !jobs.has(job))
+  if (gone.length > 0)
+    await tx.run(
+      insertDead,
+      gone.map(({ id }) => id),
+      now,
+      JSON.stringify(Object.fromEntries(gone.map(({ job, place }) => [job, place]))),
+    )
+  if (back.length > 0) {
+    const exhausted = Object.fromEntries(back.map(({ job, exhausted }) => [job, [exhausted]]))
+    await tx.run(endJobs, back.map(({ job }) => job).sort(), JSON.stringify(exhausted), now)
+  }
+  tallies.write(tx)
+  return laid
+}
+
+/** The consumer and the message of a job, and the message's priority in digits. */
+type Place = readonly [consumer: number, message: string, priority: string]
+
+/** Where jobs belong, kept until the transaction ends; or a refusal where consumer or message is gone. */
+async function placesOf(
+  tx: Transaction,
+  laying: readonly Laying[],
+): Promise<readonly (readonly [Laying, Place | BartlebyError])[]> {
+  const names = new Set(laying.map(({ channel }) => channel).filter(isStorable))
+  const channels = new Map(
+    (await tx.rows<{ channel_id: string; number: Integer }>(readChannels, [...names])).map(
+      ({ channel_id, number }) => [channel_id, Number(number)],
+    ),
+  )
+  /** A pair of a channel's number and an id; null without the channel. */
+  const pairOf = (channel: string, id: string): string | null =>
+    channels.has(channel) ? JSON.stringify([channels.get(channel), id]) : null
+  const listOf = (pairs: readonly (string | null)[]): string =>
+    `[${[...new Set(pairs.filter((pair) => pair !== null))].join(',')}]`
+  const storable = laying.filter(({ consumer }) => isStorable(consumer))
+  // Statements of a transaction run in their order, and each sees what was committed when it began.
+  const [, found] = await Promise.all([
+    shareChannels(
+      tx,
+      [...channels.values()].sort((a, b) => a - b),
+    ),
+    tx.rows<{ channel: Integer; consumer_id: string; number: Integer | null }>(
+      readConsumers,
+      listOf(storable.map(({ channel, consumer }) => pairOf(channel, consumer))),
+    ),
+  ])
+  const consumers = new Map(
+    found.flatMap(({ channel, consumer_id, number }) =>
+      number === null ? [] : [[JSON.stringify([Number(channel), consumer_id]), Number(number)] as const],
+    ),
+  )
+  const consumerOf = ({ channel, consumer }: Laying) => consumers.get(pairOf(channel, consumer) ?? '')
+  const received = laying.filter((each) => consumerOf(each) !== undefined)
+  const pairs = listOf(received.map(({ channel, message }) => pairOf(channel, message)))
+  const rows = (await tx.rows<object>(lockMessages, pairs)).map(MESSAGE.read)
+  const messages = new Map(rows.map((row) => [JSON.stringify([row.channel, row.messageId]), row]))
+  return laying.map((each) => {
+    const { channel, consumer, message, job } = each
+    const receiver = consumerOf(each)
+    if (receiver === undefined) return [each, failure('letter_consumer_gone', { consumer, channel })]
+    const row = messages.get(pairOf(channel, message) ?? '')
+    if (row === undefined || !isJobOf(job, row))
+      return [each, failure('letter_message_gone', { message, channel })]
+    return [each, [receiver, row.id, row.priority]]
+  })
+}
+
+/** Whether it is a job of this message, and not of another that had the same id before it was pruned. */
+const isJobOf = (id: Xid, { firstJob, jobs }: RowOf<typeof MESSAGE>): boolean =>
+  firstJob !== null && firstJob <= id && id <= xidAfter(firstJob, jobs - 1)

@@ -1,0 +1,139 @@
+/**
+ * Who receives: the consumers of a channel. The same id on two channels is two consumers. One that has jobs, of whatever state,
+ * cannot be deleted; with one that is deleted goes everything that is kept for it but its letters.
+ */
+import type { Clock } from '../../../core/clock.ts'
+import type { Xids } from '../../../core/xid.ts'
+import { type Database, sql, type Value } from '../../../store/database.ts'
+import { flag, integer, rowShape, text } from '../../../store/row.ts'
+import { holdChannel } from '../dispatch.ts'
+import { type Page, type PageRequest, spanOf } from '../pages.ts'
+import { Refused } from '../refusal.ts'
+import { webhookCounter } from '../tallies.ts'
+import { type Channel, CONSUMER_TYPES, type Consumer } from '../webhook.ts'
+import { parseCallbackUrl } from './callback-url.ts'
+import { checkCondition, draftOf, HOLDER, holderKind, putConditionally } from './holder-kind.ts'
+import { given } from './texts.ts'
+
+const CONSUMER = rowShape({
+  ...HOLDER,
+  number: integer,
+  channel: integer,
+  consumerId: text,
+  callbackUrl: text,
+  pulls: flag,
+})
+
+/** The columns of a consumer that no other kind has. */
+export const ownOfConsumer = ({ callbackUrl, type }: Pick<Consumer, 'callbackUrl' | 'type'>): Value[] => [
+  callbackUrl,
+  type === 'pull' ? 1 : 0,
+]
+
+export const CONSUMERS = holderKind<Consumer>({
+  name: 'Consumer',
+  table: 'webhook_consumers',
+  unique: ['channel', 'consumer_id'],
+  found: 'channel = $1 AND consumer_id = $2',
+  key: ['number', ({ number }) => number],
+  own: ['callback_url', 'pulls'],
+  ownOf: ownOfConsumer,
+  fromRow(row) {
+    const { pulls, ...consumer } = CONSUMER.read(row)
+    return { ...consumer, type: pulls ? 'pull' : 'push' }
+  },
+})
+
+/** Whether there is any job of a consumer, whatever its state: the first entry of its range of the index. No locks. */
+const findJob = sql(
+  'webhooks.findJobOf',
+  `SELECT 1 AS found FROM bartleby.webhook_jobs INDEXED BY webhook_jobs_by_state
+   WHERE (consumer, state) >= ($1, 0) AND consumer <= $1 ORDER BY consumer, state, changed_at LIMIT 1`,
+)
+
+/** One row by its number, if it is still the one that was read. */
+const remove = sql(
+  'webhooks.deleteConsumer',
+  'DELETE FROM bartleby.webhook_consumers WHERE number = $1 AND updated_at = $2',
+)
+
+/** What a request says of a consumer; null and the empty text are nothing. */
+export interface ConsumerRequest {
+  readonly name: string | null
+  readonly token: string | null
+  readonly callbackUrl: string | null
+  readonly type: string | null
+}
+
+export class Consumers {
+  readonly #db: Database
+  readonly #clock: Clock
+  readonly #xids: Xids
+  readonly #checkAddress: (url: URL) => boolean
+
+  /** `checkAddress` tells whether deliveries may go to an address, as far as the URL alone can tell. Default: to every one. */
+  constructor(db: Database, clock: Clock, xids: Xids, checkAddress: (url: URL) => boolean = () => true) {
+    this.#db = db
+    this.#clock = clock
+    this.#xids = xids
+    this.#checkAddress = checkAddress
+  }
+
+  /** The consumer of exactly this id on a channel. */
+  get(channel: Channel, consumerId: string): Promise<Consumer | null> {
+    return this.#db.session('webhooks.readConsumer', (session) =>
+      CONSUMERS.read(session, [channel.number, consumerId]),
+    )
+  }
+
+  /** Creates or replaces it. Refuses to replace what the caller does not know, and addresses that cannot be called. */
+  put(
+    channel: Channel,
+    consumerId: string,
+    request: ConsumerRequest,
+    ifUnmodifiedSince: string | null,
+  ): Promise<Consumer> {
+    const draft = () => draftOf(consumerId, request, ownOfConsumer(this.#checked(request)))
+    return this.#db.transaction('webhooks.putConsumer', (tx) =>
+      putConditionally(
+        CONSUMERS.steps(tx, this.#clock.now(), this.#xids, [channel.number, consumerId], draft),
+        ifUnmodifiedSince,
+      ),
+    )
+  }
+
+  /** Deletes it with its counts. Refuses while it has jobs. */
+  delete(channel: Channel, consumerId: string, ifUnmodifiedSince: string | null): Promise<void> {
+    return this.#db.transaction('webhooks.deleteConsumer', async (tx) => {
+      // From here on nobody makes jobs of this channel.
+      await holdChannel(tx, channel.number)
+      const consumer = await CONSUMERS.read(tx, [channel.number, consumerId])
+      if (consumer === null) throw new Refused('resource_unknown')
+      checkCondition(consumer, ifUnmodifiedSince)
+      const { number, updatedAt } = consumer
+      const [jobs, removed] = await Promise.all([tx.rows(findJob, number), tx.run(remove, number, updatedAt)])
+      if (jobs.length > 0) throw new Refused('consumer_has_jobs')
+      if (removed === 0) throw new Refused('condition_failed')
+      await webhookCounter.forget(tx, [number])
+    })
+  }
+
+  /** A page of a channel's consumers, newest first. */
+  async list(channel: Channel, page: PageRequest): Promise<Page<Consumer>> {
+    const span = spanOf(page)
+    return this.#db.session('webhooks.listConsumers', (session) =>
+      CONSUMERS.page(session, span, channel.number),
+    )
+  }
+
+  #checked({ callbackUrl, type }: ConsumerRequest): Pick<Consumer, 'callbackUrl' | 'type'> {
+    const address = given(callbackUrl) ?? ''
+    const url = parseCallbackUrl(address)
+    if (url === null) throw new Refused('callback_invalid')
+    if (!this.#checkAddress(url)) throw new Refused('callback_refused')
+    const wanted = given(type) ?? 'push'
+    const known = CONSUMER_TYPES.find((each) => each === wanted)
+    if (known === undefined) throw new Refused('type_invalid')
+    return { callbackUrl: address, type: known }
+  }
+}

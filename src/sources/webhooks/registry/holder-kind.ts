@@ -1,0 +1,227 @@
+/**
+ * Producers, channels and consumers are one machine: rows with a public id, a name and a token, read anew for every use, so that what
+ * is changed on one server holds on all at once; put under a condition, and listed in pages.
+ *
+ * Changes are made only by those who know what they change. Whoever changes one says when it was last modified, to the second and as
+ * text; a change moves that by a second at least, so that of two changes which say the same exactly one is made.
+ */
+import { randomInt } from 'node:crypto'
+import { type Instant, later } from '../../../core/clock.ts'
+import { formatHttpDate } from '../../../core/timestamp.ts'
+import { type Xids, xid } from '../../../core/xid.ts'
+import { type Session, sql, type Transaction, type Value } from '../../../store/database.ts'
+import { at, text } from '../../../store/row.ts'
+import { type Page, type PageRow, pageOf, pageStatements, readSpan, type Span } from '../pages.ts'
+import { Refused } from '../refusal.ts'
+import type { Holder } from '../webhook.ts'
+import { checkNames, checkTexts, given as givenText, isStorable } from './texts.ts'
+
+/** What all of them have, of a row. */
+export const HOLDER = { id: xid, name: text, token: text, createdAt: at, updatedAt: at } as const
+
+/** What one kind has of its own. */
+interface KindParts<T extends Holder> {
+  /** Names its uses of the store. */
+  readonly name: 'Producer' | 'Channel' | 'Consumer'
+  readonly table: string
+  /** The columns of its unique index; the last is its public id, one before it the number of its channel. */
+  readonly unique: readonly string[]
+  /** How a row is found by that index. */
+  readonly found: string
+  /** The column that a change finds its row by, and what it holds. */
+  readonly key: readonly [column: string, of: (one: T) => Value]
+  /** Its columns beside those that all have, and what they hold. */
+  readonly own: readonly string[]
+  ownOf(one: T): readonly Value[]
+  fromRow(row: object): T
+}
+
+/** Where one stands: its public id, behind the number of its channel. */
+type Place = readonly [...scope: number[], publicId: string]
+
+export interface HolderKind<T extends Holder> {
+  readonly name: string
+  /** The one of exactly this id, as the session sees it. */
+  read(session: Session, place: Place): Promise<T | null>
+  /** How one is put, in a transaction of the caller. `draftOf` is asked once the condition is known to hold. */
+  steps(tx: Transaction, now: Instant, xids: Xids, place: Place, draftOf: () => Draft): PutSteps<T>
+  /** A page of a list, newest first. */
+  page(session: Session, span: Span, ...scope: readonly number[]): Promise<Page<T>>
+}
+
+/**
+ * Channels and consumers have numbers, by which messages, jobs and counts know them. They come from one sequence and are never given
+ * twice. PostgreSQL has it as the default of the columns; SQLite counts in a table of one row.
+ */
+const takeNumber = sql('webhooks.takeNumber', {
+  postgres: '',
+  sqlite: 'UPDATE webhook_numbers SET last = last + 1 WHERE rowid = 1',
+})
+const TAKEN_NUMBER = '(SELECT last FROM webhook_numbers WHERE rowid = 1)'
+
+export function holderKind<T extends Holder>(kind: KindParts<T>): HolderKind<T> {
+  const { name, table, unique, own, key } = kind
+  const isNumbered = key[0] === 'number'
+  const given = ['id', ...unique, 'name', 'token', ...own, 'created_at', 'updated_at']
+  const columns = [...(isNumbered ? ['number'] : []), ...given.slice(1)].join(', ')
+
+  const read = sql(
+    `webhooks.read${name}`,
+    `SELECT id, ${columns} FROM bartleby.${table} WHERE ${kind.found}`,
+    { bigints: true },
+  )
+  // Both times are the last parameter.
+  const values = given.map((_, i) => `$${Math.min(i + 1, given.length - 1)}`)
+  const insert = (names: readonly string[], texts: readonly string[]) =>
+    `INSERT INTO bartleby.${table} (${names.join(', ')}) VALUES (${texts.join(', ')})
+     ON CONFLICT (${unique.join(', ')}) DO NOTHING RETURNING id, ${columns}`
+  const plain = insert(given, values)
+  /** One row; waits for a twin that is just being created, and then does nothing. */
+  const create = sql(
+    `webhooks.create${name}`,
+    {
+      postgres: plain,
+      sqlite: isNumbered ? insert([...given, 'number'], [...values, TAKEN_NUMBER]) : plain,
+    },
+    { bigints: true },
+  )
+  const set = ['name', 'token', ...own, 'updated_at'].map((column, i) => `${column} = $${i + 3}`)
+  /** One row, if it is still the one that was read. Waits for another change of it, and then does nothing. */
+  const change = sql(
+    `webhooks.change${name}`,
+    `UPDATE bartleby.${table} SET ${set.join(', ')}
+     WHERE ${key[0]} = $1 AND updated_at = $2 RETURNING id, ${columns}`,
+    { bigints: true },
+  )
+  const list = pageStatements(`webhooks.list${name}s`, {
+    table,
+    columns,
+    index: `${table}_newest`,
+    at: 'created_at',
+    ...(unique.length > 1 && { of: unique[0] ?? '' }),
+  })
+
+  const one = ([row]: readonly object[]): T | null => (row === undefined ? null : kind.fromRow(row))
+  const find = async (session: Session, place: Place) =>
+    isStorable(publicIdOf(place)) ? one(await session.rows<object>(read, ...place)) : null
+
+  return {
+    name,
+    read: find,
+    steps: (tx, now, xids, place, draftOf) => ({
+      read: () => find(tx, place),
+      async create() {
+        const draft = draftOf()
+        const publicId = publicIdOf(place)
+        checkTexts(publicId, draft.name, draft.token)
+        checkNames(publicId, draft.name)
+        if (isNumbered && tx.dialect === 'sqlite') await tx.run(takeNumber)
+        const row = [xids.next(), ...place, draft.name, draft.token, ...draft.own, now]
+        return one(await tx.rows<object>(create, ...row))
+      },
+      async change(current) {
+        const draft = draftOf()
+        const token = draft.keepsToken ? current.token : draft.token
+        checkTexts(draft.name, token)
+        // Without a name it has its id, which may be of an earlier version.
+        if (draft.name !== publicIdOf(place)) checkNames(draft.name)
+        const [before, after] = [kind.ownOf(current), draft.own]
+        const isSame = before.every((value, i) => value === after[i])
+        if (isSame && current.name === draft.name && current.token === token) return current
+        const row = [draft.name, token, ...after, nextUpdate(now, current)]
+        return one(await tx.rows<object>(change, key[1](current), current.updatedAt, ...row))
+      },
+    }),
+    page: async (session, span, ...scope) =>
+      pageOf(await readSpan<PageRow>(session, list, span, ...scope), kind.fromRow),
+  }
+}
+
+// The last of a place is its public id.
+const publicIdOf = (place: Place): string => place.at(-1) as string
+
+/** What a producer, a channel or a consumer shall be. */
+export interface Draft {
+  readonly name: string
+  readonly token: string
+  /** The token is for a new one only: one that exists keeps its own. */
+  readonly keepsToken: boolean
+  /** The values of the columns that only its kind has. */
+  readonly own: readonly Value[]
+}
+
+/** The draft of a request: the name defaults to the id, the token to a random one. */
+export const draftOf = (
+  publicId: string,
+  { name, token }: { readonly name?: string | null; readonly token?: string | null },
+  own: readonly Value[] = [],
+): Draft => ({
+  name: givenText(name) ?? publicId,
+  token: givenText(token) ?? randomToken(),
+  keepsToken: false,
+  own,
+})
+
+const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789'
+const CHARACTERS = 12
+
+/** Twelve letters and digits from a cryptographic source, each as likely as any other: `randomInt` has no bias. */
+const randomToken = (): string =>
+  Array.from({ length: CHARACTERS }, () => ALPHABET.charAt(randomInt(ALPHABET.length))).join('')
+
+interface Modified {
+  readonly updatedAt: Instant
+}
+
+const SECOND_US = 1_000_000n
+
+/** When something is modified that was last modified at `updatedAt`. */
+export const nextUpdate = (now: Instant, { updatedAt }: Modified): Instant => {
+  const earliest = later(updatedAt, SECOND_US)
+  return now > earliest ? now : earliest
+}
+
+/** Refuses to change what the caller does not know. An empty condition is none. */
+export function checkCondition({ updatedAt }: Modified, ifUnmodifiedSince: string | null): void {
+  if (ifUnmodifiedSince === null || ifUnmodifiedSince === '') throw new Refused('condition_missing')
+  if (ifUnmodifiedSince !== formatHttpDate(updatedAt)) throw new Refused('condition_failed')
+}
+
+/** How one kind of resource is put. Each step is one statement that does nothing when another was faster. */
+export interface PutSteps<T extends Modified> {
+  read(): Promise<T | null>
+  /** Null when it exists by now. */
+  create(): Promise<T | null>
+  /** Null when it is not any more what was read. */
+  change(current: T): Promise<T | null>
+}
+
+/** Creates it, or changes it if the condition holds. */
+export async function putConditionally<T extends Modified>(
+  { read, create, change }: PutSteps<T>,
+  ifUnmodifiedSince: string | null,
+): Promise<T> {
+  const known = await read()
+  const created = known === null ? await create() : null
+  if (created !== null) return created
+  const current = known ?? (await read())
+  // Created by another and deleted again, all since we first looked.
+  if (current === null) throw new Refused('condition_failed')
+  checkCondition(current, ifUnmodifiedSince)
+  const changed = await change(current)
+  if (changed === null) throw new Refused('condition_failed')
+  return changed
+}
+
+/** More often than that nobody changes the same thing while we look. */
+const MOST_LOOKS = 10
+
+/** Creates or changes it, whatever it is by now. */
+export async function putAnyway<T extends Modified>({ read, create, change }: PutSteps<T>): Promise<T> {
+  for (let looks = 0; looks < MOST_LOOKS; looks++) {
+    const current = await read()
+    const put = current === null ? await create() : await change(current)
+    if (put !== null) return put
+  }
+  throw new Error('it is changed by others faster than it can be put')
+}

@@ -1,0 +1,141 @@
+/**
+ * The webhook API on HTTP. Calls run in Fastify's first hook, as those of the other APIs do: its own parsing would judge a body
+ * before its sender. What no call takes is answered here too, in the shape that clients of this API know.
+ */
+
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { ClientGone } from '../../api/body.ts'
+import { unreachable } from '../../api/calls.ts'
+import { type Answer, paramsOf, type RequestLimits, sendAnswer } from '../../api/exact-answer.ts'
+import type { Clock } from '../../core/clock.ts'
+import { BartlebyError } from '../../core/errors.ts'
+import { Refused } from './refusal.ts'
+import { broadcastCall } from './routes/broadcast.ts'
+import { type CalledWebhooks, type CallScope, roleOf, type WebhookCall } from './routes/call.ts'
+import { deadJobCalls } from './routes/dead-jobs.ts'
+import { describeCall } from './routes/describe.ts'
+import { jobCalls } from './routes/jobs.ts'
+import { messageCalls } from './routes/messages.ts'
+import { registryCalls } from './routes/registry.ts'
+import {
+  INTERNAL,
+  methodNotAllowed,
+  methodsOf,
+  moved,
+  refused,
+  STOPPING,
+  UNKNOWN_PATH,
+} from './routes/reply.ts'
+import { WebhookRequest } from './routes/request.ts'
+import { DLQ_STATUS, statusCalls } from './routes/status.ts'
+
+export interface WebhookRoutesOptions extends RequestLimits {
+  readonly webhooks: CalledWebhooks
+  readonly clock: Clock
+  readonly writeTimeoutSeconds: number
+  /** True from the moment the server has begun to shut down. */
+  readonly stopping: () => boolean
+}
+
+export const WEBHOOK_CALLS: readonly WebhookCall[] = [
+  ...registryCalls,
+  broadcastCall,
+  ...messageCalls,
+  ...jobCalls,
+  ...deadJobCalls,
+  ...statusCalls,
+]
+
+/** The paths of all calls, with what an `Allow` header says of each. The metrics are those of the whole server; where they are is known here too. */
+const PATHS = [
+  ...Map.groupBy([...WEBHOOK_CALLS, { method: 'GET', path: '/metrics' }], ({ path }) => path),
+].map(([path, calls]) => ({
+  segments: path.split('/'),
+  allow: [...calls.map(({ method }) => method), 'OPTIONS'].sort().join(', '),
+}))
+
+/** Undefined where no call is. Paths are taken as they were sent; nothing is resolved. */
+function allowedAt(path: string): string | undefined {
+  const sent = path.split('/')
+  const fits = (segment: string, at: number) =>
+    segment.startsWith(':') ? sent[at] !== '' : sent[at] === segment
+  return PATHS.find(({ segments }) => segments.length === sent.length && segments.every(fits))?.allow
+}
+
+/** Whether this API answers at a path, or at it without its last slash, be it with the methods that it has there. */
+export const isWebhookPath = (path: string): boolean =>
+  [path, path.replace(/\/$/, '')].some((each) => allowedAt(each) !== undefined)
+
+/**
+ * Answers a request of this API that no call takes: a wrong method is told the right ones, a slash too many is sent to the path
+ * without it, everything else is unknown.
+ */
+export function answerUnrouted(request: FastifyRequest, reply: FastifyReply): void {
+  sendAnswer(request, reply, answerWithoutCall(request.method, request.url))
+}
+
+function answerWithoutCall(method: string, url: string): Answer {
+  const end = url.search(/[?#]/)
+  const path = end < 0 ? url : url.slice(0, end)
+  const allow = allowedAt(path)
+  if (allow !== undefined) return method === 'OPTIONS' ? methodsOf(allow) : methodNotAllowed(allow)
+  if (path.endsWith('/') && allowedAt(path.slice(0, -1)) !== undefined) {
+    return moved(method, `${path.slice(0, -1)}${url.slice(path.length)}`)
+  }
+  return UNKNOWN_PATH
+}
+
+/** Adds the calls of the webhook API to a server. */
+export async function webhookRoutes(app: FastifyInstance, options: WebhookRoutesOptions): Promise<void> {
+  // The schemas describe the calls in OpenAPI; the calls check what they are given.
+  app.setValidatorCompiler(() => () => true)
+  app.setSerializerCompiler(() => (payload) => JSON.stringify(payload))
+  app.addSchema(DLQ_STATUS)
+  const scope: CallScope = { ...options.webhooks, clock: options.clock }
+  for (const call of WEBHOOK_CALLS) {
+    const role = roleOf(call.access, scope.settings)
+    app.route({
+      method: call.method,
+      url: call.path,
+      config: { role },
+      schema: describeCall(call, role),
+      onRequest: (request, reply) => void perform(call, scope, options, request, reply),
+      handler: unreachable,
+    })
+  }
+}
+
+async function perform(
+  call: WebhookCall,
+  scope: CallScope,
+  options: WebhookRoutesOptions,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<void> {
+  // An id that is empty is no id, and its path no path.
+  if (Object.values(paramsOf(request)).includes('')) {
+    answerUnrouted(request, reply)
+    return
+  }
+  const { writeTimeoutSeconds } = options
+  try {
+    const answer = options.stopping()
+      ? STOPPING
+      : await call.answer(new WebhookRequest(request, options), scope)
+    sendAnswer(request, reply, answer, writeTimeoutSeconds)
+  } catch (thrown) {
+    if (thrown instanceof ClientGone || request.raw.socket.destroyed) reply.hijack()
+    else if (thrown instanceof Refused) sendAnswer(request, reply, refused(thrown), writeTimeoutSeconds)
+    // What takes long, as a purge may, is met by the end of the server on its way.
+    else if (thrown instanceof BartlebyError && thrown.code === 'service_stopping')
+      sendAnswer(request, reply, STOPPING, writeTimeoutSeconds)
+    else {
+      // What went wrong inside is for the log alone.
+      request.log.error(
+        { err: thrown, method: request.method, path: call.path, requestId: request.id },
+        'call failed',
+      )
+      sendAnswer(request, reply, INTERNAL, writeTimeoutSeconds)
+    }
+  }
+}

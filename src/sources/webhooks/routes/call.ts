@@ -1,0 +1,115 @@
+/**
+ * One call of the webhook API: where it is, who may make it, how it is described, and what answers it. What its path names is found
+ * here, and the tokens that come with it are checked, in the order that clients know.
+ */
+
+import type { Role } from '../../../api/auth.ts'
+import type { Answer } from '../../../api/exact-answer.ts'
+import type { JsonSchema } from '../../../api/proto-schema.ts'
+import type { Clock } from '../../../core/clock.ts'
+import { sameToken } from '../../../core/same-token.ts'
+import { Refused } from '../refusal.ts'
+import type { WebhookSettings } from '../settings.ts'
+import type { Channel, Consumer } from '../webhook.ts'
+import type { Webhooks } from '../webhooks.ts'
+import type { WebhookRequest } from './request.ts'
+
+/** What calls work with. */
+export type CalledWebhooks = Pick<
+  Webhooks,
+  | 'producers'
+  | 'channels'
+  | 'consumers'
+  | 'messages'
+  | 'seeding'
+  | 'broadcasts'
+  | 'jobs'
+  | 'dead'
+  | 'bulk'
+  | 'status'
+  | 'settings'
+>
+
+export interface CallScope extends CalledWebhooks {
+  readonly clock: Clock
+}
+
+/**
+ * Who may make a call once the server has tokens: whoever carries tokens of the channel, the producer or the consumer (`own`);
+ * readers; readers of what shows such tokens, who could send with them; or who may change everything.
+ */
+export type Access = 'own' | 'read' | 'read tokens' | 'write'
+
+export interface WebhookCall {
+  readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE'
+  /** With `:name` for its variable parts. */
+  readonly path: string
+  readonly access: Access
+  readonly summary: string
+  /** The headers that it reads; what it needs is told by its errors. */
+  readonly headers?: readonly string[]
+  /** Parameters of the query, and the fields of a form, with their meaning. */
+  readonly query?: Readonly<Record<string, string>>
+  readonly form?: Readonly<Record<string, string>>
+  /** Another body than a form. */
+  readonly body?: { readonly mediaType: string; readonly schema: JsonSchema }
+  /** The status of success, and the JSON that comes with it. */
+  readonly success: readonly [status: number, shape?: JsonSchema]
+  /** The other statuses that it knows. */
+  readonly errors: readonly number[]
+  answer(request: WebhookRequest, scope: CallScope): Promise<Answer>
+}
+
+/** The role that a call asks for. */
+export function roleOf(access: Access, { openManagement, api }: WebhookSettings): Role | 'open' {
+  if (access === 'own' || openManagement) return 'open'
+  switch (access) {
+    case 'read':
+      return 'viewer'
+    case 'read tokens':
+      return api.exposeTokens ? 'operator' : 'viewer'
+    case 'write':
+      return 'admin'
+  }
+}
+
+export const CHANNEL_TOKEN = 'X-Broker-Channel-Token'
+export const CONSUMER_TOKEN = 'X-Broker-Consumer-Token'
+
+/** What was looked for, or the refusal that it is not there. */
+export function existing<T>(found: T | null): T {
+  if (found === null) throw new Refused('resource_unknown')
+  return found
+}
+
+export const findChannel = async (request: WebhookRequest, { channels }: CallScope): Promise<Channel> =>
+  existing(await channels.get(request.param('channelId')))
+
+export interface Recipient {
+  readonly channel: Channel
+  readonly consumer: Consumer
+}
+
+/** The consumer of the path, without asking for tokens. */
+export async function findConsumer(request: WebhookRequest, scope: CallScope): Promise<Recipient> {
+  const channel = await findChannel(request, scope)
+  return { channel, consumer: existing(await scope.consumers.get(channel, request.param('consumerId'))) }
+}
+
+/** The consumer of the path, asked for by somebody who has its token and that of the channel. */
+export async function authorisedConsumer(
+  request: WebhookRequest,
+  scope: CallScope,
+  unknown: 'consumer_unknown' | 'resource_unknown',
+): Promise<Recipient> {
+  const channel = await findChannel(request, scope)
+  if (!sameToken(channel.token, request.header(CHANNEL_TOKEN.toLowerCase()))) {
+    throw new Refused('channel_token_wrong')
+  }
+  const consumer = await scope.consumers.get(channel, request.param('consumerId'))
+  if (consumer === null) throw new Refused(unknown)
+  if (!sameToken(consumer.token, request.header(CONSUMER_TOKEN.toLowerCase()))) {
+    throw new Refused('consumer_token_wrong')
+  }
+  return { channel, consumer }
+}

@@ -1,0 +1,160 @@
+/**
+ * What a call of the webhook API reads of its request. Headers count by their first value, missing ones are empty; forms are read
+ * from the body alone; every body has a limit, and so has the time it may take. Every request has an id, and a line in the access log
+ * with nothing of what it carried.
+ */
+import type { IncomingMessage } from 'node:http'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { paramsOf, queryOf, type RequestLimits, readWithin } from '../../../api/exact-answer.ts'
+import { BartlebyError } from '../../../core/errors.ts'
+import type { Xids } from '../../../core/xid.ts'
+import { facadeOf, pathOf } from '../../../http/facades.ts'
+import type { PageRequest } from '../pages.ts'
+import { Refused } from '../refusal.ts'
+
+/** Forms and short JSON: a few texts of 255 characters, each of them percent-encoded. */
+const SMALL_BODY_BYTES = 1_048_576
+
+const FORM = 'application/x-www-form-urlencoded'
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** The body, when it was read before the call: to check its signature. */
+    signedBody: Buffer | null
+  }
+}
+
+/** The first value of a header; empty when there is none. `name` is in lower case. */
+export function firstHeader({ headers, rawHeaders }: IncomingMessage, name: string): string {
+  const value = headers[name]
+  if (value === undefined) return ''
+  if (typeof value !== 'string') return value[0] ?? ''
+  // Repeated headers arrive joined by commas.
+  if (!value.includes(',')) return value
+  const at = rawHeaders.findIndex((text, index) => index % 2 === 0 && text.toLowerCase() === name)
+  return rawHeaders[at + 1] ?? ''
+}
+
+const utf8 = new TextDecoder('utf-8', { fatal: true })
+
+/** A header as text. Its bytes arrive one by one; clients that write more than ASCII mostly mean UTF-8. */
+function asText(value: string): string {
+  if (!/[\x80-\xff]/.test(value)) return value
+  try {
+    return utf8.decode(Buffer.from(value, 'latin1'))
+  } catch {
+    return value
+  }
+}
+
+export class WebhookRequest {
+  readonly #request: FastifyRequest
+  readonly #limits: RequestLimits
+
+  constructor(request: FastifyRequest, limits: RequestLimits) {
+    this.#request = request
+    this.#limits = limits
+  }
+
+  /** A variable part of the path, decoded. */
+  param(name: string): string {
+    return paramsOf(this.#request)[name] ?? ''
+  }
+
+  /** The first value of a header, as text. */
+  header(name: string): string {
+    return asText(firstHeader(this.#request.raw, name))
+  }
+
+  /** Names and values by turns, as they were sent. */
+  get rawHeaders(): readonly string[] {
+    return this.#request.raw.rawHeaders
+  }
+
+  /** The query of the address. */
+  query(): URLSearchParams {
+    return queryOf(this.#request)
+  }
+
+  /** The whole body. */
+  body(): Promise<Buffer> {
+    return this.#read(this.#limits.maxBodyBytes)
+  }
+
+  /** The body of a call that has little to say. */
+  smallBody(): Promise<Buffer> {
+    return this.#read(Math.min(this.#limits.maxBodyBytes, SMALL_BODY_BYTES))
+  }
+
+  /** The fields of the body. A body of another media type is refused unread. */
+  async form(): Promise<URLSearchParams> {
+    const mediaType = firstHeader(this.#request.raw, 'content-type').split(';', 1)[0]?.trim()
+    if (mediaType !== FORM) throw new Refused('form_expected')
+    return new URLSearchParams((await this.smallBody()).toString())
+  }
+
+  /** Where a list is to be read. */
+  page(): PageRequest {
+    const query = this.query()
+    return { next: query.get('next'), previous: query.get('previous') }
+  }
+
+  #read(limit: number): Promise<Buffer> {
+    const { raw, signedBody } = this.#request
+    if (signedBody === null) return readRequest(raw, limit, this.#limits.readTimeoutSeconds)
+    return signedBody.length > limit
+      ? Promise.reject(new Refused('body_too_large'))
+      : Promise.resolve(signedBody)
+  }
+}
+
+/** The same as `readWithin`, refused in the words of this API. */
+export async function readRequest(raw: IncomingMessage, limit: number, seconds: number): Promise<Buffer> {
+  try {
+    return await readWithin(raw, limit, seconds)
+  } catch (error) {
+    const code = error instanceof BartlebyError ? error.code : null
+    throw code === 'body_too_large' || code === 'body_late' ? new Refused(code) : error
+  }
+}
+
+const INTEGER = /^[+-]?\d+$/
+
+/** A whole number; null for anything else, also for one that cannot be told from its neighbours. */
+export function integerOf(text: string): number | null {
+  const value = INTEGER.test(text) ? Number(text) : Number.NaN
+  return Number.isSafeInteger(value) ? value : null
+}
+
+/** Has the server write a line for each request that it answered, if anybody wants to read it. */
+export function logAccess(app: FastifyInstance): void {
+  if (app.log.level !== 'debug' && app.log.level !== 'trace') return
+  app.addHook('onResponse', (request, reply, done) => {
+    const url = pathOf(request.url)
+    if (facadeOf(url) === 'webhooks')
+      request.log.debug(
+        {
+          method: request.method,
+          url,
+          status: reply.statusCode,
+          size: request.answerBytes,
+          durationMs: Math.round(reply.elapsedTime * 1_000) / 1_000,
+          requestId: request.id,
+        },
+        'request',
+      )
+    done()
+  })
+}
+
+/** What is echoed and logged is bounded, and cannot be mistaken for anything else. */
+const USABLE = /^[\x21-\x7e](?:[\x20-\x7e]{0,126}[\x21-\x7e])?$/
+
+/** Gives requests of this API their id, which is on every answer and in the log: the caller's own, or an xid. Those of the others have ids of their own, or none. */
+export const requestIds =
+  (xids: Xids) =>
+  (request: IncomingMessage): string => {
+    if (facadeOf(pathOf(request.url ?? '')) !== 'webhooks') return ''
+    const sent = firstHeader(request, 'x-request-id')
+    return USABLE.test(sent) ? sent : xids.next()
+  }

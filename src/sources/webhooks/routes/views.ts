@@ -1,0 +1,101 @@
+/** Producers, channels and consumers as the webhook API shows them, and lists of where they are. */
+
+import { isUtf8 } from 'node:buffer'
+import { TEXT } from '../../../api/describe.ts'
+import type { Answer } from '../../../api/exact-answer.ts'
+import { formatHttpDate, formatSeconds } from '../../../core/timestamp.ts'
+import type { Page } from '../pages.ts'
+import { withoutCredentials } from '../registry/callback-url.ts'
+import type { Channel, Consumer, Holder, Producer } from '../webhook.ts'
+import { json } from './reply.ts'
+
+/** What all of them show, the token only if it may be seen. */
+const holder = (id: string, { name, token, updatedAt }: Holder, exposeTokens: boolean) => ({
+  ID: id,
+  Name: name,
+  Token: exposeTokens ? token : '',
+  ChangedAt: formatSeconds(updatedAt),
+})
+
+export const producerView = (producer: Producer, exposeTokens: boolean) =>
+  holder(producer.producerId, producer, exposeTokens)
+
+export const channelView = (channel: Channel, exposeTokens: boolean) => {
+  const url = channelUrl(channel.channelId)
+  return {
+    ...holder(channel.channelId, channel, exposeTokens),
+    ConsumersURL: `${url}/consumers`,
+    MessagesURL: `${url}/messages`,
+    BroadcastURL: `${url}/broadcast`,
+    MessagesStatusURL: `${url}/messages-status`,
+  }
+}
+
+export const consumerView = (channelId: string, consumer: Consumer, exposeTokens: boolean) => ({
+  ...holder(consumer.consumerId, consumer, exposeTokens),
+  CallbackURL: consumer.callbackUrl,
+  DeadLetterQueueURL: deadJobsUrl(channelId, consumer.consumerId),
+  Type: consumer.type,
+})
+
+/** One of them, with when it was last changed: what the next change must name. */
+export const resource = (view: unknown, { updatedAt }: Holder): Answer =>
+  json(view, { 'Last-Modified': formatHttpDate(updatedAt) })
+
+/** A page of addresses. `Links` is always there, and always null. */
+export const listResult = <Item>(
+  path: string,
+  page: Page<Item>,
+  urlOf: (item: Item) => string,
+  statuses?: readonly number[],
+): Answer => json({ Result: page.items.map(urlOf), Pages: pageLinks(path, page, statuses), Links: null })
+
+/**
+ * An address as everybody may see it: credentials and queries, which often are credentials too, are shown only with the consumer
+ * that they belong to.
+ */
+export const endpoint = (callbackUrl: string): string =>
+  withoutCredentials(callbackUrl).replace(/[?#].*$/s, '')
+
+/** Metadata headers by their names. */
+export const HEADERS = { type: 'object', additionalProperties: TEXT } as const
+
+const bytesOf = (payload: Uint8Array): Buffer =>
+  Buffer.from(payload.buffer, payload.byteOffset, payload.byteLength)
+
+/** A payload as text. */
+export const payloadText = (payload: Uint8Array): string => bytesOf(payload).toString()
+
+/** What is no text is added as it is. */
+export const inBase64 = (payload: Uint8Array): { readonly PayloadBase64?: string } =>
+  isUtf8(payload) ? {} : { PayloadBase64: bytesOf(payload).toString('base64') }
+
+/** Where things are. Ids may hold anything: each is one segment of a path, percent-encoded. */
+const segment = encodeURIComponent
+
+export const producerUrl = (producerId: string) => `/producer/${segment(producerId)}`
+export const channelUrl = (channelId: string) => `/channel/${segment(channelId)}`
+export const messageUrl = (channelId: string, messageId: string) =>
+  `${channelUrl(channelId)}/message/${segment(messageId)}`
+export const scheduledUrl = (channelId: string, messageId: string) =>
+  `${channelUrl(channelId)}/scheduled-message/${segment(messageId)}`
+export const consumerUrl = (channelId: string, consumerId: string) =>
+  `${channelUrl(channelId)}/consumer/${segment(consumerId)}`
+export const deadJobsUrl = (channelId: string, consumerId: string) =>
+  `${consumerUrl(channelId, consumerId)}/dlq`
+export const requeueUrl = (channelId: string, consumerId: string, jobId: string) =>
+  `${consumerUrl(channelId, consumerId)}/job/${segment(jobId)}/requeue-dead-job`
+
+/** The pages around this one; both when it holds anything, so that clients go on until they meet an empty one. */
+export function pageLinks(
+  path: string,
+  { first, last }: Page<unknown>,
+  statuses: readonly number[] = [],
+): Readonly<Record<string, string>> {
+  if (first === null || last === null) return {}
+  const rest = statuses.map((status) => `&status=${status}`).join('')
+  return {
+    next: `${path}?next=${segment(last)}${rest}`,
+    previous: `${path}?previous=${segment(first)}${rest}`,
+  }
+}

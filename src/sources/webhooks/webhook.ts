@@ -1,0 +1,118 @@
+/**
+ * The words of webhooks: who sends, who receives, what is sent, and the jobs that deliver it.
+ *
+ *   broadcast ──► message ──► one job per consumer of the channel
+ *
+ *   ready ──► in flight ──► delivered
+ *     ▲ ▲        │  ├─────► dead ─── requeued ──► ready      a dead job is a letter of engine `webhooks`
+ *     │ └ later ◄┘  │                                        (a pull consumer may also take it: dead ──► in flight)
+ *     └─────────────┘                                        every arrow is one transaction with its counts
+ */
+import type { Instant } from '../../core/clock.ts'
+import type { Xid } from '../../core/xid.ts'
+
+/** Letters of dead jobs belong to this source, and to the engine of the same name. */
+export const WEBHOOKS = 'webhooks'
+
+/** What producers, channels and consumers have in common beside a public id. */
+export interface Holder {
+  readonly id: Xid
+  readonly name: string
+  readonly token: string
+  readonly createdAt: Instant
+  readonly updatedAt: Instant
+}
+
+export interface Producer extends Holder {
+  readonly producerId: string
+}
+
+export interface Channel extends Holder {
+  /** What messages, consumers and counts know it by. */
+  readonly number: number
+  readonly channelId: string
+}
+
+export const CONSUMER_TYPES = ['push', 'pull'] as const
+export type ConsumerType = (typeof CONSUMER_TYPES)[number]
+
+export interface Consumer extends Holder {
+  /** What jobs and counts know it by. */
+  readonly number: number
+  /** The number of its channel. */
+  readonly channel: number
+  readonly consumerId: string
+  readonly callbackUrl: string
+  readonly type: ConsumerType
+}
+
+/** Metadata headers in the order in which they were named, with the caller's spelling. */
+export type HeaderList = readonly (readonly [name: string, value: string])[]
+
+/** What a message carries. */
+export interface MessageContent {
+  readonly payload: Uint8Array
+  readonly contentType: string
+  readonly priority: number
+  readonly headers: HeaderList
+}
+
+/** How job states are stored. `later` and `ready` are both QUEUED to the outside: a job that is not due yet, and one that is. */
+export const JOB = { later: 0, ready: 1, inFlight: 2, delivered: 3, dead: 4 } as const
+export type JobState = (typeof JOB)[keyof typeof JOB]
+
+/** Of jobs that are known by their ids. That the state is this one would invite the index of all dead jobs. */
+export const IS_DEAD = `state > ${JOB.delivered}`
+
+export const JOB_STATUSES = ['QUEUED', 'INFLIGHT', 'DELIVERED', 'DEAD'] as const
+export type JobStatus = (typeof JOB_STATUSES)[number]
+
+/** The integers of job statuses. */
+export const JOB_STATUS_CODE: Readonly<Record<JobStatus, number>> = {
+  QUEUED: 1001,
+  INFLIGHT: 1002,
+  DELIVERED: 1003,
+  DEAD: 1004,
+}
+
+/** The status that the outside sees. */
+export function statusOf(state: number): JobStatus {
+  switch (state) {
+    case JOB.later:
+    case JOB.ready:
+      return 'QUEUED'
+    case JOB.inFlight:
+      return 'INFLIGHT'
+    case JOB.delivered:
+      return 'DELIVERED'
+    case JOB.dead:
+      return 'DEAD'
+    default:
+      throw new Error(`there is no job state ${state}`)
+  }
+}
+
+/** The integers of message statuses; scheduled messages have the same two. */
+export const MESSAGE_STATUS_CODE = { ACKNOWLEDGED: 101, SCHEDULED: 101, DISPATCHED: 102 } as const
+
+/** What would be taken for something else in the name of a queue, or cannot be seen in it. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
+const UNPLAIN = /[%/\x00-\x1f\x7f]/g
+
+/**
+ * How the letters of a consumer call where they come from: both ids, so that equal ids on two channels stay apart. No more of them is
+ * encoded than must be: two ids of 255 characters, percent-encoded, are longer than PostgreSQL takes into an index.
+ */
+export const queueOfConsumer = (channelId: string, consumerId: string): string =>
+  [channelId, consumerId].map((id) => id.replace(UNPLAIN, encodeURIComponent)).join('/')
+
+/** The ids that a queue was called after; null for what `queueOfConsumer` gives for none. */
+export function idsOfQueue(queue: string): readonly [channelId: string, consumerId: string] | null {
+  const [channelId, consumerId, ...rest] = queue.split('/')
+  if (channelId === undefined || consumerId === undefined || rest.length > 0) return null
+  try {
+    return [decodeURIComponent(channelId), decodeURIComponent(consumerId)]
+  } catch {
+    return null
+  }
+}

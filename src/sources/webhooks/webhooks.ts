@@ -1,0 +1,124 @@
+/**
+ * The webhooks of an office: who sends, who receives, what is under way and what died, wired together. Nothing is delivered
+ * before it is started; the calls work without.
+ */
+import { isIP } from 'node:net'
+import { addressRanges } from '../../core/address-ranges.ts'
+import type { Log } from '../../core/log.ts'
+import { Xids } from '../../core/xid.ts'
+import type { LetterSource } from '../../letters/source.ts'
+import type { OfficeRuns } from '../../letters/work.ts'
+import type { Database } from '../../store/database.ts'
+import { WebhookAdmin } from './admin.ts'
+import { Broadcasts } from './broadcasts.ts'
+import { Courier, type CourierOptions } from './courier/courier.ts'
+import { BulkRuns } from './dead/bulk-runs.ts'
+import { DeadJobs } from './dead/dead-jobs.ts'
+import { readPausedConsumers, readWebhookGauges } from './gauges.ts'
+import { Jobs } from './jobs.ts'
+import { webhookLetterSource } from './letters/source.ts'
+import { Messages } from './messages.ts'
+import { WebhookMetrics } from './metrics.ts'
+import { definePruning } from './pruning.ts'
+import { Consumers } from './registry/consumers.ts'
+import { CHANNELS, Holders, PRODUCERS } from './registry/holders.ts'
+import { Scheduler } from './scheduler.ts'
+import { Seeding } from './seed.ts'
+import type { WebhookSettings } from './settings.ts'
+import { Status } from './status.ts'
+import type { Channel, Producer } from './webhook.ts'
+
+interface WebhookParts extends CourierOptions {
+  readonly runs: OfficeRuns
+}
+
+export class Webhooks {
+  readonly settings: WebhookSettings
+  readonly xids: Xids
+  readonly producers: Holders<Producer>
+  readonly channels: Holders<Channel>
+  readonly consumers: Consumers
+  readonly messages: Messages
+  readonly seeding: Seeding
+  readonly broadcasts: Broadcasts
+  readonly courier: Courier
+  readonly jobs: Jobs
+  readonly dead: DeadJobs
+  readonly bulk: BulkRuns
+  readonly status: Status
+  readonly admin: WebhookAdmin
+  readonly metrics: WebhookMetrics
+  /** The way back of dead jobs. */
+  readonly source: LetterSource
+  readonly #db: Database
+  readonly #scheduler: Scheduler
+  readonly #runs: OfficeRuns
+  readonly #log: Log
+
+  constructor({ db, clock, log, registers, runs, settings, announcer }: WebhookParts) {
+    const xids = new Xids(clock)
+    const onJobs = (consumers: ReadonlySet<number>): void => this.courier.wake(consumers)
+    const common = { db, clock, log, registers, settings, xids, onJobs }
+    this.#db = db
+    this.settings = settings
+    this.xids = xids
+    this.producers = new Holders(PRODUCERS, db, clock, xids)
+    this.channels = new Holders(CHANNELS, db, clock, xids)
+    this.consumers = new Consumers(db, clock, xids, addressCheck(settings))
+    this.messages = new Messages(db)
+    this.seeding = new Seeding(db, clock, xids, settings.seed)
+    this.broadcasts = new Broadcasts(common)
+    this.courier = new Courier({ ...common, announcer })
+    this.jobs = new Jobs(common)
+    this.dead = new DeadJobs(db)
+    this.bulk = new BulkRuns({ runs, settings, onJobs })
+    this.status = new Status(db)
+    this.admin = new WebhookAdmin({
+      ...common,
+      channels: this.channels,
+      consumers: this.consumers,
+      bulk: this.bulk,
+      wake: (consumers) => this.courier.wake(consumers),
+    })
+    this.metrics = new WebhookMetrics({
+      clock,
+      gauges: () => readWebhookGauges(db, clock),
+      held: () => this.courier.held,
+    })
+    this.courier.onAttempt((attempt) => this.metrics.observe(attempt))
+    this.source = webhookLetterSource(common)
+    this.#scheduler = new Scheduler(common)
+    this.#runs = runs
+    this.#log = log
+  }
+
+  /** Registers what the settings name, and begins to deliver. */
+  async start(): Promise<void> {
+    await this.seeding.apply()
+    this.courier.start()
+    this.#scheduler.start()
+    // Only where webhooks are served: the others do not know for how long messages are kept.
+    definePruning(this.#runs, { settings: this.settings, log: this.#log })
+  }
+
+  /** How many consumers get nothing for a while, because every delivery to them failed. */
+  async pausedConsumers(): Promise<number> {
+    return (await this.#db.session('webhooks.paused', readPausedConsumers)).length
+  }
+
+  /** Finishes what is under way, and hands back what is not begun. */
+  async stop(): Promise<void> {
+    // All at once: where the store does not answer, each would wait for it in turn, longer than a server has.
+    await Promise.all([this.#scheduler.stop(), this.broadcasts.idle(), this.courier.stop()])
+  }
+}
+
+/** Whether a callback may be registered: what its name resolves to is checked when it is called. */
+function addressCheck({ delivery }: WebhookSettings): (url: URL) => boolean {
+  const ranges = addressRanges(delivery.refusedAddresses)
+  if ('problem' in ranges) throw new TypeError(`webhooks.delivery.refusedAddresses: ${ranges.problem}`)
+  return ({ hostname }) => {
+    const address = hostname.replace(/^\[|\]$/g, '')
+    return isIP(address) === 0 || !ranges.refuses(address)
+  }
+}
