@@ -26,7 +26,7 @@ const folderOf = (file: string): string => file.slice(0, file.indexOf('/'))
 const switchesIn = (files: readonly string[]): number =>
   files.filter((file, i) => i > 0 && folderOf(file) !== folderOf(files[i - 1] ?? '')).length
 
-const isUnderEverything = (file: string): boolean => ['core', 'db'].includes(folderOf(file))
+const isUnderEverything = (file: string): boolean => ['core', 'store'].includes(folderOf(file))
 
 describe('docs/follow-a-letter.md', () => {
   let measured: Readonly<Record<'life' | 'death', readonly string[]>>

@@ -1,4 +1,4 @@
-/** Every migration of every module, in the order of their numbers. */
+/** Every migration of every module; each has its number. */
 
 import { historyMigration } from './history/schema.ts'
 import { activityMigration } from './letters/activity-schema.ts'
@@ -13,8 +13,7 @@ import { drawerMigration, placesMigration } from './letters/places-schema.ts'
 import { letterMigration } from './letters/schema.ts'
 import { deadLetterMigration, deathMigration, queueMigration } from './queues/schema.ts'
 import { redriveMembersMigration, redriveMigration, redriveRunsMigration } from './redrive/schema.ts'
-import { kafkaMigration, unplacedSendsMigration } from './sources/kafka/schema.ts'
-import { webhookMigration } from './sources/webhooks/schema.ts'
+import { SOURCES } from './sources/index.ts'
 import { lockMigration } from './store/lock.ts'
 import type { Migration } from './store/migrations.ts'
 import { secretMigration } from './store/secrets.ts'
@@ -26,14 +25,11 @@ export const MIGRATIONS: readonly Migration[] = [
   letterMigration,
   historyMigration,
   deadLetterMigration,
-  webhookMigration,
-  kafkaMigration,
   activityMigration,
   secretMigration,
   outcomesMigration,
   redriveMigration,
   deathMigration,
-  unplacedSendsMigration,
   lifeMigration,
   runMigration,
   redriveRunsMigration,
@@ -43,4 +39,5 @@ export const MIGRATIONS: readonly Migration[] = [
   placesMigration,
   redriveMembersMigration,
   drawerMigration,
+  ...SOURCES.flatMap(({ migrations = [] }) => migrations),
 ]

@@ -1,0 +1,7 @@
+/** Reports: failures that other systems tell over HTTP. */
+import type { SourceModule } from '../source-module.ts'
+
+export const reportsModule: SourceModule = {
+  name: 'http',
+  title: 'HTTP',
+}
