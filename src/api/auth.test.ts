@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
-import type { TokenEntry } from '../config/index.ts'
+import type { TokenEntry } from './auth.ts'
 import { authenticator, requireRole } from './auth.ts'
 
 const sha256 = (token: string) => createHash('sha256').update(token).digest('hex')

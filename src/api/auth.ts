@@ -6,12 +6,21 @@
  */
 
 import { hash, timingSafeEqual } from 'node:crypto'
-import { ROLES, type TokenEntry } from '../config/index.ts'
 import type { Clock, Instant } from '../core/clock.ts'
 import { BartlebyError, failure } from '../core/errors.ts'
 
-/** Each may do what those before it may: `viewer`, `operator`, `admin`. */
+/** From reading, over working with items, to configuring and purging: each may do what those before it may. */
+export const ROLES = ['viewer', 'operator', 'admin'] as const
+
 export type Role = (typeof ROLES)[number]
+
+/** A token as a configuration has it: its SHA-256, never itself. */
+export interface TokenEntry {
+  readonly name: string
+  readonly role: Role
+  /** Lower-case hexadecimal digits. */
+  readonly sha256: string
+}
 
 /** What a caller may act on, as far as the role goes: everything; everything but letters of Kafka; or these alone. */
 export type Reach = 'all' | 'all-but-kafka' | 'kafka'

@@ -4,12 +4,7 @@
  * the same setting; a file that gives both, and differently, is refused, because whichever won would surprise somebody.
  */
 import { shown } from '../core/settings/config-error.ts'
-
-type Settings = Readonly<Record<string, unknown>>
-
-/** A plain record, as YAML and JSON give it. */
-export const isRecord = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
+import { isRecord, type Settings } from '../core/settings/given.ts'
 
 type Path = readonly [string, ...(readonly string[])]
 
@@ -76,12 +71,4 @@ function withTables(engines: unknown, tables: Settings): Settings {
     ...given,
     tables: { ...(isRecord(given.tables) ? given.tables : {}), ...Object.fromEntries(values) },
   }
-}
-
-/** The same without them, all the way down: null is what YAML makes of such a key, undefined what code does. */
-export function withoutNothing(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(withoutNothing)
-  if (!isRecord(value)) return value
-  const given = Object.entries(value).filter(([, inner]) => inner !== null && inner !== undefined)
-  return Object.fromEntries(given.map(([key, inner]) => [key, withoutNothing(inner)]))
 }

@@ -2,12 +2,13 @@
 
 import { compare } from '../core/settings/compare.ts'
 import { shown } from '../core/settings/config-error.ts'
+import { isRecord, withoutNothing } from '../core/settings/given.ts'
 import { problemWithName } from '../sources/engines/definitions.ts'
 import { problemsOfKafka } from '../sources/kafka/settings/rules.ts'
 import type { KafkaSection } from '../sources/kafka/settings/schema.ts'
 import { problemWithTransport, tableOf } from '../sources/outbox/settings-schema.ts'
 import { problemsOfWebhooks } from '../sources/webhooks/settings-schema.ts'
-import { isRecord, problemsOfAliases, withoutAliases, withoutNothing } from './aliases.ts'
+import { problemsOfAliases, withoutAliases } from './aliases.ts'
 import { GivenSchema } from './schema.ts'
 
 /** Problems of `given`, each opening with `where` and the key. Sections and keys may be left out. */

@@ -3,9 +3,9 @@ import { dirname, resolve } from 'node:path'
 import { Value } from 'typebox/value'
 import { isLoopback } from '../core/address-ranges.ts'
 import { ConfigError, shown } from '../core/settings/config-error.ts'
+import { isRecord, overlay, type Settings, withoutNothing } from '../core/settings/given.ts'
 import { absoluteFiles, type KafkaOptions, withAbsolutePaths } from '../sources/kafka/options.ts'
 import type { OutboxEntry } from '../sources/outbox/settings-schema.ts'
-import { isRecord, withoutNothing } from './aliases.ts'
 import { checkSettings } from './check.ts'
 import { readConfigFile } from './file.ts'
 import { type Config, FileSchema } from './schema.ts'
@@ -25,8 +25,6 @@ export interface ConfigSources {
   readonly env: NodeJS.ProcessEnv
   readonly flags?: ConfigFlags
 }
-
-type Settings = Record<string, unknown>
 
 /** The configuration that the sources give together; throws one ConfigError with all their problems. */
 export function loadConfig(sources: ConfigSources): Config {
@@ -103,18 +101,6 @@ function testApiOf(env: NodeJS.ProcessEnv, problems: string[]): boolean {
     problems.push(`environment BARTLEBY_TEST_API: ${shown(given)} is not allowed; allowed: '0' or '1'`)
   }
   return given === '1'
-}
-
-/** `below` with what `above` gives put over it, section by section; null gives nothing. */
-function overlay(below: Settings, above: Settings): Settings {
-  const merged = { ...below }
-  for (const [key, value] of Object.entries(above)) {
-    const covered = merged[key]
-    if (isRecord(value) && isRecord(covered)) merged[key] = overlay(covered, value)
-    else if (Array.isArray(value)) merged[key] = withoutNothing(value)
-    else if (value !== null && value !== undefined) merged[key] = value
-  }
-  return merged
 }
 
 const nested = (section: string, key: string, value: string | undefined): Settings =>

@@ -4,9 +4,9 @@
  */
 import Type, { type TSchema } from 'typebox'
 import { ConfigError, unknownKey } from '../core/settings/config-error.ts'
+import { isRecord } from '../core/settings/given.ts'
 import type { OfficeOptions } from '../office.ts'
 import { STORE_URL_FORMS } from '../store/store-url.ts'
-import { isRecord } from './aliases.ts'
 import { FileSchema } from './schema.ts'
 
 /** Sections have the keys of a configuration file; outboxes and Kafka check theirs. */

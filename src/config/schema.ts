@@ -3,6 +3,7 @@
  * sentence "allowed: …" in an error.
  */
 import Type, { type Static } from 'typebox'
+import { ROLES } from '../api/auth.ts'
 import { parseGoDuration } from '../core/duration.ts'
 import { addressRange, type Fixed, oneOf, section, wholeNumber, yesOrNo } from '../core/settings/kinds.ts'
 import { ENGINE_CONTEXTS, NAME_FORM, NAME_PATTERN } from '../sources/engines/definitions.ts'
@@ -12,11 +13,8 @@ import { OutboxSchema } from '../sources/outbox/settings-schema.ts'
 import { type CheckedWebhooks, WebhooksSchema } from '../sources/webhooks/settings-schema.ts'
 import { readStoreUrl, STORE_URL_FORMS } from '../store/store-url.ts'
 
-/** From reading, over working with items, to configuring and purging. */
-export const ROLES = ['viewer', 'operator', 'admin'] as const
-
 /** The levels of pino. */
-export const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const
+const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const
 
 /** What the console shows the environment in: nobody should take production for anything else. */
 const COLOURS = ['gray', 'red', 'orange', 'yellow', 'green', 'blue', 'violet'] as const
@@ -194,6 +192,3 @@ export type Config = Omit<Fixed<Static<typeof FileSchema>>, 'webhooks'> & {
   /** The test-control endpoints exist; only the environment can say so. */
   readonly testApi: boolean
 }
-
-/** A token as it stands in the file: its SHA-256, never itself. */
-export type TokenEntry = Fixed<Static<typeof TokenSchema>>

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { type FreshStore, stores } from '../../test/harness/stores.ts'
-import { ConfigError } from '../config/index.ts'
+import { ConfigError } from '../core/settings/config-error.ts'
 import { Office } from '../office.ts'
 import { makeQueues } from './plain-queues.ts'
 import { checkDemoStore } from './store.ts'

@@ -2,7 +2,7 @@
  * Which stores a demo runs on: one in memory, an empty one, or one that a demo made. A demo's store is known by its queue
  * `invoices`, whose reference says so: its queues have natural names, and nothing else is needed to tell it from yours.
  */
-import { ConfigError, withoutPassword } from '../config/index.ts'
+import { ConfigError, withoutPassword } from '../core/settings/config-error.ts'
 import { readAccounts } from '../letters/books.ts'
 import { readQueue, readQueues } from '../queues/records.ts'
 import { checkListQueues } from '../queues/validate.ts'

@@ -4,6 +4,7 @@
  * order; the first failure is the answer.
  */
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { TokenEntry } from '../api/auth.ts'
 import {
   ANYONE,
   authenticator,
@@ -17,7 +18,6 @@ import {
   type WrongTokens,
   wellFormed,
 } from '../api/auth.ts'
-import type { TokenEntry } from '../config/index.ts'
 import type { Clock } from '../core/clock.ts'
 import { BartlebyError, failure } from '../core/errors.ts'
 import type { KafkaFacade } from '../sources/kafka/routes.ts'

@@ -5,8 +5,9 @@
  */
 import type { AddressInfo } from 'node:net'
 import pino, { type Logger } from 'pino'
-import { type Config, ConfigError, checkExposure } from '../config/index.ts'
+import { type Config, checkExposure } from '../config/index.ts'
 import type { Clock } from '../core/clock.ts'
+import { ConfigError } from '../core/settings/config-error.ts'
 import { TestClock } from '../core/test-clock.ts'
 import { Office } from '../office.ts'
 import { contextNamed } from '../sources/engines/definitions.ts'

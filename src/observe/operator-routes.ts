@@ -1,9 +1,10 @@
 /** The calls for those who look after an office: its queues and engines, its settings, and whether its store keeps its promises. */
 import { resolve } from 'node:path'
 import type { FastifyInstance } from 'fastify'
+import type { TokenEntry } from '../api/auth.ts'
 import { type ApiScope, serveApi } from '../api/calls.ts'
 import { describeCall, INTEGER, objectOf, TEXT, TIME } from '../api/describe.ts'
-import { type Config, parseStoreUrl, type TokenEntry } from '../config/index.ts'
+import type { Config } from '../config/index.ts'
 import type { Instant } from '../core/clock.ts'
 import { formatMicros } from '../core/timestamp.ts'
 import { VERSION } from '../core/version.ts'
@@ -11,6 +12,7 @@ import type { Ledger } from '../letters/ledger.ts'
 import type { Office } from '../office.ts'
 import { queueOverviewRoutes } from '../queues/overview-routes.ts'
 import { engineRoutes } from '../sources/engines/routes.ts'
+import { parseStoreUrl } from '../store/store-url.ts'
 import { verifyRoutes } from './verify-routes.ts'
 
 export interface OperatorRoutesOptions extends ApiScope {

@@ -1,8 +1,8 @@
 /** Compares a value with a schema, key by key; what is wrong is told by the name of its key. */
 import Type, { type TSchema } from 'typebox'
 import { Value } from 'typebox/value'
-import { isRecord } from '../../config/aliases.ts'
 import { shown, unknownKey } from './config-error.ts'
+import { isRecord } from './given.ts'
 
 /** Told of every problem with the key that has it. */
 export type Report = (key: string, problem: string) => void

@@ -7,12 +7,12 @@ import {
   type Caller,
   counted,
   type KnownToken,
+  ROLES,
   type WrongTokens,
 } from '../../api/auth.ts'
 import { type ApiScope, type OpenApiCall, serveApi } from '../../api/calls.ts'
 import { describeCall, objectOf, TEXT, TEXT_OR_NULL, textUpTo } from '../../api/describe.ts'
 import { refuseUnknownFields, requiredText } from '../../api/json-body.ts'
-import { ROLES } from '../../config/index.ts'
 import { BartlebyError } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
 import { VERSION } from '../../core/version.ts'

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
-import type { TokenEntry } from '../../config/index.ts'
+import type { TokenEntry } from '../../api/auth.ts'
 import { instant } from '../../core/clock.ts'
 import { TestClock } from '../../core/test-clock.ts'
 import { COOKIE_NAME, SESSION_SECONDS, Sessions } from './sessions.ts'

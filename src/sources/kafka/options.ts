@@ -1,9 +1,9 @@
 /** The section `kafka` of a configuration as it is given, and the settings that it makes. Embedders give the same to an office. */
 import { resolve } from 'node:path'
-import { withoutNothing } from '../../config/aliases.ts'
 import { isLoopback } from '../../core/address-ranges.ts'
 import { compare } from '../../core/settings/compare.ts'
 import { ConfigError } from '../../core/settings/config-error.ts'
+import { withoutNothing } from '../../core/settings/given.ts'
 import { hostOf } from './client.ts'
 import { connectionOf } from './connection-options.ts'
 import { UNKNOWN } from './event.ts'

@@ -5,6 +5,7 @@
  * even whether a path or a service exists. There is no open door, also not on this machine.
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { TokenEntry } from '../../api/auth.ts'
 import {
   authenticator,
   type Caller,
@@ -16,7 +17,6 @@ import {
 import { ClientGone } from '../../api/body.ts'
 import { unreachable } from '../../api/calls.ts'
 import { type Answer, paramsOf, type RequestLimits } from '../../api/exact-answer.ts'
-import type { TokenEntry } from '../../config/index.ts'
 import { BartlebyError } from '../../core/errors.ts'
 import { pathOf } from '../../http/facades.ts'
 import { KafkaRefused } from './refusal.ts'

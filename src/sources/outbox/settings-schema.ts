@@ -1,8 +1,8 @@
 /** The keys of one outbox in a configuration file. */
 import Type, { type Static } from 'typebox'
 import { Value } from 'typebox/value'
-import { isRecord } from '../../config/aliases.ts'
 import { BartlebyError } from '../../core/errors.ts'
+import { isRecord } from '../../core/settings/given.ts'
 import { addressRange, oneOf, section, wholeNumber } from '../../core/settings/kinds.ts'
 import { readStoreUrl } from '../../store/store-url.ts'
 import { isTopicName } from '../kafka/names.ts'
