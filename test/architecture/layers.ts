@@ -1,0 +1,62 @@
+/** The plan of the house: what stands on what. Every part has its floor and imports go down only, so no circle can be closed. */
+
+/** From the ground up. Sources share a floor, and none of them imports another. */
+const FLOORS = [
+  'core',
+  'outgoing',
+  'store',
+  'api',
+  'work',
+  'history',
+  'letters',
+  'queues',
+  'redrive',
+  'client',
+  'terminal',
+  'sources/source-module.ts',
+  'sources/*/',
+  'sources/*.ts',
+  'migrations.ts',
+  'verify',
+  'office.ts',
+  'config',
+  'observe',
+  'http',
+  'demo',
+  'cli',
+  'index.ts',
+]
+
+/** What does not stand on everything below it: folders that it may import, or single files of them. */
+const NARROW: Readonly<Record<string, readonly string[]>> = {
+  store: ['core'],
+  // Of the store it knows only how that says that it cannot be reached.
+  api: ['core', 'store/database.ts'],
+  client: ['core'],
+  terminal: ['core', 'client'],
+}
+
+/** The folder, or the file at the root, that a file belongs to. Each source is one. */
+export function partOf(path: string): string {
+  const [first = '', second = ''] = path.split('/')
+  return first === 'sources' ? `${first}/${second}` : first
+}
+
+function floorOf(part: string): number {
+  const [, source] = part.split('/')
+  const floor = FLOORS.indexOf(part)
+  if (floor >= 0 || source === undefined) return floor
+  return FLOORS.indexOf(source.endsWith('.ts') ? 'sources/*.ts' : 'sources/*/')
+}
+
+/** Whether the plan knows where a file belongs. */
+export const isPlanned = (path: string): boolean => floorOf(partOf(path)) >= 0
+
+/** Whether the plan lets a file import another. */
+export function isAllowed(from: string, to: string): boolean {
+  const [part, other] = [partOf(from), partOf(to)]
+  if (part === other) return true
+  const narrow = NARROW[part]
+  if (narrow !== undefined) return narrow.includes(other) || narrow.includes(to)
+  return isPlanned(to) && floorOf(other) < floorOf(part)
+}
