@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { ConfigError } from '../core/settings/config-error.ts'
+import type { ConnectionSettings } from '../outgoing/kafka/connection.ts'
 import { type KafkaOptions, kafkaConnection, kafkaSettings, kafkaWarnings } from '../sources/kafka/options.ts'
-import type { ConnectionSettings } from '../sources/kafka/settings.ts'
 import { loadConfig } from './load.ts'
 
 let folder: string

@@ -180,6 +180,10 @@ export const ERRORS = {
     'letter cannot be retried; this server has no kafka section with enabled: true in its configuration',
     409,
   ),
+  kafka_library_missing: office(
+    'Kafka cannot be used; its client library is not installed, install it with: {command}',
+    409,
+  ),
   letter_service_unknown: office(
     'letter cannot be retried; its service is not known here, reassign it with: bartleby kafka reassign {dlqId} SERVICE [--topic TOPIC]',
     409,

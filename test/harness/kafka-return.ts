@@ -4,22 +4,17 @@
  */
 import { randomUUID } from 'node:crypto'
 import { silentLog } from '../../src/core/log.ts'
+import type { Publisher, PublishOutcome } from '../../src/outgoing/kafka/producer.ts'
+import type { OutgoingRecord } from '../../src/outgoing/kafka/record.ts'
 import {
   type Caller,
   type EventId,
   eventId,
-  type OutgoingRecord,
   type StateName,
   type StoredEvent,
   stateName,
 } from '../../src/sources/kafka/event.ts'
-import type {
-  Decision,
-  EventProcessors,
-  KafkaListener,
-  Publisher,
-  PublishOutcome,
-} from '../../src/sources/kafka/ports.ts'
+import type { Decision, EventProcessors, KafkaListener } from '../../src/sources/kafka/ports.ts'
 import { KafkaRefused } from '../../src/sources/kafka/refusal.ts'
 import type { Resolution } from '../../src/sources/kafka/return/attempt.ts'
 import { ReturnPath } from '../../src/sources/kafka/return/return-path.ts'

@@ -4,9 +4,8 @@ import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
 import { silentLog } from '../../src/core/log.ts'
 import { SystemClock } from '../../src/core/system-clock.ts'
+import { type Publisher, TopicProducer } from '../../src/outgoing/kafka/producer.ts'
 import { Reader } from '../../src/sources/kafka/intake/reader.ts'
-import type { Publisher } from '../../src/sources/kafka/ports.ts'
-import { TopicPublisher } from '../../src/sources/kafka/return/producer.ts'
 import {
   describeOwnBroker,
   type KafkaBroker,
@@ -140,7 +139,7 @@ describeOwnBroker('a broker that fails', () => {
 
   const publishing = async (body: (publisher: Publisher) => Promise<void>) => {
     const settings = { ...settingsFor(broker.bootstrap), publishTimeoutMs: 2_000 }
-    const publisher = new TopicPublisher(settings, silentLog)
+    const publisher = new TopicProducer(settings, silentLog)
     try {
       await body(publisher)
     } finally {

@@ -1,6 +1,7 @@
 /** The vectors of the Kafka contract, as they stand in vectors.json. */
 import { readFileSync } from 'node:fs'
-import type { RawHeader, RawRecord } from '../../src/sources/kafka/event.ts'
+import type { RawHeader } from '../../src/outgoing/kafka/record.ts'
+import type { RawRecord } from '../../src/sources/kafka/event.ts'
 
 /** Bytes in base64; null is null on the wire. */
 type Bytes = string | null

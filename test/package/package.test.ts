@@ -6,6 +6,7 @@ import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { Office } from '../../src/office.ts'
+import { LIBRARY_VERSION } from '../../src/outgoing/kafka/library.ts'
 import { barePostgres, freshSqlite } from '../harness/stores.ts'
 import { httpReceiver } from '../harness/stub-receiver.ts'
 import { examplesFolder, prepareExamples, skipWithoutLibraries } from '../outbox/examples-package.ts'
@@ -58,6 +59,36 @@ describe('the package', () => {
 
   it('spares its users a Node of its own', () => {
     expect(Object.keys(project.manifest.dependencies)).not.toContain('node')
+  })
+
+  it('leaves the client library of Kafka to those who use Kafka, and tells them how to install it', async () => {
+    expect(Object.keys(project.manifest.dependencies)).not.toContain('@platformatic/kafka')
+    const sentence = `Kafka cannot be used; its client library is not installed, install it with: npm install @platformatic/kafka@${LIBRARY_VERSION}`
+    const thrownBy = (call: string): Promise<string> =>
+      runModule(
+        'without-kafka.js',
+        `import { Office } from 'bartleby'
+         import { kafkaTransport } from 'bartleby/outbox'
+         try { ${call} } catch (error) { console.log(error.code, error.message) }`,
+      )
+    const section = {
+      enabled: true,
+      servers: ['a:1'],
+      token_hashes: ['0'.repeat(64)],
+      services: { s: ['d', 'r'] },
+    }
+    const settings = JSON.stringify({ store: 'sqlite::memory:', kafka: section })
+    expect(await thrownBy(`await Office.open(${settings})`)).toBe(`kafka_library_missing ${sentence}`)
+    expect(await thrownBy(`kafkaTransport({ topic: 't', servers: ['a:1'] })`)).toBe(
+      `kafka_library_missing ${sentence}`,
+    )
+    writeFileSync(join(project.folder, 'kafka.yaml'), JSON.stringify({ kafka: section }))
+    const command = join(project.installed, project.manifest.bin.bartleby)
+    const serving = run(project.folder, [
+      ...([process.execPath, command, 'serve', '--port', '0'] as const),
+      ...['--store', 'sqlite::memory:', '--config', 'kafka.yaml'],
+    ])
+    await expect(serving).rejects.toThrow(sentence)
   })
 
   it('gives every entry that it declares', async () => {

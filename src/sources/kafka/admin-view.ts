@@ -1,8 +1,9 @@
 /** Kafka as the office API shows it: for those who look after it, in the words of that API. */
 import { base64 } from '../../core/content.ts'
 import { formatMicros } from '../../core/timestamp.ts'
+import type { RawHeader } from '../../outgoing/kafka/record.ts'
 import type { ChainLink } from './chain.ts'
-import { type RawHeader, type StoredEvent, stateName } from './event.ts'
+import { type StoredEvent, stateName } from './event.ts'
 import type { IntakeStanding, PartitionStanding } from './ports.ts'
 import type { EventDetail } from './queue-reader.ts'
 import { recordTime } from './routes/views.ts'

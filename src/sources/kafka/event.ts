@@ -11,6 +11,7 @@
  * discard, or Expired.
  */
 import type { LetterId } from '../../letters/letter.ts'
+import type { RawHeader } from '../../outgoing/kafka/record.ts'
 
 /** The source and the engine of these letters. */
 export const KAFKA = 'kafka'
@@ -20,12 +21,6 @@ export const REASSIGNMENT = 'kafka-reassignment'
 
 /** The service, or the original topic, of letters that have none. No legal name contains a tilde. */
 export const UNKNOWN = '~unknown'
-
-/** A header as it came. Names may come twice, and in any bytes. */
-export interface RawHeader {
-  readonly name: Uint8Array
-  readonly value: Uint8Array | null
-}
 
 /** One Kafka message, as it came. Null and empty are different things. */
 export interface RawRecord {
@@ -217,13 +212,6 @@ export interface StoredEvent {
   readonly attempts: number
   /** The id of the current publish: while it is publishing, uncertain or published. */
   readonly eventId: EventId | null
-}
-
-export interface OutgoingRecord {
-  readonly topic: string
-  readonly key: Uint8Array | null
-  readonly value: Uint8Array | null
-  readonly headers: readonly RawHeader[]
 }
 
 export { KAFKA_OPERATIONS } from '../../letters/letter.ts'

@@ -5,16 +5,17 @@ import type { Log } from '../../core/log.ts'
 import type { Registers } from '../../letters/drawers.ts'
 import type { Ledger } from '../../letters/ledger.ts'
 import type { OfficeRuns } from '../../letters/work.ts'
+import { requireKafkaLibrary } from '../../outgoing/kafka/library.ts'
+import { type Publisher, TopicProducer } from '../../outgoing/kafka/producer.ts'
 import type { Database } from '../../store/database.ts'
 import type { Caller, StoredEvent } from './event.ts'
 import { Reader } from './intake/reader.ts'
 import { createRecordStore } from './intake/store.ts'
 import { KafkaCounters, KafkaMetrics } from './metrics.ts'
-import type { IntakeStanding, Publisher } from './ports.ts'
+import type { IntakeStanding } from './ports.ts'
 import { Processors } from './processors/processors.ts'
 import { QueueReader } from './queue-reader.ts'
 import { type Assignment, defineReassignment, reassign } from './reassign.ts'
-import { TopicPublisher } from './return/producer.ts'
 import { ReturnPath } from './return/return-path.ts'
 import type { KafkaCalls, ServedKafka } from './routes/call.ts'
 import type { KafkaSettings } from './settings.ts'
@@ -51,7 +52,7 @@ export class Kafka implements ServedKafka {
     this.#counters = counters
     this.#parts = parts
     this.#processors = processors
-    this.#publisher = new TopicPublisher(settings, log)
+    this.#publisher = new TopicProducer(settings, log)
     this.#path = new ReturnPath({
       db,
       clock,
@@ -70,8 +71,9 @@ export class Kafka implements ServedKafka {
     defineReassignment(parts.runs, parts)
   }
 
-  /** Loads the processors; nothing is read yet. Throws a ConfigError when one cannot be loaded. */
+  /** Loads the processors; nothing is read yet. Throws where one cannot be loaded, or the client library is missing. */
   static async open(parts: KafkaParts): Promise<Kafka> {
+    requireKafkaLibrary()
     return new Kafka(parts, await Processors.load(parts.settings, parts.log))
   }
 

@@ -1,7 +1,6 @@
 /** Names that Kafka and this module allow. Records are hostile: whatever of them becomes part of a name passes here. */
 
 const SERVICE = /^[A-Za-z0-9][A-Za-z0-9._-]{0,242}$/
-const TOPIC = /^[A-Za-z0-9._-]{1,249}$/
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
 const UUID_V4 = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/i
 
@@ -10,8 +9,6 @@ const RESERVED: readonly string[] = ['health', 'summary', 'docs', 'openapi.json'
 
 export const isServiceName = (text: string): boolean =>
   SERVICE.test(text) && !RESERVED.includes(text) && !isUuid(text)
-
-export const isTopicName = (text: string): boolean => TOPIC.test(text) && text !== '.' && text !== '..'
 
 /** Whether it is a UUID of any version, in the usual form. */
 export const isUuid = (text: string): boolean => UUID.test(text)

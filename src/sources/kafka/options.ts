@@ -4,12 +4,12 @@ import { isLoopback } from '../../core/address-ranges.ts'
 import { compare } from '../../core/settings/compare.ts'
 import { ConfigError } from '../../core/settings/config-error.ts'
 import { withoutNothing } from '../../core/settings/given.ts'
-import { hostOf } from './client.ts'
-import { connectionOf } from './connection-options.ts'
+import { hostOf } from '../../outgoing/kafka/brokers.ts'
+import { type ConnectionSettings, connectionOf } from '../../outgoing/kafka/connection.ts'
 import { UNKNOWN } from './event.ts'
 import { problemsOfKafka } from './settings/rules.ts'
 import { KafkaSchema, type KafkaSection, servicesOf } from './settings/schema.ts'
-import type { ConnectionSettings, KafkaSettings, ProcessorSettings } from './settings.ts'
+import type { KafkaSettings, ProcessorSettings } from './settings.ts'
 
 /** The section as it is given: keys in snake_case, all of them optional. */
 export type KafkaOptions = KafkaSection

@@ -1,6 +1,6 @@
 /** What the parts of this module are to each other. Each is implemented once, in the file that its comment names. */
 import type { Instant } from '../../core/clock.ts'
-import type { OutgoingRecord, RawRecord, StoredEvent } from './event.ts'
+import type { RawRecord, StoredEvent } from './event.ts'
 
 /** What came of storing records; the sum of the last three is the first. */
 export interface Stored {
@@ -30,24 +30,6 @@ export interface RecordStore {
   prepare(records: readonly RawRecord[]): () => Promise<Stored>
   /** Puts on record that offsets of a partition were lost. */
   gap(gap: Gap): Promise<void>
-}
-
-/** What became of a record that was to be published. */
-export type PublishOutcome =
-  | { readonly outcome: 'published'; readonly partition: number; readonly offset: bigint }
-  /** It is certain that it was not written. */
-  | {
-      readonly outcome: 'failed'
-      readonly why: 'too_large' | 'topic_missing' | 'not_authorized' | 'unavailable'
-      readonly message: string
-    }
-  /** It may have been written, or may still be. */
-  | { readonly outcome: 'uncertain'; readonly message: string }
-
-/** Writes records to topics: `return/producer.ts`. Never throws. */
-export interface Publisher {
-  publish(record: OutgoingRecord): Promise<PublishOutcome>
-  close(): Promise<void>
 }
 
 /** What a processor wants changed. Left out: as it is. */

@@ -11,6 +11,7 @@ import { lockLetter } from '../../letters/detail.ts'
 import type { Registers } from '../../letters/drawers.ts'
 import { STATUS } from '../../letters/letter.ts'
 import { inOffice, type OfficeRuns, type OfficeWork } from '../../letters/work.ts'
+import { isTopicName } from '../../outgoing/kafka/record.ts'
 import { type Database, sql } from '../../store/database.ts'
 import {
   type Caller,
@@ -29,7 +30,7 @@ import {
 import { type Assigned, readEvent } from './intake/read-event.ts'
 import { queueOf, withWarnings } from './intake/store-incoming.ts'
 import { sameKeyOfRecord } from './intake/store-packed.ts'
-import { isTopicName, isUuid } from './names.ts'
+import { isUuid } from './names.ts'
 import { outputOf } from './return/claim.ts'
 import { lockEvent } from './return/service-queue.ts'
 import { type KafkaSettings, listedService, serviceNamed } from './settings.ts'

@@ -1,17 +1,12 @@
 /** How the Kafka part behaves: the section `kafka` of a configuration, checked, in the words of the code. */
+import type { ConnectionSettings } from '../../outgoing/kafka/connection.ts'
+import type { Compression } from '../../outgoing/kafka/record.ts'
 import { isServiceName } from './names.ts'
 
 /** The value of `retry_topic` that stands for the topic a record came from originally. */
 export const ORIGINAL = '$original'
 
 export const PROFILES = ['hexkit', 'generic'] as const
-
-export const COMPRESSIONS = ['none', 'gzip', 'snappy', 'lz4', 'zstd'] as const
-export type Compression = (typeof COMPRESSIONS)[number]
-
-export const SECURITY_PROTOCOLS = ['PLAINTEXT', 'SSL', 'SASL_PLAINTEXT', 'SASL_SSL'] as const
-
-export const SASL_MECHANISMS = ['PLAIN', 'SCRAM-SHA-256', 'SCRAM-SHA-512', 'OAUTHBEARER'] as const
 
 /** A service whose dead events are taken in and sent back. */
 export interface KafkaService {
@@ -38,26 +33,6 @@ export interface ProcessorSettings {
   /** An absolute path. */
   readonly module: string
   readonly export: string
-}
-
-/** How brokers are reached. Secrets are texts here, wherever they were read from. */
-export interface ConnectionSettings {
-  readonly servers: readonly string[]
-  readonly clientId: string
-  readonly protocol: (typeof SECURITY_PROTOCOLS)[number]
-  readonly tls: {
-    readonly ca: string | null
-    readonly cert: string | null
-    readonly key: string | null
-    readonly passphrase: string | null
-    readonly checkHostname: boolean
-  } | null
-  readonly sasl: {
-    readonly mechanism: (typeof SASL_MECHANISMS)[number]
-    readonly username: string | null
-    readonly password: string | null
-    readonly token: string | null
-  } | null
 }
 
 export interface KafkaSettings {

@@ -2,9 +2,10 @@
 import { instant } from '../../core/clock.ts'
 import { formatRowKey, keyNumber } from '../../core/row-key.ts'
 import { type LetterId, letterId } from '../../letters/letter.ts'
+import { isTopicName } from '../../outgoing/kafka/record.ts'
 import { type Integer, type Session, type Statement, sql } from '../../store/database.ts'
 import { dlqId, type EventFacts, eventId, type State, type StoredEvent, UNKNOWN } from './event.ts'
-import { isServiceName, isTopicName } from './names.ts'
+import { isServiceName } from './names.ts'
 import { decodeHeaders, utf8 } from './wire/bytes.ts'
 
 export const QUEUE_ORDER = 'event.order_ts, event.topic, event.partition, event.record_offset, event.intake'

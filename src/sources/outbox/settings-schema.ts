@@ -4,11 +4,10 @@ import { Value } from 'typebox/value'
 import { BartlebyError } from '../../core/errors.ts'
 import { isRecord } from '../../core/settings/given.ts'
 import { addressRange, oneOf, section, wholeNumber } from '../../core/settings/kinds.ts'
+import { problemsOfConnection } from '../../outgoing/kafka/connection.ts'
+import { CONNECTION_KEYS, type ConnectionOptions, topicKey } from '../../outgoing/kafka/connection-keys.ts'
+import { COMPRESSIONS, isTopicName } from '../../outgoing/kafka/record.ts'
 import { readStoreUrl } from '../../store/store-url.ts'
-import { isTopicName } from '../kafka/names.ts'
-import { problemsOfConnection } from '../kafka/settings/connection-rules.ts'
-import { CONNECTION_KEYS, type ConnectionSection, topic } from '../kafka/settings/schema.ts'
-import { COMPRESSIONS } from '../kafka/settings.ts'
 import { DISPATCHER_RANGES, OUTBOX_NAME, OUTBOX_NAME_FORM, RETENTION_RANGE } from './options.ts'
 import type { Range } from './refusal.ts'
 import { NAMINGS, nameTable, type TableOptions } from './table-names.ts'
@@ -63,7 +62,7 @@ const TransportSchema = Type.Union(
             description: "1 to 500 characters without white space, control characters and '~'",
           }),
         ),
-        topic: Type.Optional(topic()),
+        topic: Type.Optional(topicKey()),
         compression: Type.Optional(oneOf(COMPRESSIONS)),
         ...CONNECTION_KEYS,
       },
@@ -166,7 +165,7 @@ function problemWithKafka(transport: Readonly<Record<string, unknown>>, hasKafka
   const { type: _, topic, compression, ...connection } = transport
   if (Array.isArray(connection.servers) && connection.servers.length > 0) {
     // The schema was compared already.
-    const [problem] = problemsOfConnection(connection as ConnectionSection)
+    const [problem] = problemsOfConnection(connection as ConnectionOptions)
     return problem === undefined ? null : `.${problem}`
   }
   const stray = Object.keys(connection).find((key) => key !== 'servers')

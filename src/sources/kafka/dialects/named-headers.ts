@@ -1,5 +1,5 @@
 /** The headers of a record by their names. */
-import type { RawHeader } from '../event.ts'
+import type { RawHeader } from '../../../outgoing/kafka/record.ts'
 import { latin1 } from '../wire/bytes.ts'
 import { FAMILIES } from './families.ts'
 

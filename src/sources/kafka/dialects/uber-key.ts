@@ -1,6 +1,6 @@
 /** `key_format: uber`: keys of dead records that are a protobuf message about where the record was, with its original key in it. */
 import { BinaryReader, WireType } from '@bufbuild/protobuf/wire'
-import { isTopicName } from '../names.ts'
+import { isTopicName } from '../../../outgoing/kafka/record.ts'
 import { bufferOf, latin1 } from '../wire/bytes.ts'
 import type { Told } from './told.ts'
 

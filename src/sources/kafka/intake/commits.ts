@@ -4,7 +4,7 @@
  */
 import type { Log } from '../../../core/log.ts'
 import { rest } from '../../../core/waiting.ts'
-import { troubleOf } from '../client.ts'
+import { troubleOf } from '../../../outgoing/kafka/library.ts'
 import { partitionKey } from '../event.ts'
 import type { Offset, OffsetAnswer } from './reader-group.ts'
 

@@ -7,10 +7,10 @@
  */
 
 import { type LetterId, letterId } from '../../../letters/letter.ts'
+import { isTopicName } from '../../../outgoing/kafka/record.ts'
 import { type Integer, type Statement, sql, type Transaction } from '../../../store/database.ts'
 import { rowsGiven } from '../../../store/idioms.ts'
 import { type DlqId, dlqId, type EventFacts, type EventId, eventId, UNKNOWN, UNPLACED } from '../event.ts'
-import { isTopicName } from '../names.ts'
 import { bufferOf, decodeHeaders, lastHeader } from '../wire/bytes.ts'
 import { derivedId, type Incoming, placeOf, sourceIdOf } from './store-incoming.ts'
 

@@ -4,6 +4,7 @@
  */
 import { storedText } from '../../../core/content.ts'
 import { type JsonScan, scanJson } from '../../../core/json/scan.ts'
+import { isTopicName } from '../../../outgoing/kafka/record.ts'
 import { type Family, HEXKIT, headerOf, UBER } from '../dialects/families.ts'
 import { NamedHeaders } from '../dialects/named-headers.ts'
 import { familyOf, SHORT_TEXT, type Told, toldBy } from '../dialects/told.ts'
@@ -18,7 +19,7 @@ import {
   UNKNOWN,
   type Warning,
 } from '../event.ts'
-import { isAllowed, isTopicName, isUuidV4 } from '../names.ts'
+import { isAllowed, isUuidV4 } from '../names.ts'
 import { renderRecord, type Ways } from '../return/render.ts'
 import { isPassageTopic, type KafkaService, type KafkaSettings, ORIGINAL } from '../settings.ts'
 import { isAsciiText, isText, latin1, recordSize, shownText } from '../wire/bytes.ts'

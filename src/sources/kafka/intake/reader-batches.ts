@@ -3,8 +3,9 @@
  * read and loses all partitions of the answer with it, checks no checksum, hands out records of aborted transactions when their end
  * is not in the same answer, and takes no notice of topics whose time is the broker's.
  */
-import type { KafkaLibrary } from '../client.ts'
-import type { RawHeader, RawRecord } from '../event.ts'
+import type { KafkaLibrary } from '../../../outgoing/kafka/library.ts'
+import type { RawHeader } from '../../../outgoing/kafka/record.ts'
+import type { RawRecord } from '../event.ts'
 import { BytesUnreadable, Cursor } from './reader-cursor.ts'
 import { compressionOf, MOST_BYTES, unpack } from './unpack.ts'
 

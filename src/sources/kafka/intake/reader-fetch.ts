@@ -3,7 +3,7 @@
  * and the batches stay bytes until they are wanted.
  */
 import type { Connection } from '@platformatic/kafka'
-import type { KafkaLibrary } from '../client.ts'
+import type { KafkaLibrary } from '../../../outgoing/kafka/library.ts'
 import type { Aborted } from './reader-batches.ts'
 import { Cursor } from './reader-cursor.ts'
 

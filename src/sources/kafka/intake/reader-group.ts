@@ -6,7 +6,8 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Broker, Connection, ConnectionPool } from '@platformatic/kafka'
-import { type BrokerLink, isTrouble } from '../client.ts'
+import type { BrokerLink } from '../../../outgoing/kafka/brokers.ts'
+import { isTrouble } from '../../../outgoing/kafka/library.ts'
 import { partitionKey } from '../event.ts'
 
 interface GroupOptions {

@@ -4,7 +4,8 @@
  */
 import type { Clock, Instant } from '../../../core/clock.ts'
 import type { Log } from '../../../core/log.ts'
-import { type BrokerLink, type TopicsFound, troubleOf } from '../client.ts'
+import type { BrokerLink, TopicsFound } from '../../../outgoing/kafka/brokers.ts'
+import { troubleOf } from '../../../outgoing/kafka/library.ts'
 import { partitionKey } from '../event.ts'
 import type { IntakeStanding, PartitionStanding } from '../ports.ts'
 import type { Commits } from './commits.ts'

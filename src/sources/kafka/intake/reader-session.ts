@@ -8,7 +8,13 @@
  */
 import type { ConnectionPool } from '@platformatic/kafka'
 import { aborted, atMost, rest, untilAborted } from '../../../core/waiting.ts'
-import { areOthers, breakConnections, lookUpTopics, type TopicsFound, troubleOf } from '../client.ts'
+import {
+  areOthers,
+  breakConnections,
+  lookUpTopics,
+  type TopicsFound,
+} from '../../../outgoing/kafka/brokers.ts'
+import { troubleOf } from '../../../outgoing/kafka/library.ts'
 import { Commits } from './commits.ts'
 import { Group, type TopicPartitions } from './reader-group.ts'
 import { nameOf, PartitionReaders } from './reader-partitions.ts'

@@ -1,6 +1,7 @@
 /** Whose dead event a record is. What it says itself is hostile, and becomes part of a topic name: it counts only as far as the settings allow. */
+
+import { isTopicName } from '../../../outgoing/kafka/record.ts'
 import type { EventFacts } from '../event.ts'
-import { isTopicName } from '../names.ts'
 import { type KafkaService, type KafkaSettings, listedService, serviceNamed } from '../settings.ts'
 
 /** What a record says of where it failed. */

@@ -1,6 +1,6 @@
 /** What compressed batches hold, as far as it fits: a batch of a few bytes may unpack to any size. */
 import { gunzipSync, zstdDecompressSync } from 'node:zlib'
-import type { KafkaLibrary } from '../client.ts'
+import type { KafkaLibrary } from '../../../outgoing/kafka/library.ts'
 import { BytesUnreadable } from './reader-cursor.ts'
 
 /** A batch that grows beyond this is no batch of dead events but an attack on the memory of this server. */

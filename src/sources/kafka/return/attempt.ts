@@ -12,16 +12,9 @@
  */
 import { randomUUID } from 'node:crypto'
 import { inOffice } from '../../../letters/work.ts'
+import type { OutgoingRecord } from '../../../outgoing/kafka/record.ts'
 import type { Session } from '../../../store/database.ts'
-import {
-  type EventId,
-  eventId,
-  type OutgoingRecord,
-  type Reason,
-  STATE,
-  type StoredEvent,
-  type Warning,
-} from '../event.ts'
+import { type EventId, eventId, type Reason, STATE, type StoredEvent, type Warning } from '../event.ts'
 import { hasLaterSameKey } from '../later-same-key.ts'
 import type { Change, Override } from '../ports.ts'
 import { isPassageTopic, type KafkaService, type KafkaSettings, serviceNamed } from '../settings.ts'

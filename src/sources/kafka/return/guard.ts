@@ -3,9 +3,10 @@
  * somebody moves its offset, or is ignored and forgotten: neither can be undone, so every record passes here, in rehearsals too.
  */
 import { scanJson } from '../../../core/json/scan.ts'
+import { isTopicName, type OutgoingRecord } from '../../../outgoing/kafka/record.ts'
 import { NamedHeaders } from '../dialects/named-headers.ts'
-import type { OutgoingRecord, Reason } from '../event.ts'
-import { isAllowed, isTopicName, isUuidV4 } from '../names.ts'
+import type { Reason } from '../event.ts'
+import { isAllowed, isUuidV4 } from '../names.ts'
 import { isPassageTopic, type KafkaService, type KafkaSettings, ORIGINAL } from '../settings.ts'
 import { isAsciiText, latin1, recordSize } from '../wire/bytes.ts'
 import { isReadableForPython } from '../wire/json.ts'

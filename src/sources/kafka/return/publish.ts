@@ -9,17 +9,10 @@ import { change, NOBODY } from '../../../letters/change.ts'
 import { replaceEdit } from '../../../letters/contents.ts'
 import { RETRIED, sentBy } from '../../../letters/letter.ts'
 import { inOffice, type OfficeWork } from '../../../letters/work.ts'
+import type { PublishOutcome } from '../../../outgoing/kafka/producer.ts'
+import type { OutgoingRecord } from '../../../outgoing/kafka/record.ts'
 import { type Integer, type Session, sql } from '../../../store/database.ts'
-import {
-  type Caller,
-  type EventId,
-  KAFKA,
-  type OutgoingRecord,
-  SEND,
-  STATE,
-  type StoredEvent,
-} from '../event.ts'
-import type { PublishOutcome } from '../ports.ts'
+import { type Caller, type EventId, KAFKA, SEND, STATE, type StoredEvent } from '../event.ts'
 import { decodeHeaders, encodeHeaders } from '../wire/bytes.ts'
 import { type Claim, type Hold, hold, letGo, lockHold, note, outputOf } from './claim.ts'
 import type { Obstacle, ReturnParts } from './terms.ts'

@@ -1,7 +1,8 @@
 /** The record that an event becomes when it is sent back. Pure; whether it may go out is for the guard to say. */
 import { isUtf8 } from 'node:buffer'
+import type { OutgoingRecord, RawHeader } from '../../../outgoing/kafka/record.ts'
 import { isStrippedHeader } from '../dialects/families.ts'
-import { type EventId, type OutgoingRecord, type RawHeader, type StoredEvent, UNKNOWN } from '../event.ts'
+import { type EventId, type StoredEvent, UNKNOWN } from '../event.ts'
 import type { Change, Override } from '../ports.ts'
 import { type KafkaService, ORIGINAL } from '../settings.ts'
 import { lastHeader, utf8 } from '../wire/bytes.ts'

@@ -2,8 +2,10 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { Desk, DOUBT, headerIn, refusalId } from '../../../../test/harness/kafka-return.ts'
 import { oldRecord } from '../../../../test/harness/kafka-store.ts'
 import { stores } from '../../../../test/harness/stores.ts'
-import type { OutgoingRecord, StoredEvent } from '../event.ts'
-import type { PublishOutcome, Stored } from '../ports.ts'
+import type { PublishOutcome } from '../../../outgoing/kafka/producer.ts'
+import type { OutgoingRecord } from '../../../outgoing/kafka/record.ts'
+import type { StoredEvent } from '../event.ts'
+import type { Stored } from '../ports.ts'
 
 const AT = { partition: 1, offset: 70n } as const
 const PUBLISHED: PublishOutcome = { outcome: 'published', ...AT }

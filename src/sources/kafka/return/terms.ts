@@ -2,9 +2,10 @@
 import type { Clock } from '../../../core/clock.ts'
 import type { Log } from '../../../core/log.ts'
 import type { LetterId, RedriveRef, Settled } from '../../../letters/letter.ts'
+import type { Publisher } from '../../../outgoing/kafka/producer.ts'
 import type { Database } from '../../../store/database.ts'
 import type { Caller, DlqId, EventId, Reason, StoredEvent } from '../event.ts'
-import type { EventProcessors, KafkaListener, Override, Publisher } from '../ports.ts'
+import type { EventProcessors, KafkaListener, Override } from '../ports.ts'
 import type { KafkaSettings } from '../settings.ts'
 
 export interface ReturnParts {

@@ -4,11 +4,10 @@
  */
 
 import { shown } from '../../../core/settings/config-error.ts'
+import { problemsOfConnection } from '../../../outgoing/kafka/connection.ts'
 import { fits, isServiceName } from '../names.ts'
 import { type KafkaService, ORIGINAL } from '../settings.ts'
-import { problemsOfConnection } from './connection-rules.ts'
-import type { KafkaSection } from './schema.ts'
-import { isShort, servicesOf } from './schema.ts'
+import { isShort, type KafkaSection, servicesOf } from './schema.ts'
 
 /** The problems of a section whose keys are right one by one. Nothing in it is null. */
 export function problemsOfKafka(given: KafkaSection): readonly string[] {

@@ -4,16 +4,9 @@
  */
 import Type, { type Static } from 'typebox'
 import { type Fixed, oneOf, section, wholeNumber } from '../../../core/settings/kinds.ts'
-import { isTopicName } from '../names.ts'
-import {
-  COMPRESSIONS,
-  type KafkaService,
-  ORIGINAL,
-  PROFILES,
-  SASL_MECHANISMS,
-  SECURITY_PROTOCOLS,
-} from '../settings.ts'
-import { isServer } from './connection-rules.ts'
+import { CONNECTION_KEYS, nameKey, TOPIC_FORM, topicKey } from '../../../outgoing/kafka/connection-keys.ts'
+import { COMPRESSIONS, isTopicName } from '../../../outgoing/kafka/record.ts'
+import { type KafkaService, ORIGINAL, PROFILES } from '../settings.ts'
 
 const HOUR_MS = 3_600_000
 const MOST_BYTES = 2_147_483_647
@@ -22,41 +15,7 @@ const whole = (minimum: number, maximum: number) => Type.Optional(wholeNumber(mi
 const yesOrNo = () => Type.Optional(Type.Boolean({ description: 'true or false' }))
 const among = <const Values extends readonly string[]>(values: Values) => Type.Optional(oneOf(values))
 
-const TOPIC_FORM = "1 to 249 letters, digits, '.', '_' or '-'"
-export const topic = () => Type.Refine(Type.String({ description: TOPIC_FORM }), isTopicName)
-
-/** What Kafka and headers carry as a name of somebody; Kafka itself allows any text. */
-const name = () =>
-  Type.String({ pattern: /^[^\p{Cc}]{1,255}$/u, description: '1 to 255 characters, no control characters' })
-const names = (description: string) => Type.Optional(Type.Array(name(), { description }))
-
-const path = () => Type.Optional(Type.String({ pattern: /^[^\0]+$/, description: 'the path of a file' }))
-const secret = () =>
-  Type.Optional(Type.String({ minLength: 1, description: 'a text, not an empty one', secret: true }))
-
-/** How brokers are reached: keys of the section, and of an outbox whose transport is Kafka. */
-export const CONNECTION_KEYS = {
-  servers: Type.Optional(
-    Type.Array(
-      Type.Refine(Type.String({ description: "'HOST:PORT' with a port from 1 to 65535" }), isServer),
-      { description: "a list of 'HOST:PORT'" },
-    ),
-  ),
-  client_id: Type.Optional(name()),
-  security_protocol: among(SECURITY_PROTOCOLS),
-  ssl_cafile: path(),
-  ssl_certfile: path(),
-  ssl_keyfile: path(),
-  ssl_password: secret(),
-  ssl_password_file: path(),
-  ssl_check_hostname: yesOrNo(),
-  sasl_mechanism: among(SASL_MECHANISMS),
-  sasl_username: Type.Optional(Type.String({ minLength: 1, description: 'a text, not an empty one' })),
-  sasl_password: secret(),
-  sasl_password_file: path(),
-  sasl_token: secret(),
-  sasl_token_file: path(),
-}
+const names = (description: string) => Type.Optional(Type.Array(nameKey(), { description }))
 
 /** A name, or the beginning of names with a star behind it. */
 const pattern = (form: RegExp, description: string) =>
@@ -73,10 +32,10 @@ const retryTopic = () =>
 
 const ServiceSchema = Type.Union(
   [
-    Type.Tuple([topic(), retryTopic()]),
+    Type.Tuple([topicKey(), retryTopic()]),
     section(
       {
-        dlq_topic: topic(),
+        dlq_topic: topicKey(),
         retry_topic: Type.Optional(retryTopic()),
         profile: among(PROFILES),
         aliases: names('a list of names'),
@@ -122,7 +81,7 @@ const ProcessorSchema = section(
 export const KafkaSchema = section({
   enabled: yesOrNo(),
   ...CONNECTION_KEYS,
-  group_id: Type.Optional(name()),
+  group_id: Type.Optional(nameKey()),
   token_hashes: Type.Optional(
     Type.Array(
       Type.String({ pattern: /^[\da-fA-F]{64}$/, description: '64 hexadecimal digits', secret: true }),
@@ -135,7 +94,7 @@ export const KafkaSchema = section({
   services: Type.Optional(
     Type.Record(Type.String(), ServiceSchema, { description: 'a mapping of names to services' }),
   ),
-  dlq_topics: Type.Optional(Type.Array(topic(), { description: 'a list of topics' })),
+  dlq_topics: Type.Optional(Type.Array(topicKey(), { description: 'a list of topics' })),
   accept_unlisted_services: yesOrNo(),
   processors: Type.Optional(Type.Array(ProcessorSchema, { description: 'a list of processors' })),
   processor_timeout_ms: whole(1, HOUR_MS),
@@ -156,11 +115,6 @@ export type KafkaSection = Fixed<Static<typeof KafkaSchema>>
 
 /** A service as it is given. */
 export type ServiceEntry = NonNullable<KafkaSection['services']>[string]
-
-const ConnectionSchema = section(CONNECTION_KEYS)
-
-/** How brokers are reached, as it is given. */
-export type ConnectionSection = Fixed<Static<typeof ConnectionSchema>>
 
 type ShortForm = Extract<ServiceEntry, readonly unknown[]>
 

@@ -4,7 +4,7 @@
  * null; order and repetition stay.
  */
 import { isAscii, isUtf8 } from 'node:buffer'
-import type { OutgoingRecord, RawHeader } from '../event.ts'
+import type { OutgoingRecord, RawHeader } from '../../../outgoing/kafka/record.ts'
 
 type Stored = string | { readonly base64: string } | null
 

@@ -1,15 +1,11 @@
 /**
- * The client library: loaded when Kafka is used and not before, told how brokers are reached, and its errors reduced to a code and a
- * message. Its own errors carry whole requests and responses, and those carry payloads: nothing else of them may go further. For those
- * who speak the protocol themselves: connections to the brokers of a cluster, and which topics they have.
+ * Connections to the brokers of a cluster, for those who speak its protocol themselves, and which topics they have. The library's own
+ * clients are not used: each request here has one version, or versions of our choice, and each part of an answer its own outcome.
  */
 import { isIP } from 'node:net'
-import type { Base, BaseOptions, Broker, Connection, ConnectionPool } from '@platformatic/kafka'
-import type { ConnectionSettings } from './settings.ts'
-
-export type KafkaLibrary = typeof import('@platformatic/kafka')
-
-export const loadKafkaLibrary = (): Promise<KafkaLibrary> => import('@platformatic/kafka')
+import type { BaseOptions, Broker, Connection, ConnectionPool } from '@platformatic/kafka'
+import type { ConnectionSettings } from './connection.ts'
+import { type KafkaLibrary, loadKafkaLibrary } from './library.ts'
 
 export function clientOptions({ servers, clientId, tls, sasl }: ConnectionSettings): BaseOptions {
   return {
@@ -52,75 +48,10 @@ export const hostOf = (server: string): string =>
 const given = <Key extends string>(options: Readonly<Record<Key, string | null>>): { [K in Key]?: string } =>
   Object.fromEntries(Object.entries(options).filter(([, value]) => value !== null)) as { [K in Key]?: string }
 
-interface KafkaTrouble {
-  /** What a broker said (`TOPIC_AUTHORIZATION_FAILED`), the system (`ECONNREFUSED`), or the library (`PLT_KFK_TIMEOUT`). */
-  readonly code: string
-  readonly message: string
-}
-
-const LONGEST_MESSAGE = 300
-
-/** The most telling part of an error: what a broker said, then what the system said, then what the library says itself. */
-export function troubleOf(error: unknown): KafkaTrouble {
-  const parts = [...partsOf(error)]
-  const said = parts.find(({ apiId }) => apiId !== undefined)
-  if (said !== undefined) return trouble(said.apiId, said.message)
-  const refused = parts.find(({ code }) => code === 'PLT_KFK_AUTHENTICATION')
-  if (refused !== undefined) return trouble('SASL_AUTHENTICATION_FAILED', refused.message)
-  const system = parts.find(({ code }) => code !== undefined && !code.startsWith('PLT_KFK_'))
-  const own = parts[0]
-  return system === undefined ? trouble(own?.code, own?.message) : trouble(system.code, system.message)
-}
-
-/** Whether a broker, the system or the library said this, anywhere in the error. */
-export const isTrouble = (error: unknown, ...codes: readonly string[]): boolean => {
-  for (const { apiId, code } of partsOf(error)) {
-    if (codes.includes(apiId ?? '') || codes.includes(code ?? '')) return true
-  }
-  return false
-}
-
-const trouble = (code = 'UNKNOWN', message = ''): KafkaTrouble => ({
-  code,
-  message: message === '' ? code : message.slice(0, LONGEST_MESSAGE),
-})
-
-interface ErrorPart {
-  readonly apiId?: string
-  readonly code?: string
-  readonly message: string
-}
-
-/** An error and all that it holds: the library nests them as lists and as causes. */
-function* partsOf(error: unknown, depth = 0): Generator<ErrorPart> {
-  if (!(error instanceof Error) || depth > 8) return
-  // Both are texts wherever the library and the system set them.
-  const { apiId, code, errors } = error as { apiId?: unknown; code?: unknown; errors?: unknown }
-  yield {
-    message: error.message,
-    ...(typeof apiId === 'string' ? { apiId } : {}),
-    ...(typeof code === 'string' ? { code } : {}),
-  }
-  if (Array.isArray(errors)) for (const inner of errors) yield* partsOf(inner, depth + 1)
-  yield* partsOf(error.cause, depth + 1)
-}
-
-/** Connections that no client of the library owns. */
-export function poolOf(library: KafkaLibrary, options: BaseOptions): ConnectionPool {
-  return quiet(new library.ConnectionPool(options.clientId, options))
-}
-
-/** A client of the library that does not end the process: an error event that nobody listens to would. */
-export function calm<Client extends Base>(client: Client): Client {
-  quiet(client.connections)
-  return client.on('error', ignore)
-}
-
-const ignore = (): void => {}
-
-/** Who waits for a connection is told of its errors; the event is for nobody then. */
-function quiet(pool: ConnectionPool): ConnectionPool {
-  return pool.on('connecting', ({ connection }) => connection.on('error', ignore))
+/** Who waits for a connection is told of its errors; an error event that nobody listens to would end the process. */
+function quietPool(library: KafkaLibrary, options: BaseOptions): ConnectionPool {
+  const pool = new library.ConnectionPool(options.clientId, options)
+  return pool.on('connecting', ({ connection }) => connection.on('error', () => {}))
 }
 
 /** Breaks all connections of a pool without waiting for anybody. */
@@ -133,8 +64,8 @@ type ApiVersions = ReadonlyMap<number, { readonly min: number; readonly max: num
 const REQUEST_TIMEOUT_MS = 30_000
 
 /**
- * Connections to the brokers of a cluster, for those who speak its protocol themselves. Brokers answer the requests of a connection one
- * after the other; so what waits on purpose (for records, for a group to gather) asks in a pool of its own.
+ * Brokers answer the requests of a connection one after the other; so what waits on purpose (for records, for a group to gather) asks in
+ * a pool of its own.
  */
 export class BrokerLink {
   readonly library: KafkaLibrary
@@ -160,7 +91,7 @@ export class BrokerLink {
 
   /** Further connections, closed with the others. Whoever asks in them is told after `requestTimeoutMs` that nobody answers. */
   newPool(requestTimeoutMs = REQUEST_TIMEOUT_MS): ConnectionPool {
-    const pool = poolOf(this.library, { ...this.#options, requestTimeout: requestTimeoutMs })
+    const pool = quietPool(this.library, { ...this.#options, requestTimeout: requestTimeoutMs })
     this.#pools.push(pool)
     return pool
   }

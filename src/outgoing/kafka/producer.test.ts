@@ -1,20 +1,18 @@
 /** Publishing to a real broker. What happens when brokers fail or forbid is in test/kafka. */
 import { afterEach, expect, it } from 'vitest'
-import { describeKafka, kafkaBroker, newName, settingsFor } from '../../../../test/harness/kafka.ts'
-import { text } from '../../../../test/kafka/memory-store.ts'
-import { silentLog } from '../../../core/log.ts'
-import type { OutgoingRecord } from '../event.ts'
-import type { Publisher } from '../ports.ts'
-import type { KafkaSettings } from '../settings.ts'
-import { TopicPublisher } from './producer.ts'
+import { describeKafka, kafkaBroker, newName, settingsFor } from '../../../test/harness/kafka.ts'
+import { text } from '../../../test/kafka/memory-store.ts'
+import { silentLog } from '../../core/log.ts'
+import { type ProducerSettings, TopicProducer } from './producer.ts'
+import type { OutgoingRecord } from './record.ts'
 
-const open: Publisher[] = []
+const open: TopicProducer[] = []
 afterEach(async () => {
   await Promise.all(open.splice(0).map((publisher) => publisher.close()))
 })
 
-const publisherAt = (bootstrap: string, settings: Partial<KafkaSettings> = {}): Publisher => {
-  const publisher = new TopicPublisher({ ...settingsFor(bootstrap), ...settings }, silentLog)
+const publisherAt = (bootstrap: string, settings: Partial<ProducerSettings> = {}): TopicProducer => {
+  const publisher = new TopicProducer({ ...settingsFor(bootstrap), ...settings }, silentLog)
   open.push(publisher)
   return publisher
 }
@@ -88,6 +86,49 @@ describeKafka('publishing', () => {
       const values = (await kafka.readTopic(topic)).map(({ value }) => Number(text(value)))
       expect(values).toEqual(numbers.filter((number) => number % 2 === rest))
     }
+  })
+
+  it('writes many at once, each partition in their order, and says where each of them is', async () => {
+    const kafka = await kafkaBroker()
+    const topic = await kafka.newTopic({ partitions: 3 })
+    const publisher = publisherAt(kafka.bootstrap)
+    const records = Array.from({ length: 60 }, (_, number) =>
+      record(topic, { key: Buffer.from(`k${number % 7}`), value: Buffer.from(`${number}`) }),
+    )
+    const outcomes = [
+      ...(await publisher.publishAll(topic, records.slice(0, 40))),
+      ...(await publisher.publishAll(topic, records.slice(40))),
+    ]
+    const found = new Map(
+      (await kafka.readTopic(topic)).map(({ partition, offset, value }) => [
+        `${partition}:${offset}`,
+        text(value),
+      ]),
+    )
+    const places = outcomes.map((one) =>
+      one.outcome === 'published' ? `${one.partition}:${one.offset}` : one.outcome,
+    )
+    expect(found.size).toBe(60)
+    expect(places.map((place) => found.get(place))).toEqual(records.map(({ value }) => text(value)))
+    expect(await publisher.publishAll(topic, [])).toEqual([])
+  })
+
+  it('finds the one that is too large among many, and writes the others once', async () => {
+    const kafka = await kafkaBroker()
+    const topic = await kafka.newTopic({ config: { 'max.message.bytes': '1000' } })
+    const publisher = publisherAt(kafka.bootstrap)
+    const sizes = [10, 2_000, 20, 30]
+    const outcomes = await publisher.publishAll(
+      topic,
+      sizes.map((size) => record(topic, { value: Buffer.alloc(size) })),
+    )
+    expect(outcomes).toMatchObject([
+      { offset: 0n },
+      { outcome: 'failed', why: 'too_large', code: 'MESSAGE_TOO_LARGE' },
+      { offset: 1n },
+      { offset: 2n },
+    ])
+    expect((await kafka.readTopic(topic)).map(({ value }) => value?.length)).toEqual([10, 20, 30])
   })
 
   it.each(['gzip', 'snappy', 'lz4', 'zstd'] as const)('compresses with %s', async (compression) => {

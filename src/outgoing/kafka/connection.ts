@@ -1,0 +1,205 @@
+/** How brokers are reached: which keys go together, and the settings that they make: files read, secrets found, certificates looked at. */
+import { X509Certificate } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { createSecureContext } from 'node:tls'
+import { ConfigError, reasonOf } from '../../core/settings/config-error.ts'
+import type { ConnectionOptions } from './connection-keys.ts'
+
+export const SECURITY_PROTOCOLS = ['PLAINTEXT', 'SSL', 'SASL_PLAINTEXT', 'SASL_SSL'] as const
+
+export const SASL_MECHANISMS = ['PLAIN', 'SCRAM-SHA-256', 'SCRAM-SHA-512', 'OAUTHBEARER'] as const
+
+/** How brokers are reached. Secrets are texts here, wherever they were read from. */
+export interface ConnectionSettings {
+  readonly servers: readonly string[]
+  readonly clientId: string
+  readonly protocol: (typeof SECURITY_PROTOCOLS)[number]
+  readonly tls: {
+    readonly ca: string | null
+    readonly cert: string | null
+    readonly key: string | null
+    readonly passphrase: string | null
+    readonly checkHostname: boolean
+  } | null
+  readonly sasl: {
+    readonly mechanism: (typeof SASL_MECHANISMS)[number]
+    readonly username: string | null
+    readonly password: string | null
+    readonly token: string | null
+  } | null
+}
+
+const SERVER = /^(?:\[[\da-fA-F:.]+\]|[\w.-]+):(\d{1,5})$/
+
+/** Whether it is `HOST:PORT`. */
+export const isServer = (text: string): boolean => {
+  const port = Number(SERVER.exec(text)?.[1])
+  return port >= 1 && port <= 65_535
+}
+
+const TLS_KEYS = [
+  'ssl_cafile',
+  'ssl_certfile',
+  'ssl_keyfile',
+  'ssl_password',
+  'ssl_password_file',
+  'ssl_check_hostname',
+] as const
+const SASL_KEYS = [
+  'sasl_mechanism',
+  'sasl_username',
+  'sasl_password',
+  'sasl_password_file',
+  'sasl_token',
+  'sasl_token_file',
+] as const
+
+/** Secrets that may lie in a file. */
+const SECRET_KEYS = ['ssl_password', 'sasl_password', 'sasl_token'] as const
+
+/** The problems of keys that are right one by one. A key that does not fit is refused: it would be believed to protect something. */
+export function problemsOfConnection(given: ConnectionOptions): readonly string[] {
+  const { security_protocol: protocol = 'PLAINTEXT' } = given
+  const hasTls = protocol === 'SSL' || protocol === 'SASL_SSL'
+  const hasSasl = protocol === 'SASL_PLAINTEXT' || protocol === 'SASL_SSL'
+  const strays = [...(hasTls ? [] : TLS_KEYS), ...(hasSasl ? [] : SASL_KEYS)]
+  return [
+    ...strays
+      .filter((key) => given[key] !== undefined)
+      .map((key) => `${key}: does not fit security_protocol '${protocol}'`),
+    ...(hasTls ? problemsOfTls(given) : []),
+    ...(hasSasl ? problemsOfSasl(given, protocol) : []),
+    ...SECRET_KEYS.filter((key) => given[key] !== undefined && given[`${key}_file`] !== undefined).map(
+      (key) => `${key}_file: give either ${key} or ${key}_file`,
+    ),
+  ]
+}
+
+function problemsOfTls(given: ConnectionOptions): readonly string[] {
+  const { ssl_certfile: certificate, ssl_keyfile: key } = given
+  const problems: string[] = []
+  if (certificate !== undefined && key === undefined)
+    problems.push('ssl_keyfile: is missing; ssl_certfile needs it')
+  if (certificate === undefined && key !== undefined)
+    problems.push('ssl_certfile: is missing; ssl_keyfile needs it')
+  if (key !== undefined) return problems
+  for (const password of ['ssl_password', 'ssl_password_file'] as const) {
+    if (given[password] !== undefined) problems.push(`${password}: does not fit; there is no ssl_keyfile`)
+  }
+  return problems
+}
+
+function problemsOfSasl(given: ConnectionOptions, protocol: string): readonly string[] {
+  const { sasl_mechanism: mechanism } = given
+  if (mechanism === undefined) return [`sasl_mechanism: is missing; security_protocol '${protocol}' needs it`]
+  const has = (key: 'sasl_password' | 'sasl_token'): boolean =>
+    given[key] !== undefined || given[`${key}_file`] !== undefined
+  const missing = (key: string): string => `${key}: is missing; sasl_mechanism '${mechanism}' needs it`
+  const stray = (key: keyof ConnectionOptions): readonly string[] =>
+    given[key] === undefined ? [] : [`${key}: does not fit sasl_mechanism '${mechanism}'`]
+  if (mechanism === 'OAUTHBEARER') {
+    return [
+      ...(has('sasl_token') ? [] : [missing('sasl_token')]),
+      ...stray('sasl_username'),
+      ...stray('sasl_password'),
+      ...stray('sasl_password_file'),
+    ]
+  }
+  return [
+    ...(given.sasl_username === undefined ? [missing('sasl_username')] : []),
+    ...(has('sasl_password') ? [] : [missing('sasl_password')]),
+    ...stray('sasl_token'),
+    ...stray('sasl_token_file'),
+  ]
+}
+
+type SecretKey = (typeof SECRET_KEYS)[number]
+type FileKey = 'ssl_cafile' | 'ssl_certfile' | 'ssl_keyfile' | `${SecretKey}_file`
+
+/**
+ * The settings of keys that were checked; null when they name no server. Files lie relative to `folder`. Throws one ConfigError with all
+ * files that are of no use, each by its key behind `prefix`.
+ */
+export function connectionOf(
+  given: ConnectionOptions,
+  folder: string,
+  prefix: string,
+): ConnectionSettings | null {
+  const { servers = [], security_protocol: protocol = 'PLAINTEXT' } = given
+  if (servers.length === 0) return null
+  const files = new Files(given, folder)
+  const tls = protocol === 'SSL' || protocol === 'SASL_SSL' ? tlsOf(given, files) : null
+  const sasl =
+    given.sasl_mechanism === undefined
+      ? null
+      : {
+          mechanism: given.sasl_mechanism,
+          username: given.sasl_username ?? null,
+          password: files.secret('sasl_password'),
+          token: files.secret('sasl_token'),
+        }
+  if (files.problems.length > 0) throw new ConfigError(files.problems.map((problem) => prefix + problem))
+  return { servers, clientId: given.client_id ?? 'bartleby', protocol, tls, sasl }
+}
+
+function tlsOf(given: ConnectionOptions, files: Files): NonNullable<ConnectionSettings['tls']> {
+  const ca = files.text('ssl_cafile')
+  const cert = files.text('ssl_certfile')
+  const key = files.text('ssl_keyfile')
+  const passphrase = files.secret('ssl_password')
+  if (ca !== null) files.attempt('ssl_cafile', 'holds no certificate in PEM', () => new X509Certificate(ca))
+  if (cert !== null) {
+    files.attempt('ssl_certfile', 'holds no certificate in PEM', () => new X509Certificate(cert))
+  }
+  if (cert !== null && key !== null && files.problems.length === 0) {
+    // What OpenSSL says would name neither the key nor the file.
+    files.attempt(
+      'ssl_keyfile',
+      'holds no key that fits ssl_certfile and can be opened with ssl_password',
+      () => createSecureContext({ cert, key, ...(passphrase === null ? {} : { passphrase }) }),
+    )
+  }
+  return { ca, cert, key, passphrase, checkHostname: given.ssl_check_hostname ?? true }
+}
+
+/** The files that the keys name, and what was wrong with them. */
+class Files {
+  readonly problems: string[] = []
+  readonly #given: ConnectionOptions
+  readonly #folder: string
+
+  constructor(given: ConnectionOptions, folder: string) {
+    this.#given = given
+    this.#folder = folder
+  }
+
+  /** What stands in the file of a key; null when there is none. */
+  text(key: FileKey): string | null {
+    const path = this.#given[key]
+    if (path === undefined) return null
+    try {
+      return readFileSync(resolve(this.#folder, path), 'utf8')
+    } catch (error) {
+      this.problems.push(`${key}: '${path}' cannot be read: ${reasonOf(error)}`)
+      return null
+    }
+  }
+
+  /** A secret, from its key or its file; editors and `echo` end files with a line break, which is none of it. */
+  secret(key: SecretKey): string | null {
+    const told = this.problems.length
+    const secret = this.#given[key] ?? this.text(`${key}_file`)?.replace(/\r?\n$/, '') ?? null
+    if (secret === '' && this.problems.length === told) this.problems.push(`${key}_file: the file is empty`)
+    return secret
+  }
+
+  /** Tells `problem` of a key when `look` throws. */
+  attempt(key: FileKey, problem: string, look: () => unknown): void {
+    try {
+      look()
+    } catch {
+      this.problems.push(`${key}: ${problem}`)
+    }
+  }
+}
