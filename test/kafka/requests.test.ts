@@ -4,7 +4,9 @@ import { fileURLToPath } from 'node:url'
 import { expect, it } from 'vitest'
 import { FETCH_VERSIONS } from '../../src/sources/kafka/intake/reader-fetch.ts'
 
-const FOLDERS = ['../../src/outgoing/kafka', '../../src/sources/kafka'].map((path) => fileURLToPath(new URL(path, import.meta.url)))
+const FOLDERS = ['../../src/outgoing/kafka', '../../src/sources/kafka'].map((path) =>
+  fileURLToPath(new URL(path, import.meta.url)),
+)
 
 /** Requests by name and version, as the sources call them. */
 function requestsMade(): readonly string[] {
