@@ -1,10 +1,15 @@
 /** `bartleby counts`: how many letters there are, exactly. */
 import type { Command } from 'commander'
 import type { LetterCount, LetterCounts } from '../client/letter-types.ts'
-import { type OfficeFlags, officeCommand, queryText, type TextFlags } from './office.ts'
-import { table } from './table.ts'
-import type { Terminal } from './terminal.ts'
-import { grouped } from './words.ts'
+import {
+  type CommandKit,
+  type OfficeFlags,
+  officeCommand,
+  queryText,
+  type TextFlags,
+} from '../terminal/office.ts'
+import { table } from '../terminal/table.ts'
+import { grouped } from '../terminal/words.ts'
 
 /** What letters can be counted by, and the heading of each. */
 const KEYS = {
@@ -17,7 +22,7 @@ const KEYS = {
 
 const DEFAULT_BY = 'source,engine,originalQueue,status'
 
-export const countsCommand = (terminal: Terminal): Command =>
+export const countsCommand = (kit: CommandKit): Command =>
   officeCommand('counts', 'Count letters, exactly, at any number of them.', [
     'counts',
     'counts --by status',
@@ -30,7 +35,7 @@ export const countsCommand = (terminal: Terminal): Command =>
     .option('--original-queue <queue>', 'only letters from this queue')
     .option('--status <status>', 'only letters with this status')
     .option('--signature <signature>', 'only letters with this error')
-    .work(terminal, async ({ call, print }, flags: OfficeFlags & TextFlags<keyof typeof KEYS | 'by'>) => {
+    .work(kit, async ({ call, print }, flags: OfficeFlags & TextFlags<keyof typeof KEYS | 'by'>) => {
       const { url: _, token: __, json: ___, ...query } = flags
       const counts = await call<LetterCounts>('GET', `/api/counts${queryText(query)}`)
       print(counts, () => countsText(counts, query.by ?? DEFAULT_BY))

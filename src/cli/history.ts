@@ -2,19 +2,20 @@
 import type { Command } from 'commander'
 import { bytesOf, type TextEncoding } from '../client/bytes.ts'
 import type { HistoryDetail, HistoryItem } from '../client/history.ts'
-import { wholeNumber } from './flags.ts'
-import { payloadText } from './letters/payload-text.ts'
+import { wholeNumber } from '../terminal/flags.ts'
 import {
+  type CommandKit,
   commandGroup,
   listAll,
   type OfficeFlags,
   officeCommand,
   SERVER_HELP,
   type TextFlags,
-} from './office.ts'
-import { type Column, type Field, fieldLines, indented, statusColumn } from './table.ts'
-import { printable, type Style, statusIn, type Terminal } from './terminal.ts'
-import { secondsOf } from './words.ts'
+} from '../terminal/office.ts'
+import { type Column, type Field, fieldLines, indented, statusColumn } from '../terminal/table.ts'
+import { printable, type Style, statusIn } from '../terminal/terminal.ts'
+import { secondsOf } from '../terminal/words.ts'
+import { payloadText } from './letters/payload-text.ts'
 
 type Filter = 'engine' | 'instanceId' | 'status' | 'operation' | 'fromDate' | 'toDate' | 'correlationId'
 
@@ -22,7 +23,7 @@ interface ListFlags extends OfficeFlags, TextFlags<Filter> {
   readonly limit: string
 }
 
-const list = (terminal: Terminal): Command =>
+const list = (kit: CommandKit): Command =>
   officeCommand('history list', 'List entries, the newest first.', [
     'list',
     'list --correlation-id 7d1f',
@@ -36,7 +37,7 @@ const list = (terminal: Terminal): Command =>
     .option('--to-date <time>', 'before this time')
     .option('--correlation-id <id>', 'with this correlation id')
     .option('--limit <n>', 'at most so many', '50')
-    .work(terminal, async (desk, flags: ListFlags) => {
+    .work(kit, async (desk, flags: ListFlags) => {
       const { url: _, token: __, json: ___, limit, ...filter } = flags
       const most = wholeNumber('--limit', limit, 1)
       const entries = await listAll<HistoryItem>(desk, '/api/history', filter, most)
@@ -53,11 +54,11 @@ const COLUMNS: readonly Column<HistoryItem>[] = [
   { heading: 'ROW KEY', text: ({ rowKey }) => rowKey },
 ]
 
-const show = (terminal: Terminal): Command =>
+const show = (kit: CommandKit): Command =>
   officeCommand('history show <engine> <rowKey>', 'Show an entry with its input, output, error and notes.', [
     'show hmac 7d1f-20270110T090000000000000000004711Z',
     'show hmac 7d1f-20270110T090000000000000000004711Z --json | jq -r .input',
-  ]).work(terminal, async ({ history, print }, engine: string, rowKey: string) =>
+  ]).work(kit, async ({ history, print }, engine: string, rowKey: string) =>
     print(await history.get({ engine, rowKey }), entryText),
   )
 

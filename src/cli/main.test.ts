@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { bartleby } from '../../test/harness/terminal-double.ts'
-import { table } from './table.ts'
-import { printable } from './terminal.ts'
+import { table } from '../terminal/table.ts'
+import { printable } from '../terminal/terminal.ts'
 
 interface Sent {
   readonly path: string

@@ -5,24 +5,21 @@
 import { Command, CommanderError } from 'commander'
 import { ConfigError } from '../core/settings/config-error.ts'
 import { VERSION } from '../core/version.ts'
+import { SOURCE_COMMANDS } from '../sources/commands.ts'
+import { CommandFailure, EXIT, EXIT_HELP, reasonOf } from '../terminal/exit.ts'
+import { processTerminal, type Terminal } from '../terminal/terminal.ts'
 import { countsCommand } from './counts.ts'
-import { enginesCommand } from './engines.ts'
-import { CommandFailure, EXIT, EXIT_HELP, reasonOf } from './exit.ts'
 import { historyCommand } from './history.ts'
-import { kafkaCommand } from './kafka.ts'
 import { lettersCommand } from './letters/index.ts'
 import { migrateCommand } from './migrate.ts'
-import { outboxCommand } from './outbox/index.ts'
-import { queuesCommand } from './queues/index.ts'
 import { redriveCommands } from './redrive/index.ts'
 import { runsCommand } from './runs.ts'
 import { serveCommand } from './serve.ts'
 import { signaturesCommand } from './signatures.ts'
-import { processTerminal, type Terminal } from './terminal.ts'
+import { kitOf } from './store.ts'
 import { tokenCommand } from './token.ts'
 import { topCommand } from './top/index.ts'
 import { verifyCommand } from './verify.ts'
-import { webhooksCommand } from './webhooks/index.ts'
 
 /** Runs `bartleby <args>`; gives the exit code. */
 export async function run(args: readonly string[], terminal: Terminal = processTerminal): Promise<number> {
@@ -35,6 +32,7 @@ export async function run(args: readonly string[], terminal: Terminal = processT
 }
 
 function program(terminal: Terminal): Command {
+  const kit = kitOf(terminal)
   const root = new Command('bartleby')
     .description(
       'The dead letter office for your messages: what failed is captured once, counted exactly, understood, sent back.',
@@ -78,10 +76,10 @@ ${EXIT_HELP}`,
       countsCommand,
       historyCommand,
     ],
-    'Sources:': [queuesCommand, enginesCommand, outboxCommand, webhooksCommand, kafkaCommand],
+    'Sources:': SOURCE_COMMANDS.flatMap(({ command }) => command ?? []),
   }
   for (const [heading, commands] of Object.entries(groups)) {
-    for (const make of commands) root.addCommand(make(terminal).helpGroup(heading))
+    for (const make of commands) root.addCommand(make(kit).helpGroup(heading))
   }
   for (const command of allOf(root)) {
     command.exitOverride().configureOutput({

@@ -1,16 +1,19 @@
 /** `bartleby migrate`: brings a store to this program's schema without serving it, and makes anew what a restore has left out. */
+
 import { Command } from 'commander'
 import type { ConfigFlags } from '../config/index.ts'
-import { CommandFailure, EXIT, EXIT_HELP } from './exit.ts'
-import { configOf, UNSUPPORTED_STORE } from './store.ts'
-import type { Terminal } from './terminal.ts'
+import { CommandFailure, EXIT, EXIT_HELP } from '../terminal/exit.ts'
+import { UNSUPPORTED_STORE } from '../terminal/flags.ts'
+import type { CommandKit } from '../terminal/office.ts'
+import type { Terminal } from '../terminal/terminal.ts'
+import { configOf } from './store.ts'
 
 interface Flags extends ConfigFlags {
   readonly json?: boolean
   readonly repair?: boolean
 }
 
-export const migrateCommand = (terminal: Terminal): Command =>
+export const migrateCommand = (kit: CommandKit): Command =>
   new Command('migrate')
     .description("Bring the store's schema up to this version. `serve` does the same when it starts.")
     .option('--store <url>', 'sqlite:PATH or postgres://…; sqlite:./data/bartleby.db unless configured')
@@ -36,7 +39,7 @@ Examples:
 ${EXIT_HELP}`,
     )
     .action(({ json = false, repair = false, ...flags }: Flags) =>
-      (repair ? repairStore : migrateStore)(flags, json, terminal),
+      (repair ? repairStore : migrateStore)(flags, json, kit.terminal),
     )
 
 async function migrateStore(flags: ConfigFlags, json: boolean, terminal: Terminal): Promise<void> {

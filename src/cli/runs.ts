@@ -1,19 +1,20 @@
 /** `bartleby runs`: work over many rows that servers go on with. */
 import type { Command } from 'commander'
 import type { RunItem } from '../client/runs.ts'
-import { RUN_STATES } from '../work/run.ts'
-import { wholeNumber } from './flags.ts'
+import { wholeNumber } from '../terminal/flags.ts'
 import {
+  type CommandKit,
   commandGroup,
   listAll,
   type MakeCommand,
   type OfficeFlags,
   officeCommand,
   SERVER_HELP,
-} from './office.ts'
-import { type Column, counted, type Field, fieldLines, stateColumn } from './table.ts'
-import { printable, type Style, stateIn, type Terminal } from './terminal.ts'
-import { ageOf, grouped, nowMs, secondsOf } from './words.ts'
+} from '../terminal/office.ts'
+import { type Column, counted, type Field, fieldLines, stateColumn } from '../terminal/table.ts'
+import { printable, type Style, stateIn } from '../terminal/terminal.ts'
+import { ageOf, grouped, nowMs, secondsOf } from '../terminal/words.ts'
+import { RUN_STATES } from '../work/run.ts'
 
 interface ListFlags extends OfficeFlags {
   readonly kind?: string
@@ -23,7 +24,7 @@ interface ListFlags extends OfficeFlags {
 
 const ID = 'd0sk3v9rkmnc73a1b2cg'
 
-const list = (terminal: Terminal): Command =>
+const list = (kit: CommandKit): Command =>
   officeCommand('runs list', 'List runs, the newest first.', [
     'list',
     'list --kind expire --state running',
@@ -32,26 +33,26 @@ const list = (terminal: Terminal): Command =>
     .option('--kind <kinds>', 'only of these kinds: expire, webhook-requeue, webhook-purge …')
     .option('--state <states>', `only in these states: ${RUN_STATES.join(', ')}`)
     .option('--limit <n>', 'at most so many', '50')
-    .work(terminal, async (desk, flags: ListFlags) => {
+    .work(kit, async (desk, flags: ListFlags) => {
       const limit = wholeNumber('--limit', flags.limit, 1)
       const filter = { kind: flags.kind, state: flags.state }
       const runs = await listAll<RunItem>(desk, '/api/runs', filter, limit)
       desk.printList(runs, columnsAt(nowMs()), 'there are no runs')
     })
 
-const show = (terminal: Terminal): Command =>
+const show = (kit: CommandKit): Command =>
   officeCommand('runs show <id>', 'Show a run and how far it is.', [`show ${ID}`, `show ${ID} --json`]).work(
-    terminal,
+    kit,
     async ({ runs, print }, id: string) => print(await runs.read(id), runText),
   )
 
 const steer =
   (verb: 'pause' | 'resume' | 'cancel', description: string): MakeCommand =>
-  (terminal) => {
+  (kit) => {
     const command = officeCommand(`runs ${verb} <id>`, description, [`${verb} ${ID}`])
     if (verb !== 'resume') command.option('--reason <text>', 'why; shown to all who look at it')
     return command.work(
-      terminal,
+      kit,
       async ({ runs, print }, id: string, flags: OfficeFlags & { readonly reason?: string }) => {
         const changed = verb === 'resume' ? runs.resume(id) : runs[verb](id, flags.reason)
         print(await changed, runText)

@@ -2,22 +2,28 @@
  * `bartleby serve`: runs the server until a signal ends it. What it needs is loaded when it runs: commands
  * that only talk to a server should not wait for it.
  */
+
 import { Command } from 'commander'
 import type { Config, ConfigFlags, ConfigSources } from '../config/index.ts'
 import type { RunningServer } from '../http/serve.ts'
-import { CommandFailure, EXIT, EXIT_HELP, failureOf, isWrongOption, reasonOf } from './exit.ts'
-import { UNSUPPORTED_STORE } from './store.ts'
-import type { Terminal } from './terminal.ts'
-import { listenForStop } from './terminal.ts'
+import { SOURCE_COMMANDS } from '../sources/commands.ts'
+import { CommandFailure, EXIT, EXIT_HELP, failureOf, isWrongOption, reasonOf } from '../terminal/exit.ts'
+import { UNSUPPORTED_STORE } from '../terminal/flags.ts'
+import type { CommandKit } from '../terminal/office.ts'
+import type { Terminal } from '../terminal/terminal.ts'
+import { listenForStop } from '../terminal/terminal.ts'
+import { listed } from '../terminal/words.ts'
+
+const OWN_APIS = SOURCE_COMMANDS.filter(({ command }) => command).map(({ name }) => name)
 
 interface Flags extends ConfigFlags {
   readonly demo?: boolean
 }
 
-export const serveCommand = (terminal: Terminal): Command =>
+export const serveCommand = (kit: CommandKit): Command =>
   new Command('serve')
     .description(
-      'Serve the office until stopped (SIGTERM or Ctrl-C): the console, and the APIs of letters, queues, engines, outbox, webhooks and Kafka.',
+      `Serve the office until stopped (SIGTERM or Ctrl-C): the console, and the APIs of letters, ${listed(OWN_APIS, 'and')}.`,
     )
     .option('--host <address>', 'address to listen on; 127.0.0.1 unless configured')
     .option('--port <number>', 'port to listen on, 0 for any free one; 1853 unless configured')
@@ -48,7 +54,7 @@ Examples:
 ${EXIT_HELP}
   130, 143  a second Ctrl-C or SIGTERM cut the shutdown short`,
     )
-    .action((flags: Flags) => serveUntilSignal(flags, terminal))
+    .action((flags: Flags) => serveUntilSignal(flags, kit.terminal))
 
 async function serveUntilSignal({ demo, ...flags }: Flags, terminal: Terminal): Promise<void> {
   const { checkExposure, loadConfig } = await import('../config/index.ts')

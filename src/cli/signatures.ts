@@ -1,25 +1,26 @@
 /** `bartleby signatures`: letters grouped by their error. */
 import type { Command } from 'commander'
 import type { SignatureDetail, SignatureGroup } from '../client/letter-types.ts'
-import { wholeNumber } from './flags.ts'
+import { wholeNumber } from '../terminal/flags.ts'
 import {
+  type CommandKit,
   commandGroup,
   listAll,
   type OfficeFlags,
   officeCommand,
   SERVER_HELP,
   type TextFlags,
-} from './office.ts'
-import { type Column, counted, type Field, fieldLines, indented } from './table.ts'
-import type { Style } from './terminal.ts'
-import { printable, type Terminal } from './terminal.ts'
-import { ageOf, grouped, nowMs, secondsOf, sparkline } from './words.ts'
+} from '../terminal/office.ts'
+import { type Column, counted, type Field, fieldLines, indented } from '../terminal/table.ts'
+import type { Style } from '../terminal/terminal.ts'
+import { printable } from '../terminal/terminal.ts'
+import { ageOf, grouped, nowMs, secondsOf, sparkline } from '../terminal/words.ts'
 
 interface ListFlags extends OfficeFlags, TextFlags<'source' | 'engine' | 'originalQueue'> {
   readonly limit: string
 }
 
-const list = (terminal: Terminal): Command =>
+const list = (kit: CommandKit): Command =>
   officeCommand('signatures list', 'List errors, those with the most pending letters first.', [
     'list',
     'list --engine hmac',
@@ -29,12 +30,12 @@ const list = (terminal: Terminal): Command =>
     .option('--engine <engine>', 'only of letters of this engine')
     .option('--original-queue <queue>', 'only of letters from this queue')
     .option('--limit <n>', 'at most so many', '50')
-    .work(terminal, async (desk, flags: ListFlags) => {
+    .work(kit, async (desk, flags: ListFlags) => {
       const { source, engine, originalQueue } = flags
       const limit = wholeNumber('--limit', flags.limit, 1)
       const filter = { source, engine, originalQueue }
       const groups = await listAll<SignatureGroup>(desk, '/api/signatures', filter, limit)
-      const columns = groupColumns(nowMs(), terminal.screen?.columns)
+      const columns = groupColumns(nowMs(), kit.terminal.screen?.columns)
       desk.printList(groups, columns, 'there are no letters, and so no errors')
     })
 
@@ -65,12 +66,12 @@ const trendColumn = (hours: number): Column<SignatureGroup> => ({
 const titleOf = (errorClass: string, title: string): string =>
   errorClass === '' || title.startsWith(errorClass) ? title : `${errorClass}: ${title}`
 
-const show = (terminal: Terminal): Command =>
+const show = (kit: CommandKit): Command =>
   officeCommand(
     'signatures show <signature>',
     'Show one error: where it occurs, since when, an example, and how retries ended.',
     ['show 1-4f2a9c', 'show 1-4f2a9c --json'],
-  ).work(terminal, async ({ letters, print }, signature: string) =>
+  ).work(kit, async ({ letters, print }, signature: string) =>
     print(await letters.signature(signature), groupText),
   )
 

@@ -10,9 +10,9 @@ import type { Config } from '../config/index.ts'
 import { createHttpServer, type HttpServer } from '../http/server.ts'
 import { Office } from '../office.ts'
 import { contextNamed } from '../sources/engines/definitions.ts'
-import { EXIT, failureOf } from './exit.ts'
+import { EXIT, failureOf } from '../terminal/exit.ts'
+import type { Terminal } from '../terminal/terminal.ts'
 import { configOf, requireStore } from './store.ts'
-import type { Terminal } from './terminal.ts'
 
 /** Only a name: no socket listens to it. */
 const NAME = 'http://store'

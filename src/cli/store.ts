@@ -1,12 +1,20 @@
 /** Commands on a store itself, which must be there already: opening a file that is not there would make one. */
 import { existsSync } from 'node:fs'
 import type { ConfigFlags } from '../config/index.ts'
+import type { SourceKit } from '../sources/source-commands.ts'
 import type { Database } from '../store/database.ts'
-import { CommandFailure, EXIT, type ExitCode, failureOf, usage } from './exit.ts'
-import type { Terminal } from './terminal.ts'
+import { CommandFailure, EXIT, type ExitCode, failureOf, usage } from '../terminal/exit.ts'
+import type { Terminal } from '../terminal/terminal.ts'
 
-/** What the flag `--unsupported-store` does. */
-export const UNSUPPORTED_STORE = 'take a server that is like PostgreSQL but another product, at your own risk'
+/** What commands work with on that terminal. */
+export const kitOf = (terminal: Terminal): SourceKit => ({
+  terminal,
+  // Loaded when it is needed: most commands only talk to a server.
+  withStoreOffice: async (...given) => (await import('./store-office.ts')).withStoreOffice(...given),
+  sectionOf: async (name, flags) =>
+    Object.entries(await configOf(flags, terminal)).find(([key]) => key === name)?.[1],
+  onStore: (flags, otherwise, work) => onStore(flags, terminal, otherwise, work),
+})
 
 /** The configuration that flags and environment make. It is loaded when it is needed, as all that `serve` needs. */
 export async function configOf(flags: ConfigFlags, { env }: Terminal) {
@@ -45,15 +53,4 @@ export async function onStore<T>(
   } finally {
     await db?.close()
   }
-}
-
-/** The database of an application that `--url` names, for commands on its outbox. */
-export async function applicationDatabase(url: string) {
-  const { readStoreUrl } = await import('../store/store-url.ts')
-  const store = readStoreUrl(url)
-  if (store === null || store.kind === 'memory')
-    throw usage("--url is neither 'postgres://…' nor 'sqlite:PATH'")
-  if (store.kind === 'sqlite' && !existsSync(store.path))
-    throw new CommandFailure(EXIT.nothing, `there is no database at '${store.path}'`)
-  return store
 }

@@ -1,9 +1,9 @@
 /** `bartleby token`: makes bearer tokens. Only their SHA-256 is configured; the token itself is shown once. */
 import { createHash, randomBytes } from 'node:crypto'
 import { Command, Option } from 'commander'
-import { usage } from './exit.ts'
-import { commandGroup } from './office.ts'
-import { readAll, type Terminal } from './terminal.ts'
+import { usage } from '../terminal/exit.ts'
+import { type CommandKit, commandGroup } from '../terminal/office.ts'
+import { readAll, type Terminal } from '../terminal/terminal.ts'
 
 const ROLES = ['viewer', 'operator', 'admin'] as const
 
@@ -18,7 +18,7 @@ interface CreateFlags {
   readonly json?: boolean
 }
 
-const create = (terminal: Terminal): Command =>
+const create = (kit: CommandKit): Command =>
   new Command('create')
     .description('Make a token, print it once, and print or add its configuration entry.')
     .requiredOption('--name <name>', 'who will use it; shown in logs')
@@ -34,17 +34,17 @@ Examples:
   $ bartleby token create --name ops --role operator
   $ bartleby token create --name ci --role viewer --config bartleby.yaml`,
     )
-    .action((flags: CreateFlags) => createToken(flags, terminal))
+    .action((flags: CreateFlags) => createToken(flags, kit.terminal))
 
-const hash = (terminal: Terminal): Command =>
+const hash = (kit: CommandKit): Command =>
   new Command('hash')
     .description('Read a token from stdin and print the SHA-256 that the configuration wants.')
     .addHelpText('after', '\nExample:\n  $ printf %s "$TOKEN" | bartleby token hash')
     .action(async () => {
-      const given = Buffer.from(await readAll(terminal.stdin)).toString('utf8')
+      const given = Buffer.from(await readAll(kit.terminal.stdin)).toString('utf8')
       const token = given.replace(/\r?\n$/, '')
       if (token === '') throw usage('no token on stdin')
-      terminal.out(sha256(token))
+      kit.terminal.out(sha256(token))
     })
 
 export const tokenCommand = commandGroup(

@@ -1,17 +1,20 @@
 /** `bartleby verify`: proves that a store keeps its promises, or prints the rows that break them. Writes nothing. */
+
 import { Command } from 'commander'
 import type { ConfigFlags } from '../config/index.ts'
+import { EXIT, failed } from '../terminal/exit.ts'
+import { UNSUPPORTED_STORE } from '../terminal/flags.ts'
+import type { CommandKit } from '../terminal/office.ts'
+import { showProgress } from '../terminal/progress.ts'
+import { printable, type Terminal } from '../terminal/terminal.ts'
 import type { InvariantReport, VerifyReport } from '../verify/verify.ts'
-import { EXIT, failed } from './exit.ts'
-import { showProgress } from './progress.ts'
-import { onStore, UNSUPPORTED_STORE } from './store.ts'
-import { printable, type Terminal } from './terminal.ts'
+import { onStore } from './store.ts'
 
 interface Flags extends ConfigFlags {
   readonly json?: boolean
 }
 
-export const verifyCommand = (terminal: Terminal): Command =>
+export const verifyCommand = (kit: CommandKit): Command =>
   new Command('verify')
     .description('Check that the store keeps its promises, and show the rows that break them. Reads only.')
     .option('--store <url>', 'sqlite:PATH or postgres://…; sqlite:./data/bartleby.db unless configured')
@@ -52,7 +55,7 @@ Exit codes:
   2  wrong usage or configuration
   3  it could not be checked: the store is not there, cannot be reached, is of another version, or on no PostgreSQL`,
     )
-    .action(({ json, ...flags }: Flags) => verify(flags, json === true, terminal))
+    .action(({ json, ...flags }: Flags) => verify(flags, json === true, kit.terminal))
 
 async function verify(flags: ConfigFlags, json: boolean, terminal: Terminal): Promise<void> {
   const report = await onStore(flags, terminal, EXIT.nothing, async (db) => {

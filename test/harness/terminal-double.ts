@@ -1,7 +1,7 @@
 /** Runs a command in a world of its own and tells what it printed. */
 import { Readable } from 'node:stream'
 import { run } from '../../src/cli/main.ts'
-import type { Screen, Terminal } from '../../src/cli/terminal.ts'
+import type { Screen, Terminal } from '../../src/terminal/terminal.ts'
 
 export interface World {
   readonly env?: Record<string, string>

@@ -2,15 +2,21 @@
 import type { Command } from 'commander'
 import type { LetterKey, LetterStatus } from '../../client/letter-types.ts'
 import { formatLetterQuery, type LetterParameters } from '../../core/letter-query.ts'
-import { failed, usage } from '../exit.ts'
-import { confirmCount, wholeNumber } from '../flags.ts'
-import { type Desk, type OfficeFlags, officeCommand, type TextFlags } from '../office.ts'
+import { failed, usage } from '../../terminal/exit.ts'
+import { confirmCount, wholeNumber } from '../../terminal/flags.ts'
+import {
+  type CommandKit,
+  type Desk,
+  type OfficeFlags,
+  officeCommand,
+  type TextFlags,
+} from '../../terminal/office.ts'
+import { printable } from '../../terminal/terminal.ts'
+import { grouped, nowMs, secondsOf } from '../../terminal/words.ts'
 import { confirmPlan, makePlan } from '../redrive/plan.ts'
 import { type Chosen, MOST_IDS, planBody } from '../redrive/plan-flags.ts'
 import { seeThrough, waitMsOf } from '../redrive/start.ts'
 import { planText } from '../redrive/text.ts'
-import { printable, type Terminal } from '../terminal.ts'
-import { grouped, nowMs, secondsOf } from '../words.ts'
 import { retryOne } from './retry-one.ts'
 import { type FilterFlags, filterOf, letterNamed, totalOf, walkLetters, withFilterFlags } from './which.ts'
 
@@ -19,7 +25,7 @@ Many letters are a redrive of the server: it plans which they are, the command s
 watches it to its end. Ctrl-C leaves it running, and says how to look again or to cancel it. A rate, a few letters first, an
 order, a repair: bartleby redrive plan --help. Queries are explained in: bartleby letters list --help`
 
-export const retryCommand = (terminal: Terminal): Command =>
+export const retryCommand = (kit: CommandKit): Command =>
   manyCommand('retry', 'Send letters back to where they came from, as they are or one of them edited.', [
     'retry hmac i-7-20270110T090000000000000000004711Z --dry-run          what would be sent',
     'retry hmac i-7-20270110T090000000000000000004711Z --wait             until it is confirmed, or comes back',
@@ -43,9 +49,9 @@ Exit codes:
   2  wrong usage
   3  there is no such letter`,
     )
-    .work(terminal, act(RETRY))
+    .work(kit, act(RETRY))
 
-export const discardCommand = (terminal: Terminal): Command =>
+export const discardCommand = (kit: CommandKit): Command =>
   manyCommand('discard', 'End pending letters without sending them back; they can be restored.', [
     'discard hmac i-7-20270110T090000000000000000004711Z --notes "test data"',
     "discard --query 'signature:1-4f2a9c age:>30d' --notes 'shop closed' --yes",
@@ -53,9 +59,9 @@ export const discardCommand = (terminal: Terminal): Command =>
     .requiredOption('--notes <text>', 'why; kept with each letter')
     .option('--dry-run', 'many letters: change nothing; show the plan')
     .addHelpText('after', MANY_HELP)
-    .work(terminal, act(DISCARD))
+    .work(kit, act(DISCARD))
 
-export const restoreCommand = (terminal: Terminal): Command =>
+export const restoreCommand = (kit: CommandKit): Command =>
   manyCommand('restore', 'Make resolved or expired letters pending again.', [
     'restore hmac i-7-20270110T090000000000000000004711Z',
     "restore --query 'status:expired engine:hmac' --notes 'still needed'",
@@ -67,7 +73,7 @@ export const restoreCommand = (terminal: Terminal): Command =>
       `
 A letter that was retried can be restored until its item is being worked on: the item is taken back first.${MANY_HELP}`,
     )
-    .work(terminal, act(RESTORE))
+    .work(kit, act(RESTORE))
 
 const act =
   (deed: Deed) =>
@@ -213,7 +219,7 @@ interface ExpireFlags extends OfficeFlags {
 
 const DAY_MS = 86_400_000
 
-export const expireCommand = (terminal: Terminal): Command =>
+export const expireCommand = (kit: CommandKit): Command =>
   officeCommand(
     'letters expire',
     'Give up pending letters that failed last more than so many days ago; they can be restored for as long as they are kept.',
@@ -228,7 +234,7 @@ export const expireCommand = (terminal: Terminal): Command =>
 Expired letters are kept for \`engines.tables.retentionDays\` (90) from now on, however long ago they failed, and can be restored
 until then: bartleby letters restore --query status:expired. The command says until when.`,
     )
-    .work(terminal, async (desk, flags: ExpireFlags) => {
+    .work(kit, async (desk, flags: ExpireFlags) => {
       const olderThanDays = wholeNumber('--older-than-days', flags.olderThanDays, 1)
       const engine = flags.engine === undefined ? {} : { engine: flags.engine }
       const toDate = new Date(nowMs() - olderThanDays * DAY_MS).toISOString()
@@ -237,7 +243,7 @@ until then: bartleby letters restore --query status:expired. The command says un
       const plan = `expire ${grouped(total)}${exact ? '' : ' or more'} pending letters${of}`
       if (total === 0) return desk.printLine({ expired: 0 }, 'no pending letters are that old')
       const until = await restorableUntil(desk)
-      await confirmCount(`${plan}; they can be restored until ${until}`, total, flags, terminal)
+      await confirmCount(`${plan}; they can be restored until ${until}`, total, flags, kit.terminal)
       const expired = await desk.letters.expireOlder({ olderThanDays, ...engine })
       const sentence = `${grouped(expired)} letters were expired; they can be restored until ${until}`
       desk.printLine({ expired }, sentence)

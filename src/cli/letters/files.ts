@@ -8,13 +8,20 @@ import { payloadFields } from '../../client/bytes.ts'
 import { writeAnswered } from '../../client/envelope.ts'
 import { OfficeClientError } from '../../client/errors.ts'
 import type { CaptureRequest, LetterDetail, LetterKey } from '../../client/letter-types.ts'
-import { failed, reasonOf, usage } from '../exit.ts'
-import { wholeNumber } from '../flags.ts'
-import { type Desk, type OfficeFlags, officeCommand, refusalText } from '../office.ts'
-import { showProgress } from '../progress.ts'
-import { printable, type Terminal } from '../terminal.ts'
-import { grouped, lettersText } from '../words.ts'
-import { readLetter, reportOf } from './import-report.ts'
+import { SOURCE_NAMES } from '../../sources/commands.ts'
+import { failed, reasonOf, usage } from '../../terminal/exit.ts'
+import { wholeNumber } from '../../terminal/flags.ts'
+import {
+  type CommandKit,
+  type Desk,
+  type OfficeFlags,
+  officeCommand,
+  refusalText,
+} from '../../terminal/office.ts'
+import { showProgress } from '../../terminal/progress.ts'
+import { printable, type Terminal } from '../../terminal/terminal.ts'
+import { grouped, lettersText } from '../../terminal/words.ts'
+import { REPORTS, readLetter, reportOf } from './import-report.ts'
 import { type FilterFlags, filterOf, totalOf, walkLetters, withFilterFlags } from './which.ts'
 
 interface ExportFlags extends FilterFlags {
@@ -22,7 +29,7 @@ interface ExportFlags extends FilterFlags {
   readonly limit?: string
 }
 
-export const exportCommand = (terminal: Terminal): Command =>
+export const exportCommand = (kit: CommandKit): Command =>
   withFilterFlags(
     officeCommand(
       'letters export [query...]',
@@ -43,7 +50,7 @@ A line is what GET /api/dlq/{engine}/{rowKey} gives: case file, history, and the
 text, or base64 where \`originalMessageEncoding\` says so. --json changes nothing. Progress is shown on stderr.
 \`bartleby letters import\` reads such lines. Queries are explained in: bartleby letters list --help`,
     )
-    .work(terminal, exportLetters)
+    .work(kit, exportLetters)
 
 async function exportLetters(desk: Desk, words: readonly string[], flags: ExportFlags): Promise<void> {
   const { terminal } = desk
@@ -105,11 +112,13 @@ async function closed(file: WriteStream | null): Promise<void> {
   await once(file, 'close')
 }
 
+const OWN_ENGINES = SOURCE_NAMES.filter((name) => name !== REPORTS)
+
 interface ImportFlags extends OfficeFlags {
   readonly asEngine?: string
 }
 
-export const importCommand = (terminal: Terminal): Command =>
+export const importCommand = (kit: CommandKit): Command =>
   officeCommand(
     'letters import <file>',
     'File the pending letters of an export with this server; - reads stdin.',
@@ -126,7 +135,7 @@ export const importCommand = (terminal: Terminal): Command =>
 A second import makes nothing twice: letters are known by the engine and source id that they had, and one that is on file
 changes only by a failure that is later than its last. Payload, error, times,
 attempts, correlation and headers come along; the history stays behind. Letters that are not pending are left out.
-Letters of Bartleby's own engines (queues, outbox, webhooks, kafka) are filed under \`http\`, with where they came from in
+Letters of Bartleby's own engines (${OWN_ENGINES.join(', ')}) are filed under \`${REPORTS}\`, with where they came from in
 their headers; a retry sends them to a queue of the name that they came from.
 
 Exit codes:
@@ -134,7 +143,7 @@ Exit codes:
   1  some were refused; the first reasons are printed
   2  wrong usage`,
     )
-    .work(terminal, importLetters)
+    .work(kit, importLetters)
 
 type Filed = 'created' | 'known' | 'leftOut' | { readonly refused: string }
 

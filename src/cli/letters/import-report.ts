@@ -3,10 +3,11 @@ import { createHash } from 'node:crypto'
 import { bytesOf } from '../../client/bytes.ts'
 import type { CaptureRequest, LetterDetail } from '../../client/letter-types.ts'
 import { IMPORT_PREFIX, isImported } from '../../core/source-id.ts'
-import { given } from '../flags.ts'
+import { SOURCE_COMMANDS } from '../../sources/commands.ts'
+import { given } from '../../terminal/flags.ts'
 
-/** Letters of these are the office's own; others report under `http`. */
-const OWN_ENGINES: readonly string[] = ['queues', 'outbox', 'webhooks', 'kafka', 'engines']
+/** The engine that anything can be reported under. */
+export const REPORTS = SOURCE_COMMANDS.find(({ takesReports }) => takesReports)?.name ?? ''
 
 const MOST_SOURCE_ID = 512
 const MOST_INSTANCE = 256
@@ -41,9 +42,10 @@ export function readLetter(line: Uint8Array): ReadLetter {
 
 /** The report that files the letter; `engine` instead of its own when given. */
 export function reportOf(letter: LetterDetail, engine: string | undefined): CaptureRequest {
-  const own = OWN_ENGINES.includes(letter.engine) ? 'http' : letter.engine
+  // A source that names its letters after itself has made them of its own items; nobody can report those.
+  const isOwn = letter.engine === letter.source
   return {
-    engine: engine ?? own,
+    engine: engine ?? (isOwn ? REPORTS : letter.engine),
     sourceId: importId(letter),
     originalMessage: bytesOf(letter.originalMessage, letter.originalMessageEncoding),
     errorMessage: letter.errorMessage,

@@ -2,12 +2,12 @@
 import type { Command } from 'commander'
 import type { LetterItem } from '../../client/letter-types.ts'
 import type { LetterParameters } from '../../core/letter-query.ts'
-import { wholeNumber } from '../flags.ts'
-import { type Desk, officeCommand } from '../office.ts'
-import { type Column, type Layout, layOut, statusColumn } from '../table.ts'
-import type { Terminal } from '../terminal.ts'
-import { styleOf } from '../terminal.ts'
-import { ageOf, grouped, nowMs } from '../words.ts'
+import { wholeNumber } from '../../terminal/flags.ts'
+import { type CommandKit, type Desk, officeCommand } from '../../terminal/office.ts'
+import { type Column, type Layout, layOut, statusColumn } from '../../terminal/table.ts'
+import type { Terminal } from '../../terminal/terminal.ts'
+import { styleOf } from '../../terminal/terminal.ts'
+import { ageOf, grouped, nowMs } from '../../terminal/words.ts'
 import { type FilterFlags, filterOf, QUERY_HELP, totalOf, walkLetters, withFilterFlags } from './which.ts'
 
 interface ListFlags extends FilterFlags {
@@ -16,7 +16,7 @@ interface ListFlags extends FilterFlags {
   readonly rowKeys?: boolean
 }
 
-export const listCommand = (terminal: Terminal): Command =>
+export const listCommand = (kit: CommandKit): Command =>
   withFilterFlags(
     officeCommand('letters list [query...]', 'List letters, the newest failure first.', [
       'list',
@@ -37,11 +37,11 @@ ${QUERY_HELP}
 --json prints one array of letters as GET /api/dlq gives them; with --all it is printed as it arrives.
 Whole letters, with payload and history, one per line: bartleby letters export.`,
     )
-    .work(terminal, async (desk, words: string[], flags: ListFlags) => {
+    .work(kit, async (desk, words: string[], flags: ListFlags) => {
       const filter = filterOf(flags, words)
       const limit = wholeNumber('--limit', flags.limit, 1)
       const letters = walkLetters(desk, filter, flags.all ? undefined : limit)
-      if (flags.json) return printJson(letters, terminal)
+      if (flags.json) return printJson(letters, kit.terminal)
       await printTable(desk, letters, flags, filter)
     })
 

@@ -2,15 +2,15 @@
 import type { Command } from 'commander'
 import { bytesOf } from '../../client/bytes.ts'
 import type { LetterDetail } from '../../client/letter-types.ts'
-import { type OfficeFlags, officeCommand } from '../office.ts'
-import { type Field, fieldLines, indented, section } from '../table.ts'
-import { printable, type Style, statusIn, type Terminal } from '../terminal.ts'
-import { ageOf, nowMs, secondsOf } from '../words.ts'
+import { type CommandKit, type OfficeFlags, officeCommand } from '../../terminal/office.ts'
+import { type Field, fieldLines, indented, section } from '../../terminal/table.ts'
+import { printable, type Style, statusIn } from '../../terminal/terminal.ts'
+import { ageOf, nowMs, secondsOf } from '../../terminal/words.ts'
 import { errorLine } from './list.ts'
 import { payloadText, sizeText } from './payload-text.ts'
 import { letterNamed } from './which.ts'
 
-export const showCommand = (terminal: Terminal): Command =>
+export const showCommand = (kit: CommandKit): Command =>
   officeCommand(
     'letters show <engine> <rowKey>',
     'Show a letter with its case file: error, timeline, payload, headers, provenance.',
@@ -23,11 +23,11 @@ export const showCommand = (terminal: Terminal): Command =>
   )
     .option('--payload', 'write the payload to stdout, byte for byte, and nothing else')
     .work(
-      terminal,
+      kit,
       async (desk, engine: string, rowKey: string, flags: OfficeFlags & { readonly payload?: boolean }) => {
         const letter = await letterNamed(desk, { engine, rowKey })
         if (flags.payload)
-          return terminal.write(bytesOf(letter.originalMessage, letter.originalMessageEncoding))
+          return kit.terminal.write(bytesOf(letter.originalMessage, letter.originalMessageEncoding))
         desk.print(letter, caseFile)
       },
     )

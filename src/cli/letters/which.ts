@@ -8,10 +8,11 @@ import {
   type LetterParameters,
   parseLetterQuery,
 } from '../../core/letter-query.ts'
-import { CommandFailure, EXIT, usage } from '../exit.ts'
-import { type Desk, listAll, type OfficeFlags, queryText, walkList } from '../office.ts'
-import { printable } from '../terminal.ts'
-import { nowMs } from '../words.ts'
+import { SOURCE_NAMES } from '../../sources/commands.ts'
+import { CommandFailure, EXIT, usage } from '../../terminal/exit.ts'
+import { type Desk, listAll, type OfficeFlags, queryText, walkList } from '../../terminal/office.ts'
+import { printable } from '../../terminal/terminal.ts'
+import { listed, nowMs } from '../../terminal/words.ts'
 
 export interface FilterFlags extends OfficeFlags, LetterParameters {
   readonly query?: string
@@ -24,7 +25,7 @@ const FLAGS: readonly (readonly [parameter: LetterParameter, value: string, mean
   ['instanceId', 'id', 'of this instance, item or key'],
   ['fromDate', 'time', 'last failure at or after this time'],
   ['toDate', 'time', 'last failure before this time'],
-  ['source', 'source', 'queues, engines, outbox, webhooks, kafka or http'],
+  ['source', 'source', listed(SOURCE_NAMES, 'or')],
   ['originalQueue', 'queue', 'from this queue'],
   ['signature', 'signature', 'with this error'],
   ['correlationId', 'id', 'with this correlation id'],

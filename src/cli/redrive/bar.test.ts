@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { PLAIN } from '../terminal.ts'
+import { PLAIN } from '../../terminal/terminal.ts'
 import { redriveBar, share } from './watch-frame.ts'
 
 describe('the bar', () => {

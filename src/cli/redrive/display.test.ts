@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { redriveAt } from '../../../test/harness/redrive.ts'
 import { redriveFields } from '../../redrive/view.ts'
-import { processTerminal, type Terminal } from '../terminal.ts'
+import { processTerminal, type Terminal } from '../../terminal/terminal.ts'
 import { displayOn } from './start.ts'
 
 const at = (sent: number, state: 'running' | 'paused' = 'running') => {

@@ -3,19 +3,19 @@ import type { Command } from 'commander'
 import { pathTo } from '../../client/envelope.ts'
 import type { RedriveItem, RedriveLetter } from '../../client/redrives.ts'
 import { MEMBER_OUTCOMES, REDRIVE_STATES } from '../../redrive/redrive.ts'
-import { usage } from '../exit.ts'
-import { wholeNumber } from '../flags.ts'
+import { usage } from '../../terminal/exit.ts'
+import { wholeNumber } from '../../terminal/flags.ts'
 import {
+  type CommandKit,
   commandGroup,
   DEFAULT_URL,
   type Desk,
   listAll,
   type MakeCommand,
   type OfficeFlags,
-} from '../office.ts'
-import { type Column, counted, stateColumn } from '../table.ts'
-import type { Terminal } from '../terminal.ts'
-import { ageOf, grouped, nowMs } from '../words.ts'
+} from '../../terminal/office.ts'
+import { type Column, counted, stateColumn } from '../../terminal/table.ts'
+import { ageOf, grouped, nowMs } from '../../terminal/words.ts'
 import { planCommand } from './plan.ts'
 import { rateOf } from './plan-flags.ts'
 import { redriveCommand, startCommand, watchCommand } from './start.ts'
@@ -26,11 +26,11 @@ const ID = 'd0sk3v9rkmnc73a1b2cg'
 
 const steer =
   (verb: 'pause' | 'resume' | 'cancel', description: string, examples: readonly string[]): MakeCommand =>
-  (terminal) => {
+  (kit) => {
     const command = redriveCommand(`${verb} <id>`, description, examples)
     if (verb !== 'resume') command.option('--reason <text>', 'why; shown to all who look at it')
     return command.work(
-      terminal,
+      kit,
       async ({ redrives, print }, id: string, flags: OfficeFlags & { readonly reason?: string }) => {
         const changed = verb === 'resume' ? redrives.resume(id) : redrives[verb](id, flags.reason)
         print(await changed, accountOf)
@@ -38,12 +38,12 @@ const steer =
     )
   }
 
-const rate = (terminal: Terminal): Command =>
+const rate = (kit: CommandKit): Command =>
   redriveCommand(
     'rate <id> <rate>',
     'Change how many letters a second a redrive sends to each destination.',
     [`rate ${ID} 100`, `rate ${ID} 0.5`, `rate ${ID} none      as fast as it goes`],
-  ).work(terminal, async ({ redrives, print }, id: string, text: string) => {
+  ).work(kit, async ({ redrives, print }, id: string, text: string) => {
     const perSecond = text === 'none' ? null : rateOf('the rate', text)
     print(await redrives.setRate(id, perSecond), accountOf)
   })
@@ -54,7 +54,7 @@ interface ListFlags extends OfficeFlags {
   readonly limit: string
 }
 
-const list = (terminal: Terminal): Command =>
+const list = (kit: CommandKit): Command =>
   redriveCommand('list', 'List redrives, the newest first: running and past ones.', [
     'list',
     'list --state canary,running,paused',
@@ -63,7 +63,7 @@ const list = (terminal: Terminal): Command =>
     .option('--state <states>', `only in these states: ${REDRIVE_STATES.join(', ')}`)
     .option('--limit <n>', 'at most so many', '50')
     .option('--all', 'all of them, and plans that were not started')
-    .work(terminal, async (desk, flags: ListFlags) => {
+    .work(kit, async (desk, flags: ListFlags) => {
       const limit = wholeNumber('--limit', flags.limit, 1)
       const state = flags.state ?? (flags.all ? REDRIVE_STATES.join(',') : undefined)
       const items = await listAll<RedriveItem>(
@@ -100,7 +100,7 @@ interface ShowFlags extends OfficeFlags {
   readonly all?: boolean
 }
 
-const show = (terminal: Terminal): Command =>
+const show = (kit: CommandKit): Command =>
   redriveCommand(
     'show <id>',
     'Show a redrive: what was planned, how far it is, where letters went; or its letters.',
@@ -113,9 +113,9 @@ const show = (terminal: Terminal): Command =>
     .option('--letters [outcome]', `its letters; only those that are ${MEMBER_OUTCOMES.join(', ')}`)
     .option('--limit <n>', 'with --letters: at most so many', '50')
     .option('--all', 'with --letters: all of them')
-    .work(terminal, async (desk, id: string, flags: ShowFlags) => {
+    .work(kit, async (desk, id: string, flags: ShowFlags) => {
       if (flags.letters !== undefined) return printLetters(desk, id, flags.letters, flags)
-      const width = terminal.screen?.columns
+      const width = kit.terminal.screen?.columns
       desk.print(await desk.redrives.read(id), (redrive, style) => detailText(redrive, { width, style }))
     })
 

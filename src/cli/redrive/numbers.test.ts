@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { PLAIN } from '../terminal.ts'
-import { durationText, rateText, timesText } from '../words.ts'
+import { PLAIN } from '../../terminal/terminal.ts'
+import { durationText, rateText, timesText } from '../../terminal/words.ts'
 import { leftOut, numberLines } from './text.ts'
 import { countLines } from './watch-frame.ts'
 

@@ -16,11 +16,11 @@ import {
   type RedriveAction,
   type RedriveOrder,
 } from '../../redrive/redrive.ts'
-import { reasonOf, usage } from '../exit.ts'
-import { durationNs, given, pairs, readText } from '../flags.ts'
+import { reasonOf, usage } from '../../terminal/exit.ts'
+import { durationNs, given, pairs, readText } from '../../terminal/flags.ts'
+import type { Desk, TextFlags } from '../../terminal/office.ts'
+import type { Terminal } from '../../terminal/terminal.ts'
 import { type FilterFlags, filterOf, isRowKey, letterNamed, withFilterFlags } from '../letters/which.ts'
-import type { Desk, TextFlags } from '../office.ts'
-import type { Terminal } from '../terminal.ts'
 
 export interface PlanFlags
   extends FilterFlags,

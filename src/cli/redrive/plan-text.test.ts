@@ -4,7 +4,7 @@ import type { RedriveDetail as Answer } from '../../client/redrives.ts'
 import { instant } from '../../core/clock.ts'
 import type { RedriveDetail, SampleLetter } from '../../redrive/redrive.ts'
 import { redriveDetail } from '../../redrive/view.ts'
-import { PLAIN } from '../terminal.ts'
+import { PLAIN } from '../../terminal/terminal.ts'
 import { detailText, nextStep, planText } from './text.ts'
 
 const bytes = (text: string) => new TextEncoder().encode(text)

@@ -2,12 +2,12 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Command } from 'commander'
 import type { RedriveDetail, RedrivePlanRequest } from '../../client/redrives.ts'
-import { CommandFailure, EXIT, failed, usage } from '../exit.ts'
-import { confirmCount, wholeNumber } from '../flags.ts'
+import { CommandFailure, EXIT, failed, usage } from '../../terminal/exit.ts'
+import { confirmCount, wholeNumber } from '../../terminal/flags.ts'
+import type { CommandKit, Desk } from '../../terminal/office.ts'
+import { printable, type Terminal } from '../../terminal/terminal.ts'
+import { lettersText } from '../../terminal/words.ts'
 import { QUERY_HELP } from '../letters/which.ts'
-import type { Desk } from '../office.ts'
-import { printable, type Terminal } from '../terminal.ts'
-import { lettersText } from '../words.ts'
 import { chosenBy, type PlanFlags, planBody, repairOf, withPlanFlags } from './plan-flags.ts'
 import { afterStart, isWatching, redriveCommand, type WatchFlags, waitMsOf, withWaitFlags } from './start.ts'
 import { chosenText, leftOut, nextStep, planText } from './text.ts'
@@ -18,7 +18,7 @@ interface Flags extends PlanFlags, WatchFlags {
   readonly yes?: boolean
 }
 
-export const planCommand = (terminal: Terminal): Command =>
+export const planCommand = (kit: CommandKit): Command =>
   withWaitFlags(
     withPlanFlags(
       redriveCommand(
@@ -43,7 +43,7 @@ export const planCommand = (terminal: Terminal): Command =>
     .option('--watch', 'with --start: watch it to its end')
     .option('-y, --yes', 'with --start: do not ask')
     .addHelpText('after', HELP)
-    .work(terminal, planAndStart, isWatching)
+    .work(kit, planAndStart, isWatching)
 
 const HELP = `
 ${QUERY_HELP}

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { processTerminal } from '../terminal.ts'
+import { processTerminal } from '../../terminal/terminal.ts'
 import { type PlanFlags, repairOf } from './plan-flags.ts'
 
 const PATCH = [{ op: 'remove', path: '/a' }]

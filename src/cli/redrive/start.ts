@@ -5,11 +5,11 @@ import { OfficeClientError } from '../../client/errors.ts'
 import type { RedriveDetail, RedriveItem, RedriveLetter } from '../../client/redrives.ts'
 import { sleep } from '../../client/waiting.ts'
 import { isOver, isSending } from '../../redrive/redrive.ts'
-import { failed, reasonOf } from '../exit.ts'
-import { waitTimeoutMs } from '../flags.ts'
-import { type Desk, type OfficeFlags, officeCommand } from '../office.ts'
-import { printable, type Screen, styleOf, type Terminal } from '../terminal.ts'
-import { grouped } from '../words.ts'
+import { failed, reasonOf } from '../../terminal/exit.ts'
+import { waitTimeoutMs } from '../../terminal/flags.ts'
+import { type CommandKit, type Desk, type OfficeFlags, officeCommand } from '../../terminal/office.ts'
+import { printable, type Screen, styleOf, type Terminal } from '../../terminal/terminal.ts'
+import { grouped } from '../../terminal/words.ts'
 import { reasonWords } from './text.ts'
 import { accountOf, frameOf, lineOf } from './watch-frame.ts'
 
@@ -44,7 +44,7 @@ Exit codes:
   2  wrong usage
   3  there is no such redrive`
 
-export const startCommand = (terminal: Terminal): Command =>
+export const startCommand = (kit: CommandKit): Command =>
   withWaitFlags(
     redriveCommand('start <id>', 'Start a plan; a server carries it out.', [
       'start d0sk3v9rkmnc73a1b2cg',
@@ -61,7 +61,7 @@ With --store and no server on that store, it is this command that carries it out
 ${ENDS}`,
     )
     .work(
-      terminal,
+      kit,
       async (desk, id: string, flags: WatchFlags) => {
         const waitMs = waitMsOf(flags)
         await afterStart(desk, await desk.redrives.start(id), flags.watch, waitMs)
@@ -69,7 +69,7 @@ ${ENDS}`,
       isWatching,
     )
 
-export const watchCommand = (terminal: Terminal): Command =>
+export const watchCommand = (kit: CommandKit): Command =>
   withWaitFlags(
     redriveCommand('watch <id>', 'Watch a redrive to its end, and tell what became of it.', [
       'watch d0sk3v9rkmnc73a1b2cg',
@@ -85,7 +85,7 @@ cancels it; where stdout is no terminal, a pause ends the watching.
 ${ENDS}`,
     )
     .work(
-      terminal,
+      kit,
       async (desk, id: string, flags: WatchFlags) => {
         const waitMs = waitMsOf(flags)
         const redrive = await desk.redrives.read(id)

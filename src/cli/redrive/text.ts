@@ -12,11 +12,19 @@ import type {
 } from '../../client/redrives.ts'
 import { formatLetterQuery } from '../../core/letter-query.ts'
 import { isSending } from '../../redrive/redrive.ts'
+import {
+  type Column,
+  columnsText,
+  counted,
+  type Field,
+  fieldLines,
+  indented,
+  section,
+} from '../../terminal/table.ts'
+import type { Style } from '../../terminal/terminal.ts'
+import { printable } from '../../terminal/terminal.ts'
+import { durationText, grouped, lettersText, nowMs, rateText, secondsOf } from '../../terminal/words.ts'
 import { diffLines, payloadText, sizeText } from '../letters/payload-text.ts'
-import { type Column, columnsText, counted, type Field, fieldLines, indented, section } from '../table.ts'
-import type { Style } from '../terminal.ts'
-import { printable } from '../terminal.ts'
-import { durationText, grouped, lettersText, nowMs, rateText, secondsOf } from '../words.ts'
 import { progressOf } from './watch-frame.ts'
 
 /** Lines of one payload; --json shows all of it. */

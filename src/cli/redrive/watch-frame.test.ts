@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { redriveAt } from '../../../test/harness/redrive.ts'
 import { redriveFields } from '../../redrive/view.ts'
-import { widthOf } from '../table.ts'
-import { PLAIN } from '../terminal.ts'
+import { widthOf } from '../../terminal/table.ts'
+import { PLAIN } from '../../terminal/terminal.ts'
 import { accountOf, frameOf, lineOf } from './watch-frame.ts'
 
 const at = (changes: Parameters<typeof redriveAt>[0]) => {

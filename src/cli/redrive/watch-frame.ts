@@ -1,9 +1,9 @@
 /** A redrive under way, on a terminal and in a line. Pure: the same redrive gives the same picture. */
 import type { RedriveCounts, RedriveItem } from '../../client/redrives.ts'
 import { isOver, isSending, type RedriveAction } from '../../redrive/redrive.ts'
-import { wrapped } from '../table.ts'
-import { printable, type Style, stateIn } from '../terminal.ts'
-import { durationText, grouped, lettersText, rateText, timesText } from '../words.ts'
+import { wrapped } from '../../terminal/table.ts'
+import { printable, type Style, stateIn } from '../../terminal/terminal.ts'
+import { durationText, grouped, lettersText, rateText, timesText } from '../../terminal/words.ts'
 
 const MOST_CELLS = 60
 const LEAST_CELLS = 10

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { LetterItem } from '../../client/letter-types.ts'
-import { widthOf } from '../table.ts'
-import { PLAIN } from '../terminal.ts'
+import { widthOf } from '../../terminal/table.ts'
+import { PLAIN } from '../../terminal/terminal.ts'
 import { frame, type Look, type Picture } from './frame.ts'
 
 const AT = '2027-03-10T11:59:00.000000Z'

@@ -1,12 +1,12 @@
 /** One picture of an office, in as many columns and rows as there are. Pure: the same look gives the same picture. */
 import type { LetterCounts, LetterItem, SignatureGroup } from '../../client/letter-types.ts'
 import type { QueueOverview } from '../../client/source-types.ts'
+import { type Column, columnsText, counted, cut, widthOf } from '../../terminal/table.ts'
+import type { Style } from '../../terminal/terminal.ts'
+import { printable } from '../../terminal/terminal.ts'
+import { ageOf, grouped } from '../../terminal/words.ts'
 import { letterColumns } from '../letters/list.ts'
 import { groupColumns } from '../signatures.ts'
-import { type Column, columnsText, counted, cut, widthOf } from '../table.ts'
-import type { Style } from '../terminal.ts'
-import { printable } from '../terminal.ts'
-import { ageOf, grouped } from '../words.ts'
 
 /** How an office is at a moment. */
 export interface Look {

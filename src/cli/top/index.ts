@@ -5,11 +5,18 @@ import { OfficeClientError } from '../../client/errors.ts'
 import type { LetterCounts, LetterItem, SignatureGroup } from '../../client/letter-types.ts'
 import type { QueueOverview } from '../../client/source-types.ts'
 import { sleep } from '../../client/waiting.ts'
-import { reasonOf, usage } from '../exit.ts'
-import { type CallOffice, type Desk, listAll, type OfficeFlags, officeCommand } from '../office.ts'
-import type { Screen, Terminal } from '../terminal.ts'
-import { styleOf } from '../terminal.ts'
-import { nowMs } from '../words.ts'
+import { reasonOf, usage } from '../../terminal/exit.ts'
+import {
+  type CallOffice,
+  type CommandKit,
+  type Desk,
+  listAll,
+  type OfficeFlags,
+  officeCommand,
+} from '../../terminal/office.ts'
+import type { Screen } from '../../terminal/terminal.ts'
+import { styleOf } from '../../terminal/terminal.ts'
+import { nowMs } from '../../terminal/words.ts'
 import { frame, type Look, type Picture } from './frame.ts'
 
 interface TopFlags extends OfficeFlags {
@@ -17,7 +24,7 @@ interface TopFlags extends OfficeFlags {
   readonly once?: boolean
 }
 
-export const topCommand = (terminal: Terminal): Command =>
+export const topCommand = (kit: CommandKit): Command =>
   officeCommand(
     'top',
     'Watch an office: counts, errors, queues and the newest letters, redrawn every two seconds.',
@@ -26,9 +33,9 @@ export const topCommand = (terminal: Terminal): Command =>
     .option('--interval <seconds>', 'how often to look', '2')
     .option('--once', 'print one picture and end; so it does where stdout is no terminal')
     .addHelpText('after', '\nq and Ctrl-C leave. A server that does not answer is asked again until it does.')
-    .work(terminal, async (desk, flags: TopFlags) => {
+    .work(kit, async (desk, flags: TopFlags) => {
       const intervalMs = intervalOf(flags.interval)
-      const { screen } = terminal
+      const { screen } = kit.terminal
       if (flags.once || flags.json || screen === undefined) await printOnce(desk)
       else await watch(desk, intervalMs, screen)
     })

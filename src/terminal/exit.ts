@@ -37,7 +37,7 @@ export function reasonOf(error: unknown): string {
 
 /** What only those parts know that use it, such as a header, or a secret, that cannot be one. */
 export const isWrongOption = (error: unknown): boolean =>
-  error instanceof BartlebyError && error.code === 'outbox_option_invalid'
+  error instanceof BartlebyError && error.code.endsWith('_option_invalid')
 
 /** The failure that an error is: of wrong usage where an option was wrong, else with that code. */
 export function failureOf(error: unknown, otherwise: ExitCode): CommandFailure {

@@ -1,14 +1,22 @@
 /** `bartleby outbox dispatch`: delivers the messages of an outbox from a process of its own. */
+
 import { Command, Option } from 'commander'
-import { BartlebyError } from '../../core/errors.ts'
-import type { RunningDispatcher } from '../../sources/outbox/create-dispatcher.ts'
-import type { Transport } from '../../sources/outbox/transport.ts'
-import { EXIT, failureOf } from '../exit.ts'
-import { given } from '../flags.ts'
-import { applicationDatabase } from '../store.ts'
-import type { Terminal } from '../terminal.ts'
-import { listenForStop } from '../terminal.ts'
-import { numberOf, pair, type TableFlags, tableOptionsOf, withTableFlags } from './table-flags.ts'
+import { BartlebyError } from '../../../core/errors.ts'
+import { EXIT, failureOf } from '../../../terminal/exit.ts'
+import { given } from '../../../terminal/flags.ts'
+import type { CommandKit } from '../../../terminal/office.ts'
+import type { Terminal } from '../../../terminal/terminal.ts'
+import { listenForStop } from '../../../terminal/terminal.ts'
+import type { RunningDispatcher } from '../create-dispatcher.ts'
+import type { Transport } from '../transport.ts'
+import {
+  applicationDatabase,
+  numberOf,
+  pair,
+  type TableFlags,
+  tableOptionsOf,
+  withTableFlags,
+} from './table-flags.ts'
 
 interface Flags extends TableFlags {
   readonly to: string
@@ -24,7 +32,7 @@ interface Flags extends TableFlags {
 
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']
 
-export const dispatchCommand = (terminal: Terminal): Command =>
+export const dispatchCommand = (kit: CommandKit): Command =>
   withTableFlags(new Command('dispatch'))
     .description(
       'Deliver the messages of an outbox until stopped (SIGTERM or Ctrl-C), or all that are due now.',
@@ -61,7 +69,7 @@ Exit codes:
   3    the database is not there or cannot be reached, or the table is no outbox
   130, 143  a second Ctrl-C or SIGTERM cut the shutdown short`,
     )
-    .action((flags: Flags) => dispatch(flags, terminal))
+    .action((flags: Flags) => dispatch(flags, kit.terminal))
 
 async function dispatch(flags: Flags, terminal: Terminal): Promise<void> {
   const dispatcher = await create(flags, terminal)
@@ -87,11 +95,11 @@ async function create(flags: Flags, terminal: Terminal): Promise<RunningDispatch
   // Loaded when they are needed, as in `serve`.
   const [{ pino }, { createDispatcher }, transport] = await Promise.all([
     import('pino'),
-    import('../../sources/outbox/create-dispatcher.ts'),
+    import('../create-dispatcher.ts'),
     to === 'log' ? null : posting(flags, terminal),
   ])
   const log = pino({ level: logLevel }, pino.destination(2))
-  const { logTransport } = await import('../../sources/outbox/transport.ts')
+  const { logTransport } = await import('../transport.ts')
   try {
     return createDispatcher({
       url: flags.url,
@@ -107,7 +115,7 @@ async function create(flags: Flags, terminal: Terminal): Promise<RunningDispatch
 }
 
 async function posting({ to, header }: Flags, { env }: Terminal): Promise<Transport> {
-  const { httpTransport } = await import('../../sources/outbox/transports/http.ts')
+  const { httpTransport } = await import('../transports/http.ts')
   const secret = env.BARTLEBY_OUTBOX_SECRET
   try {
     return httpTransport({ url: to, ...(header && { headers: header }), ...(secret && { secret }) })

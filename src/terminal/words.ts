@@ -4,6 +4,10 @@ import { NODE_SOURCES } from '../core/system-clock.ts'
 /** 1234567 as 1,234,567. */
 export const grouped = (count: number): string => count.toLocaleString('en-US')
 
+/** `a, b and c`. */
+export const listed = (names: readonly string[], last: 'and' | 'or'): string =>
+  [names.slice(0, -1).join(', '), ...names.slice(-1)].join(` ${last} `)
+
 /** `1 letter`, `1,204 letters`. */
 export const lettersText = (count: number): string =>
   `${grouped(count)} ${count === 1 ? 'letter' : 'letters'}`

@@ -3,11 +3,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { PostedOutbox } from '../../../test/harness/outbox-post.ts'
-import { stores } from '../../../test/harness/stores.ts'
-import { bartleby } from '../../../test/harness/terminal-double.ts'
-import { SystemClock } from '../../core/system-clock.ts'
-import { outboxSchema } from '../../sources/outbox/schema.ts'
+import { PostedOutbox } from '../../../../test/harness/outbox-post.ts'
+import { stores } from '../../../../test/harness/stores.ts'
+import { bartleby } from '../../../../test/harness/terminal-double.ts'
+import { SystemClock } from '../../../core/system-clock.ts'
+import { outboxSchema } from '../schema.ts'
 
 const status = (url: string, ...flags: string[]) => bartleby(['outbox', 'status', '--url', url, ...flags])
 const ago = (seconds: number) => new SystemClock().now() - BigInt(seconds) * 1_000_000n

@@ -42,7 +42,7 @@ class OfficeCommand extends Command {
    * the command waits for them.
    */
   work<Given extends readonly unknown[]>(
-    terminal: Terminal,
+    kit: CommandKit,
     act: (desk: Desk, ...given: Given) => Promise<void>,
     carriesOut: (flags: OfficeFlags) => boolean = () => false,
   ): this {
@@ -50,7 +50,7 @@ class OfficeCommand extends Command {
       // Commander gives the arguments that the words name, then the flags, then the command.
       const flags = given.at(-2) as OfficeFlags
       const work = (desk: Desk) => act(desk, ...(given as unknown as Given))
-      return withOffice(flags, terminal, work, { carriesOut: carriesOut(flags) })
+      return withOffice(flags, kit, work, { carriesOut: carriesOut(flags) })
     })
   }
 }
@@ -80,23 +80,36 @@ export function officeCommand(
     .addHelpText('after', `\nExamples:\n${shown}`)
 }
 
-/** Makes a command that works on that terminal. */
-export type MakeCommand = (terminal: Terminal) => Command
+/** Runs `work` with an office on that store, which is closed afterwards. `carriesOut`: it goes on with redrives meanwhile. */
+export type WithStoreOffice = (
+  flags: { readonly store: string; readonly config: string | undefined },
+  options: { readonly carriesOut: boolean },
+  terminal: Terminal,
+  work: (connection: ConnectionOptions) => Promise<void>,
+) => Promise<void>
+
+/** What the command line hands to commands: what they must not import, because it knows them. */
+export interface CommandKit {
+  readonly terminal: Terminal
+  readonly withStoreOffice: WithStoreOffice
+}
+
+export type MakeCommand<Kit extends CommandKit = CommandKit> = (kit: Kit) => Command
 
 /** A command that only holds others; with `hasDefault` the first one is meant where none is named. */
 export const commandGroup =
-  (
+  <Kit extends CommandKit = CommandKit>(
     name: string,
     description: string,
     help: string,
-    commands: readonly MakeCommand[],
+    commands: readonly MakeCommand<Kit>[],
     { hasDefault = false } = {},
-  ): MakeCommand =>
-  (terminal) => {
+  ): MakeCommand<Kit> =>
+  (kit) => {
     const group = new Command(name).description(description)
     group.addHelpText('after', `\n${help}\n\n${EXIT_HELP}`)
     for (const [index, make] of commands.entries())
-      group.addCommand(make(terminal), { isDefault: hasDefault && index === 0 })
+      group.addCommand(make(kit), { isDefault: hasDefault && index === 0 })
     return group
   }
 
@@ -148,7 +161,7 @@ export interface Desk {
 /** Runs `work` with the server that flags and environment name, or with an office of its own on the store of `--store`. */
 async function withOffice(
   flags: OfficeFlags,
-  terminal: Terminal,
+  { terminal, withStoreOffice }: CommandKit,
   work: (desk: Desk) => Promise<void>,
   { carriesOut }: { readonly carriesOut: boolean },
 ): Promise<void> {
@@ -160,8 +173,6 @@ async function withOffice(
     return explaining(work({ ...desk, place, goesOn: 'the server goes on with it' }))
   }
   if (flags.url !== undefined) throw usage('give --url or --store, not both')
-  // Loaded when it is needed: most commands only talk to a server.
-  const { withStoreOffice } = await import('./store-office.ts')
   const place = ` --store ${shellWord(store)}${config === undefined ? '' : ` --config ${shellWord(config)}`}`
   const goesOn = 'a server on that store goes on with it, or a command that watches it with --store'
   await withStoreOffice({ store, config }, { carriesOut }, terminal, (connection) =>

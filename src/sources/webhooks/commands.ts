@@ -1,14 +1,21 @@
 /** `bartleby webhooks …`: consumers of webhooks with their jobs, requeues and purges under way, and what is done with one of them. */
 import type { Command } from 'commander'
 import { pathTo } from '../../client/envelope.ts'
-import type { consumerOnWire, runOnWire } from '../../sources/webhooks/admin-routes.ts'
-import { usage } from '../exit.ts'
-import { confirmName, wholeNumber } from '../flags.ts'
-import { commandGroup, listAll, type OfficeFlags, officeCommand, SERVER_HELP } from '../office.ts'
-import { table, tableOf } from '../table.ts'
-import { printable, type Terminal } from '../terminal.ts'
-import { grouped } from '../words.ts'
-import { verifyCommand } from './verify.ts'
+import { usage } from '../../terminal/exit.ts'
+import { confirmName, wholeNumber } from '../../terminal/flags.ts'
+import {
+  type CommandKit,
+  commandGroup,
+  listAll,
+  type OfficeFlags,
+  officeCommand,
+  SERVER_HELP,
+} from '../../terminal/office.ts'
+import { table, tableOf } from '../../terminal/table.ts'
+import { printable } from '../../terminal/terminal.ts'
+import { grouped } from '../../terminal/words.ts'
+import type { consumerOnWire, runOnWire } from './admin-routes.ts'
+import { verifyCommand } from './verify-command.ts'
 
 const OF = '<channel> <consumer>'
 
@@ -19,12 +26,12 @@ const consumerPath = (channel: string, consumer: string, act: string): string =>
 const named = (channel: string, consumer: string): string =>
   printable(`consumer '${consumer}' of channel '${channel}'`)
 
-const resumeCommand = (terminal: Terminal): Command =>
+const resumeCommand = (kit: CommandKit): Command =>
   officeCommand(
     `webhooks resume ${OF}`,
     'End the pause of a consumer: its jobs are delivered again at once.',
     ['resume orders billing'],
-  ).work(terminal, async ({ call, printLine }, channel: string, consumer: string) => {
+  ).work(kit, async ({ call, printLine }, channel: string, consumer: string) => {
     const answer = await call<{ resumed: boolean }>('POST', consumerPath(channel, consumer, 'resume'))
     const text = answer.resumed ? 'is delivered to again' : 'was not paused'
     printLine(answer, `${named(channel, consumer)} ${text}`)
@@ -35,7 +42,7 @@ interface LimitFlags extends OfficeFlags {
   readonly perSecond?: string
 }
 
-const limitsCommand = (terminal: Terminal): Command =>
+const limitsCommand = (kit: CommandKit): Command =>
   officeCommand(
     `webhooks limits ${OF}`,
     'Limit the attempts that each server makes at a consumer; a limit that is not given is the default of the server again.',
@@ -43,7 +50,7 @@ const limitsCommand = (terminal: Terminal): Command =>
   )
     .option('--at-once <number>', 'attempts of a server at the same time')
     .option('--per-second <number>', 'attempts of a server per second')
-    .work(terminal, async ({ call, printLine }, channel: string, consumer: string, flags: LimitFlags) => {
+    .work(kit, async ({ call, printLine }, channel: string, consumer: string, flags: LimitFlags) => {
       const wanted = {
         mostAtOnce: wholeNumber('--at-once', flags.atOnce, 1) ?? null,
         mostPerSecond: rateOf(flags.perSecond),
@@ -66,7 +73,7 @@ interface SecretFlags extends OfficeFlags {
   readonly off?: boolean
 }
 
-const secretCommand = (terminal: Terminal): Command =>
+const secretCommand = (kit: CommandKit): Command =>
   officeCommand(
     `webhooks secret ${OF}`,
     'Make a new signing secret and print it, this once; the one before it signs too until it is dropped.',
@@ -74,7 +81,7 @@ const secretCommand = (terminal: Terminal): Command =>
   )
     .option('--drop-previous', 'make none; from now on only the newest secret signs')
     .option('--off', 'make none; from now on deliveries are not signed')
-    .work(terminal, async ({ call, printLine }, channel: string, consumer: string, flags: SecretFlags) => {
+    .work(kit, async ({ call, printLine }, channel: string, consumer: string, flags: SecretFlags) => {
       if (flags.off && flags.dropPrevious) throw usage('give one of --drop-previous and --off')
       if (flags.off || flags.dropPrevious) {
         const what = flags.off ? 'secrets' : 'secrets/previous'
@@ -87,28 +94,28 @@ const secretCommand = (terminal: Terminal): Command =>
       printLine(made, made.secret)
     })
 
-const requeueCommand = (terminal: Terminal): Command =>
+const requeueCommand = (kit: CommandKit): Command =>
   officeCommand(
     `webhooks requeue ${OF}`,
     'Requeue all dead jobs of a consumer. Of many it goes on in the background: see `runs`.',
     ['requeue orders billing'],
-  ).work(terminal, async ({ call, printLine }, channel: string, consumer: string) => {
+  ).work(kit, async ({ call, printLine }, channel: string, consumer: string) => {
     await call('POST', consumerPath(channel, consumer, 'requeue'))
     printLine({}, `the dead jobs of ${named(channel, consumer)} are being requeued`)
   })
 
 type PurgeFlags = OfficeFlags & { readonly yes?: boolean }
 
-const purgeCommand = (terminal: Terminal): Command =>
+const purgeCommand = (kit: CommandKit): Command =>
   officeCommand(
     `webhooks purge ${OF}`,
     'Erase all dead jobs of a consumer whose attempts are used up, with their letters.',
     ['purge orders billing', 'purge orders billing --yes --json'],
   )
     .option('--yes', 'do not ask')
-    .work(terminal, async ({ call, printLine }, channel: string, consumer: string, flags: PurgeFlags) => {
+    .work(kit, async ({ call, printLine }, channel: string, consumer: string, flags: PurgeFlags) => {
       const deed = `erase all dead jobs of ${named(channel, consumer)} for good`
-      await confirmName(deed, { kind: 'consumer', name: consumer }, flags.yes, terminal)
+      await confirmName(deed, { kind: 'consumer', name: consumer }, flags.yes, kit.terminal)
       const answer = await call<{ purged: number }>('POST', consumerPath(channel, consumer, 'purge'))
       printLine(answer, `${grouped(answer.purged)} dead jobs were erased`)
     })
@@ -116,14 +123,14 @@ const purgeCommand = (terminal: Terminal): Command =>
 type ShownConsumer = ReturnType<typeof consumerOnWire>
 type ShownRun = ReturnType<typeof runOnWire>
 
-const status = (terminal: Terminal): Command =>
+const status = (kit: CommandKit): Command =>
   officeCommand(
     'webhooks status',
     'Show all consumers: what waits, what is dead, whether deliveries are paused.',
     ['status', 'status --channel orders', "status --json | jq '.[] | select(.dead > 0)'"],
   )
     .option('--channel <id>', 'only the consumers of this channel')
-    .work(terminal, async (desk, flags: OfficeFlags & { readonly channel?: string }) => {
+    .work(kit, async (desk, flags: OfficeFlags & { readonly channel?: string }) => {
       const { channel } = flags
       desk.print(await listAll<ShownConsumer>(desk, '/api/webhooks/consumers', { channel }), consumersText)
     })
@@ -148,12 +155,12 @@ function consumersText(consumers: readonly ShownConsumer[]): string {
   return `${all}\n\n${table(['CHANNEL', 'CONSUMER', 'PAUSED BECAUSE'], reasons)}`
 }
 
-const runs = (terminal: Terminal): Command =>
+const runs = (kit: CommandKit): Command =>
   officeCommand(
     'webhooks runs',
     'Show requeues and purges of all dead jobs of a consumer, and how far they are.',
     ['runs', 'runs --json'],
-  ).work(terminal, async ({ call, print }) => {
+  ).work(kit, async ({ call, print }) => {
     type Answer = { readonly runs: readonly ShownRun[] }
     print((await call<Answer>('GET', '/api/webhooks/runs?limit=100')).runs, runsText)
   })

@@ -1,20 +1,19 @@
 /** `bartleby webhooks verify`: compares the counts of webhooks with what counting gives, and repairs them. */
 import { Command } from 'commander'
-import type { ConfigFlags } from '../../config/index.ts'
+import { EXIT, failed } from '../../terminal/exit.ts'
+import { type StoreFlags, UNSUPPORTED_STORE } from '../../terminal/flags.ts'
+import { showProgress } from '../../terminal/progress.ts'
+import { table } from '../../terminal/table.ts'
+import { grouped } from '../../terminal/words.ts'
 import type { WebhookCheckReport } from '../../verify/webhook-check.ts'
-import { EXIT, failed } from '../exit.ts'
-import { showProgress } from '../progress.ts'
-import { onStore, UNSUPPORTED_STORE } from '../store.ts'
-import { table } from '../table.ts'
-import type { Terminal } from '../terminal.ts'
-import { grouped } from '../words.ts'
+import type { SourceKit } from '../source-commands.ts'
 
-interface Flags extends ConfigFlags {
+interface Flags extends StoreFlags {
   readonly json?: boolean
   readonly repair?: boolean
 }
 
-export const verifyCommand = (terminal: Terminal): Command =>
+export const verifyCommand = (kit: SourceKit): Command =>
   new Command('verify')
     .description('Check that the counts of dead jobs, and all others of webhooks, are what counting gives.')
     .option('--store <url>', 'sqlite:PATH or postgres://…; sqlite:./data/bartleby.db unless configured')
@@ -40,15 +39,15 @@ Exit codes:
      another version, or on no PostgreSQL`,
     )
     .action(({ json, repair, ...flags }: Flags) =>
-      verify(flags, { json: json === true, repair: repair === true }, terminal),
+      verify(flags, { json: json === true, repair: repair === true }, kit),
     )
 
 async function verify(
-  flags: ConfigFlags,
+  flags: StoreFlags,
   { json, repair }: { readonly json: boolean; readonly repair: boolean },
-  terminal: Terminal,
+  { terminal, onStore }: SourceKit,
 ): Promise<void> {
-  const { found, left } = await onStore(flags, terminal, EXIT.usage, async (db) => {
+  const { found, left } = await onStore(flags, EXIT.usage, async (db) => {
     const { checkWebhooks } = await import('../../verify/webhook-check.ts')
     const { SystemClock } = await import('../../core/system-clock.ts')
     const clock = new SystemClock()

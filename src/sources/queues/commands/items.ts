@@ -8,16 +8,16 @@ import {
   type PeekedItem,
   type QueueStats,
   textOf,
-} from '../../client/index.ts'
-import { later } from '../../core/clock.ts'
-import { usFromNs } from '../../core/duration.ts'
-import { SystemClock } from '../../core/system-clock.ts'
-import { formatTimestamp, parseTimestamp } from '../../core/timestamp.ts'
-import { reasonOf, usage } from '../exit.ts'
-import { confirmName, durationNs, given, wholeNumber } from '../flags.ts'
-import { type OfficeFlags, officeCommand, type TextFlags } from '../office.ts'
-import { tableOf } from '../table.ts'
-import { printable, readAll, type Terminal } from '../terminal.ts'
+} from '../../../client/index.ts'
+import { later } from '../../../core/clock.ts'
+import { usFromNs } from '../../../core/duration.ts'
+import { SystemClock } from '../../../core/system-clock.ts'
+import { formatTimestamp, parseTimestamp } from '../../../core/timestamp.ts'
+import { reasonOf, usage } from '../../../terminal/exit.ts'
+import { confirmName, durationNs, given, wholeNumber } from '../../../terminal/flags.ts'
+import { type CommandKit, type OfficeFlags, officeCommand, type TextFlags } from '../../../terminal/office.ts'
+import { tableOf } from '../../../terminal/table.ts'
+import { printable, readAll, type Terminal } from '../../../terminal/terminal.ts'
 
 type TimeFlags = TextFlags<'at' | 'in'>
 
@@ -36,7 +36,7 @@ interface SettleFlags extends OfficeFlags, TimeFlags, TextFlags<'errorClass' | '
   readonly dead?: boolean
 }
 
-export const produceCommand = (terminal: Terminal): Command =>
+export const produceCommand = (kit: CommandKit): Command =>
   officeCommand(
     'queues produce <queue> [payload]',
     'Put one item in a queue; its payload is the argument, a file or stdin.',
@@ -54,12 +54,12 @@ export const produceCommand = (terminal: Terminal): Command =>
     .option('--in <duration>', 'deliver not before this much later, for example 10m')
     .option('--dedupe-key <key>', 'add nothing when this key was used recently')
     .work(
-      terminal,
+      kit,
       async ({ queues, print }, queueName: string, argument: string | undefined, flags: ProduceFlags) => {
         const { kind, encoding, reference, dedupeKey } = flags
         const item = {
           ...given({ kind, encoding, reference, dedupeKey, enqueueAt: timeOf(flags) }),
-          payload: await payloadOf(argument, flags.file, terminal),
+          payload: await payloadOf(argument, flags.file, kit.terminal),
         }
         const receipt = await queues.produceWithIds({ queueName, items: [item] })
         const [produced] = receipt.items
@@ -70,7 +70,7 @@ export const produceCommand = (terminal: Terminal): Command =>
       },
     )
 
-export const leaseCommand = (terminal: Terminal): Command =>
+export const leaseCommand = (kit: CommandKit): Command =>
   officeCommand('queues lease <queue>', 'Take items from a queue for the length of its lease.', [
     'lease orders',
     'lease orders --limit 10 --wait 1m --json',
@@ -78,7 +78,7 @@ export const leaseCommand = (terminal: Terminal): Command =>
     .option('--limit <n>', 'how many items, up to 1000', '1')
     .option('--wait <duration>', 'how long to wait for an item', '5s')
     .option('--client-id <id>', 'unique among those who wait; made up unless given')
-    .work(terminal, async ({ queues, print }, queueName: string, flags: LeaseFlags) => {
+    .work(kit, async ({ queues, print }, queueName: string, flags: LeaseFlags) => {
       const batch = await queues.lease({
         queueName,
         clientId: flags.clientId ?? `cli-${hostname()}-${process.pid}`,
@@ -105,20 +105,20 @@ const CONTENT = {
   PAYLOAD: ({ payload }: ItemContent) => preview(payload),
 }
 
-export const completeCommand = (terminal: Terminal): Command =>
+export const completeCommand = (kit: CommandKit): Command =>
   officeCommand(
     'queues complete <queue> <ids...>',
     'Remove leased items: they are processed. All of them or none.',
     ['complete orders 2mQ7d1VxJ0b6bM3nS9t8YkLfHcE', 'complete orders --partition 3 ID ID'],
   )
     .option('--partition <n>', 'the partition they were leased from', '0')
-    .work(terminal, async ({ queues, print }, queueName: string, ids: string[], flags: SettleFlags) => {
+    .work(kit, async ({ queues, print }, queueName: string, ids: string[], flags: SettleFlags) => {
       const partition = wholeNumber('--partition', flags.partition, 0)
       await queues.complete({ queueName, ids, partition })
       print({ completed: ids }, () => `completed ${ids.length}`)
     })
 
-export const retryCommand = (terminal: Terminal): Command =>
+export const retryCommand = (kit: CommandKit): Command =>
   officeCommand('queues retry <queue> <ids...>', 'Give leased items back: at once, later, or as dead.', [
     'retry orders 2mQ7d1VxJ0b6bM3nS9t8YkLfHcE --in 5m',
     "retry orders ID --dead --error-class NoSuchCustomer --error-message 'customer 17 is unknown'",
@@ -129,7 +129,7 @@ export const retryCommand = (terminal: Terminal): Command =>
     .option('--dead', 'to the dead queue, or a letter without one')
     .option('--error-class <text>', 'what failed, for the letter')
     .option('--error-message <text>', 'and in which words')
-    .work(terminal, async ({ queues, print }, queueName: string, ids: string[], flags: SettleFlags) => {
+    .work(kit, async ({ queues, print }, queueName: string, ids: string[], flags: SettleFlags) => {
       const { dead, errorClass, errorMessage } = flags
       const fate = given({ retryAt: timeOf(flags), dead, errorClass, errorMessage })
       await queues.retry({
@@ -182,9 +182,9 @@ interface PeekFlags extends OfficeFlags {
   readonly limit: string
 }
 
-export const statsCommand = (terminal: Terminal): Command =>
+export const statsCommand = (kit: CommandKit): Command =>
   officeCommand('queues stats <queue>', 'Count the items of a queue, by partition.', ['stats orders']).work(
-    terminal,
+    kit,
     async ({ queues, print }, queueName: string) => {
       print(await queues.stats(queueName), statsTable)
     },
@@ -203,7 +203,7 @@ function statsTable({ partitions, leaseWaiting, inFlight }: QueueStats): string 
   return `${counts}\n${leaseWaiting} consumers waiting, ${inFlight} requests in flight`
 }
 
-export const clearCommand = (terminal: Terminal): Command =>
+export const clearCommand = (kit: CommandKit): Command =>
   officeCommand('queues clear <queue>', 'Delete items of a queue, in all partitions.', [
     'clear orders --queued',
     'clear orders --queued --leased --scheduled --yes',
@@ -212,14 +212,14 @@ export const clearCommand = (terminal: Terminal): Command =>
     .option('--leased', 'with --queued: also items that are leased')
     .option('--scheduled', 'items that wait for their time')
     .option('-y, --yes', 'do not ask')
-    .work(terminal, async ({ queues, print }, queueName: string, flags: ClearFlags) => {
+    .work(kit, async ({ queues, print }, queueName: string, flags: ClearFlags) => {
       if (!flags.queued && !flags.scheduled) {
         throw usage('say what to delete: --queued, --scheduled or both')
       }
       if (flags.leased && !flags.queued) throw usage('--leased needs --queued')
       const kinds = (['queued', 'leased', 'scheduled'] as const).filter((kind) => flags[kind])
       const deed = `delete the ${kinds.join(', ')} items of '${queueName}'`
-      await confirmName(deed, { kind: 'queue', name: queueName }, flags.yes, terminal)
+      await confirmName(deed, { kind: 'queue', name: queueName }, flags.yes, kit.terminal)
       await queues.clear({
         queueName,
         queue: flags.queued ?? false,
@@ -229,14 +229,14 @@ export const clearCommand = (terminal: Terminal): Command =>
       print({ cleared: queueName, kinds }, () => `cleared queue '${queueName}'`)
     })
 
-export const peekCommand = (terminal: Terminal): Command =>
+export const peekCommand = (kit: CommandKit): Command =>
   officeCommand('queues peek <queue>', 'Show the next items of a queue without leasing them.', [
     'peek orders',
     'peek orders-dead --limit 100 --json',
   ])
     .option('--partition <n>', 'which partition', '0')
     .option('--limit <n>', 'how many items, up to 1000', '10')
-    .work(terminal, async ({ queues, print }, queueName: string, flags: PeekFlags) => {
+    .work(kit, async ({ queues, print }, queueName: string, flags: PeekFlags) => {
       const items = await queues.peek({
         queueName,
         partition: wholeNumber('--partition', flags.partition, 0),

@@ -1,10 +1,12 @@
 /** `bartleby outbox adopt`: makes an outbox of a table while its producers and readers go on. */
+
 import { Command } from 'commander'
-import type { AdoptOptions, AdoptReport, StepOutcome, StepReport } from '../../sources/outbox/adopt/report.ts'
-import { CommandFailure, EXIT, failed, failureOf } from '../exit.ts'
-import { showProgress } from '../progress.ts'
-import { printable, type Terminal } from '../terminal.ts'
-import { grouped } from '../words.ts'
+import { CommandFailure, EXIT, failed, failureOf } from '../../../terminal/exit.ts'
+import type { CommandKit } from '../../../terminal/office.ts'
+import { showProgress } from '../../../terminal/progress.ts'
+import { printable, type Terminal } from '../../../terminal/terminal.ts'
+import { grouped } from '../../../terminal/words.ts'
+import type { AdoptOptions, AdoptReport, StepOutcome, StepReport } from '../adopt/report.ts'
 import { numberOf, type TableFlags, tableOptionsOf, withTableFlags } from './table-flags.ts'
 
 interface Flags extends TableFlags {
@@ -16,7 +18,7 @@ interface Flags extends TableFlags {
   readonly json?: boolean
 }
 
-export const adoptCommand = (terminal: Terminal): Command =>
+export const adoptCommand = (kit: CommandKit): Command =>
   withTableFlags(new Command('adopt'))
     .description('Make an outbox of a table while others use it, or make the table where there is none.')
     .option('--chunk <rows>', 'rows that are given keys in one transaction', numberOf, 10_000)
@@ -56,7 +58,7 @@ Exit codes:
   2  wrong usage
   3  the database is not there or cannot be reached`,
     )
-    .action((flags: Flags) => adopt(flags, terminal))
+    .action((flags: Flags) => adopt(flags, kit.terminal))
 
 async function adopt(flags: Flags, terminal: Terminal): Promise<void> {
   const quiet = flags.json === true || flags.dryRun === true
@@ -88,7 +90,7 @@ async function adopt(flags: Flags, terminal: Terminal): Promise<void> {
   let report: AdoptReport
   try {
     // Loaded when it is needed, as in `serve`.
-    const { adoptTable } = await import('../../sources/outbox/adopt/adopt.ts')
+    const { adoptTable } = await import('../adopt/adopt.ts')
     report = await adoptTable(flags.url, options)
   } catch (error) {
     throw await explained(error, stop.signal)
@@ -108,7 +110,7 @@ function optionsOf(flags: Flags): AdoptOptions {
 async function explained(error: unknown, signal: AbortSignal): Promise<CommandFailure> {
   if (signal.aborted)
     return new CommandFailure(EXIT.failed, 'stopped; the same command goes on from there', { cause: error })
-  const { StoreUnavailable } = await import('../../store/database.ts')
+  const { StoreUnavailable } = await import('../../../store/database.ts')
   return failureOf(error, error instanceof StoreUnavailable ? EXIT.nothing : EXIT.failed)
 }
 

@@ -1,10 +1,11 @@
 /** `bartleby queues …`: everything that can be done with queues of a running server; and the queues themselves, to list, make and change. */
 import { type Command, Option } from 'commander'
-import { type Queue, type QueueClient, QueueClientError, type QueueSettings } from '../../client/index.ts'
-import type { QueueOverview } from '../../client/source-types.ts'
-import { createWithDeadQueue } from '../../client/with-dead-queue.ts'
-import { confirmName, given, wholeNumber } from '../flags.ts'
+import { type Queue, type QueueClient, QueueClientError, type QueueSettings } from '../../../client/index.ts'
+import type { QueueOverview } from '../../../client/source-types.ts'
+import { createWithDeadQueue } from '../../../client/with-dead-queue.ts'
+import { confirmName, given, wholeNumber } from '../../../terminal/flags.ts'
 import {
+  type CommandKit,
   commandGroup,
   type Desk,
   listAll,
@@ -12,10 +13,9 @@ import {
   officeCommand,
   SERVER_HELP,
   type TextFlags,
-} from '../office.ts'
-import { table, tableOf } from '../table.ts'
-import type { Terminal } from '../terminal.ts'
-import { ageOf, nowMs } from '../words.ts'
+} from '../../../terminal/office.ts'
+import { table, tableOf } from '../../../terminal/table.ts'
+import { ageOf, nowMs } from '../../../terminal/words.ts'
 import {
   clearCommand,
   completeCommand,
@@ -37,14 +37,14 @@ interface SettingsFlags
   readonly onDeath?: 'letter' | 'delete'
 }
 
-const listCommand = (terminal: Terminal): Command =>
+const listCommand = (kit: CommandKit): Command =>
   officeCommand('queues list', 'List all queues with what lies in them, or with their settings.', [
     'list',
     'list --settings',
     "list --json | jq '.[] | select(.letters > 0) | .name'",
   ])
     .option('--settings', 'show how they are set up')
-    .work(terminal, (desk, flags: OfficeFlags & { readonly settings?: boolean }) =>
+    .work(kit, (desk, flags: OfficeFlags & { readonly settings?: boolean }) =>
       flags.settings ? listSettings(desk) : listDepths(desk),
     )
 
@@ -71,10 +71,10 @@ async function allQueues(client: QueueClient): Promise<readonly Queue[]> {
   }
 }
 
-const infoCommand = (terminal: Terminal): Command =>
-  officeCommand('queues info <queue>', 'Show the settings of a queue.', ['info orders']).work(terminal, show)
+const infoCommand = (kit: CommandKit): Command =>
+  officeCommand('queues info <queue>', 'Show the settings of a queue.', ['info orders']).work(kit, show)
 
-const createCommand = (terminal: Terminal): Command =>
+const createCommand = (kit: CommandKit): Command =>
   officeCommand('queues create <queue>', 'Make a queue.', [
     'create orders --lease-timeout 5m --max-attempts 3 --dead-queue orders-dead',
     'create ticks --expire-timeout 1h --on-death delete',
@@ -89,10 +89,14 @@ const createCommand = (terminal: Terminal): Command =>
     .addOption(onDeath())
     .option('--partitions <n>', 'how many partitions', '1')
     .option('--reference <text>', 'a note of yours')
-    .work(terminal, async (desk, queueName: string, flags: SettingsFlags) => {
-      await createBoth(desk.queues, settingsOf(queueName, flags), flags.json ? terminal.err : terminal.out)
+    .work(kit, async (desk, queueName: string, flags: SettingsFlags) => {
+      await createBoth(
+        desk.queues,
+        settingsOf(queueName, flags),
+        flags.json ? kit.terminal.err : kit.terminal.out,
+      )
       if (flags.json) await show(desk, queueName)
-      else terminal.out(`created queue '${queueName}'`)
+      else kit.terminal.out(`created queue '${queueName}'`)
     })
 
 const onDeath = (): Option =>
@@ -118,7 +122,7 @@ async function createBoth(
   })
 }
 
-const updateCommand = (terminal: Terminal): Command =>
+const updateCommand = (kit: CommandKit): Command =>
   officeCommand('queues update <queue>', 'Change settings of a queue; those not named stay.', [
     'update orders --max-attempts 5',
     'update orders --no-dead-queue',
@@ -131,15 +135,15 @@ const updateCommand = (terminal: Terminal): Command =>
     .option('--no-dead-queue', 'dead items go nowhere and are letters all the same')
     .addOption(onDeath())
     .option('--reference <text>', 'a note of yours')
-    .work(terminal, async (desk, queueName: string, flags: SettingsFlags) => {
+    .work(kit, async (desk, queueName: string, flags: SettingsFlags) => {
       const { maxAttempts, reference, deadQueue } = await desk.queues.info(queueName)
       // The call overwrites these three, so that what was not named has to be sent again.
       await desk.queues.update({ maxAttempts, reference, deadQueue, ...settingsOf(queueName, flags) })
       if (flags.json) await show(desk, queueName)
-      else terminal.out(`updated queue '${queueName}'`)
+      else kit.terminal.out(`updated queue '${queueName}'`)
     })
 
-const deleteCommand = (terminal: Terminal): Command =>
+const deleteCommand = (kit: CommandKit): Command =>
   officeCommand('queues delete <queue>', 'Remove a queue and all its items.', [
     'delete orders',
     'delete orders-dead --force --yes',
@@ -147,14 +151,14 @@ const deleteCommand = (terminal: Terminal): Command =>
     .option('--force', 'also when it is the dead queue of another queue')
     .option('-y, --yes', 'do not ask')
     .work(
-      terminal,
+      kit,
       async (
         { queues, print },
         queueName: string,
         flags: OfficeFlags & { force?: boolean; yes?: boolean },
       ) => {
         const deed = `delete the queue '${queueName}' and all its items`
-        await confirmName(deed, { kind: 'queue', name: queueName }, flags.yes, terminal)
+        await confirmName(deed, { kind: 'queue', name: queueName }, flags.yes, kit.terminal)
         await queues.delete({ queueName, ...(flags.force && { force: true }) })
         print({ deleted: queueName }, () => `deleted queue '${queueName}'`)
       },

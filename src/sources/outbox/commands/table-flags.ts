@@ -1,12 +1,9 @@
 /** The flags by which the commands on outboxes name a table. */
+import { existsSync } from 'node:fs'
 import { type Command, InvalidArgumentError, Option } from 'commander'
-import {
-  NAMINGS,
-  type Naming,
-  tableOptionsOf as namedTable,
-  type TableOptions,
-} from '../../sources/outbox/table-names.ts'
-import { pairs } from '../flags.ts'
+import { CommandFailure, EXIT, usage } from '../../../terminal/exit.ts'
+import { pairs } from '../../../terminal/flags.ts'
+import { NAMINGS, type Naming, tableOptionsOf as namedTable, type TableOptions } from '../table-names.ts'
 
 export interface TableFlags {
   readonly url: string
@@ -38,4 +35,15 @@ export function numberOf(text: string): number {
   const number = Number(text)
   if (text.trim() === '' || Number.isNaN(number)) throw new InvalidArgumentError('It is no number.')
   return number
+}
+
+/** The database of an application that `--url` names. */
+export async function applicationDatabase(url: string) {
+  const { readStoreUrl } = await import('../../../store/store-url.ts')
+  const store = readStoreUrl(url)
+  if (store === null || store.kind === 'memory')
+    throw usage("--url is neither 'postgres://…' nor 'sqlite:PATH'")
+  if (store.kind === 'sqlite' && !existsSync(store.path))
+    throw new CommandFailure(EXIT.nothing, `there is no database at '${store.path}'`)
+  return store
 }

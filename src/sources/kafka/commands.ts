@@ -1,17 +1,24 @@
 /** `bartleby kafka`: brokers and rights of a configuration, how intake stands, and what can be done with one dead event. */
 import { Command } from 'commander'
-import { pathTo } from '../client/envelope.ts'
-import type { LetterCounts } from '../client/letter-types.ts'
-import type { ConfigFlags } from '../config/index.ts'
-import type { overviewOnWire, placeOnWire } from '../sources/kafka/admin-view.ts'
-import type { KafkaCheck } from '../sources/kafka/check.ts'
-import { failed, usage } from './exit.ts'
-import { commandGroup, DEFAULT_URL, type OfficeFlags, officeCommand } from './office.ts'
-import { configOf } from './store.ts'
-import { table } from './table.ts'
-import { printable, type Terminal } from './terminal.ts'
+import { pathTo } from '../../client/envelope.ts'
+import type { LetterCounts } from '../../client/letter-types.ts'
+import { failed, usage } from '../../terminal/exit.ts'
+import type { StoreFlags } from '../../terminal/flags.ts'
+import {
+  type CommandKit,
+  commandGroup,
+  DEFAULT_URL,
+  type OfficeFlags,
+  officeCommand,
+} from '../../terminal/office.ts'
+import { table } from '../../terminal/table.ts'
+import { printable } from '../../terminal/terminal.ts'
+import type { SourceKit } from '../source-commands.ts'
+import type { overviewOnWire, placeOnWire } from './admin-view.ts'
+import type { KafkaCheck } from './check.ts'
+import type { KafkaOptions } from './options.ts'
 
-const check = (terminal: Terminal): Command =>
+const check = (kit: SourceKit): Command =>
   new Command('check')
     .description(
       'Try brokers, topics, group and rights of the configuration. Writes no record, joins no group.',
@@ -35,19 +42,20 @@ Exit codes:
   1  something is missing; the lines say what
   2  wrong usage or configuration`,
     )
-    .action(({ json, ...flags }: ConfigFlags & { readonly json?: boolean }) =>
-      checkBrokers(flags, json === true, terminal),
+    .action(({ json, ...flags }: StoreFlags & { readonly json?: boolean }) =>
+      checkBrokers(flags, json === true, kit),
     )
 
-async function checkBrokers(flags: ConfigFlags, json: boolean, terminal: Terminal): Promise<void> {
+async function checkBrokers(flags: StoreFlags, json: boolean, kit: SourceKit): Promise<void> {
   // Loaded when they are needed, as in `serve`.
-  const { kafkaSettings } = await import('../sources/kafka/options.ts')
-  const { checkKafka } = await import('../sources/kafka/check.ts')
-  const { kafka } = await configOf(flags, terminal)
-  const settings = kafkaSettings({ ...kafka, enabled: true })
+  const { kafkaSettings } = await import('./options.ts')
+  const { checkKafka } = await import('./check.ts')
+  // The configuration checks the section by its own schema.
+  const section = (await kit.sectionOf('kafka', flags)) as KafkaOptions | undefined
+  const settings = kafkaSettings({ ...section, enabled: true })
   if (settings === null) throw usage('the configuration has no section kafka')
   const checks = await checkKafka(settings)
-  terminal.out(json ? JSON.stringify(checks, null, 2) : checks.map(lineOf).join('\n'))
+  kit.terminal.out(json ? JSON.stringify(checks, null, 2) : checks.map(lineOf).join('\n'))
   const missing = checks.filter(({ verdict }) => verdict === 'missing').length
   if (missing > 0) throw failed(missing === 1 ? '1 thing is missing' : `${missing} things are missing`)
 }
@@ -62,11 +70,11 @@ type Overview = { readonly enabled: boolean } & Partial<Omit<ReturnType<typeof o
 
 const eventPath = (dlqId: string): string => pathTo('/api/kafka/events', dlqId)
 
-const status = (terminal: Terminal): Command =>
+const status = (kit: CommandKit): Command =>
   officeCommand('kafka status', 'Show services, how many events of each wait, and how far intake is.', [
     'status',
     "status --json | jq '.intake.troubles'",
-  ]).work(terminal, async ({ call, print }) => {
+  ]).work(kit, async ({ call, print }) => {
     const overview = await call<Overview>('GET', '/api/kafka')
     const counts = await call<LetterCounts>('GET', '/api/counts?engine=kafka&status=Pending&by=originalQueue')
     print({ ...overview, pending: counts.items }, () => overviewText(overview, counts))
@@ -106,16 +114,16 @@ function overviewText({ enabled, services = [], intake }: Overview, { items }: L
   ].join('\n')
 }
 
-const show = (terminal: Terminal): Command =>
+const show = (kit: CommandKit): Command =>
   officeCommand(
     'kafka show <dlq-id>',
     'Show a dead event: exception, headers, reasons, earlier deaths, bytes.',
     ['show 4706cc1b-4c32-46d9-91b9-57b2de45dfe0'],
-  ).work(terminal, async ({ call }, dlqId: string) =>
-    terminal.out(JSON.stringify(await call<object>('GET', eventPath(dlqId)), null, 2)),
+  ).work(kit, async ({ call }, dlqId: string) =>
+    kit.terminal.out(JSON.stringify(await call<object>('GET', eventPath(dlqId)), null, 2)),
   )
 
-const reassign = (terminal: Terminal): Command =>
+const reassign = (kit: CommandKit): Command =>
   officeCommand(
     'kafka reassign <dlq-id> <service>',
     'Give a dead event to a service, such as one under ~unknown.',
@@ -129,13 +137,13 @@ const reassign = (terminal: Terminal): Command =>
       'the topic that it came from originally, and is sent to where retry_topic is $original; left out: as it is',
     )
     .work(
-      terminal,
+      kit,
       async ({ call }, dlqId: string, service: string, flags: OfficeFlags & { readonly topic?: string }) => {
         const { topic } = flags
         const body = { service, ...(topic === undefined ? {} : { topic }) }
         const place = await call<ReturnType<typeof placeOnWire>>('POST', `${eventPath(dlqId)}/reassign`, body)
         const text = `event '${place.dlqId}' is in the queue of '${place.service}', from topic '${place.originalTopic}'`
-        terminal.out(flags.json ? JSON.stringify(place) : printable(text))
+        kit.terminal.out(flags.json ? JSON.stringify(place) : printable(text))
       },
     )
 

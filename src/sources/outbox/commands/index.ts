@@ -1,20 +1,21 @@
 /** `bartleby outbox …`: tables of messages in the databases of applications; and `status`, how much waits in one of them. */
+
 import { Command } from 'commander'
-import type { Backlog, OutboxHealth } from '../../sources/outbox/health.ts'
-import { parameterFor, type Session, type Statement, type Value } from '../../store/database.ts'
-import { EXIT, failed, failureOf } from '../exit.ts'
-import { applicationDatabase } from '../store.ts'
-import { printable, type Terminal } from '../terminal.ts'
-import { grouped } from '../words.ts'
+import { parameterFor, type Session, type Statement, type Value } from '../../../store/database.ts'
+import { EXIT, failed, failureOf } from '../../../terminal/exit.ts'
+import type { CommandKit } from '../../../terminal/office.ts'
+import { printable, type Terminal } from '../../../terminal/terminal.ts'
+import { grouped } from '../../../terminal/words.ts'
+import type { Backlog, OutboxHealth } from '../health.ts'
 import { adoptCommand } from './adopt.ts'
 import { dispatchCommand } from './dispatch.ts'
-import { type TableFlags, tableOptionsOf, withTableFlags } from './table-flags.ts'
+import { applicationDatabase, type TableFlags, tableOptionsOf, withTableFlags } from './table-flags.ts'
 
 interface Flags extends TableFlags {
   readonly json?: boolean
 }
 
-const statusCommand = (terminal: Terminal): Command =>
+const statusCommand = (kit: CommandKit): Command =>
   withTableFlags(new Command('status'))
     .description('Show how much waits in an outbox, and whether it is well. Reads only.')
     .option('--json', 'print JSON')
@@ -36,13 +37,13 @@ Exit codes:
   2  wrong usage
   3  it could not be looked at: the database is not there or cannot be reached, or the table is no outbox`,
     )
-    .action((flags: Flags) => status(flags, terminal))
+    .action((flags: Flags) => status(flags, kit.terminal))
 
 async function status(flags: Flags, terminal: Terminal): Promise<void> {
   const { table, backlog } = await look(flags).catch((error: unknown) => {
     throw failureOf(error, EXIT.nothing)
   })
-  const { DEFAULT_THRESHOLDS, judge } = await import('../../sources/outbox/health.ts')
+  const { DEFAULT_THRESHOLDS, judge } = await import('../health.ts')
   const health = judge({ ...backlog, failureRatio: 0, attempts: 0 }, DEFAULT_THRESHOLDS)
   terminal.out(
     flags.json === true
@@ -54,9 +55,9 @@ async function status(flags: Flags, terminal: Terminal): Promise<void> {
 
 async function look(flags: Flags) {
   // Loaded when they are needed, as in `serve`.
-  const { readLayout } = await import('../../sources/outbox/layout.ts')
-  const { readBacklog } = await import('../../sources/outbox/health.ts')
-  const { SystemClock } = await import('../../core/system-clock.ts')
+  const { readLayout } = await import('../layout.ts')
+  const { readBacklog } = await import('../health.ts')
+  const { SystemClock } = await import('../../../core/system-clock.ts')
   return withSession(flags.url, async (session) => {
     const layout = await readLayout(session.dialect, tableOptionsOf(flags), (text, parameters) =>
       session.rows(
@@ -73,7 +74,7 @@ async function look(flags: Flags) {
 async function withSession<T>(url: string, work: (session: Session) => Promise<T>): Promise<T> {
   const store = await applicationDatabase(url)
   if (store.kind === 'sqlite') return withFile(store.path, work)
-  const { openDatabase } = await import('../../store/open.ts')
+  const { openDatabase } = await import('../../../store/open.ts')
   const db = openDatabase(url, { poolSize: 1 })
   try {
     return await db.session('outbox.status', work)
@@ -107,7 +108,7 @@ async function withFile<T>(path: string, work: (session: Session) => Promise<T>)
 }
 
 async function textOf(table: string, backlog: Backlog, { status, reasons }: OutboxHealth): Promise<string> {
-  const { formatGoDuration } = await import('../../core/duration.ts')
+  const { formatGoDuration } = await import('../../../core/duration.ts')
   const age = formatGoDuration(BigInt(Math.floor(backlog.oldestAgeSeconds)) * 1_000_000_000n)
   return [
     `${printable(table)} is ${status}${reasons.length === 0 ? '' : `: ${reasons.join(', ')}`}`,
@@ -118,7 +119,7 @@ async function textOf(table: string, backlog: Backlog, { status, reasons }: Outb
   ].join('\n')
 }
 
-export function outboxCommand(terminal: Terminal): Command {
+export function outboxCommand(kit: CommandKit): Command {
   const outbox = new Command('outbox')
     .description('Work with outboxes: tables of messages in the databases of applications.')
     .addHelpText(
@@ -130,7 +131,7 @@ Examples:
   $ bartleby outbox status --url postgres://app:secret@db/shop         how many wait, fail and are dead; is it well
   $ bartleby outbox dispatch --url sqlite:./shop.db --to log --once    deliver what is due now`,
     )
-  for (const command of [adoptCommand(terminal), dispatchCommand(terminal), statusCommand(terminal)])
+  for (const command of [adoptCommand(kit), dispatchCommand(kit), statusCommand(kit)])
     outbox.addCommand(command)
   return outbox
 }

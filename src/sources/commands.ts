@@ -1,0 +1,18 @@
+/** The commands of sources, in the order in which they are shown: for each source of `index.ts` a line here too. */
+import { enginesCommand } from './engines/commands.ts'
+import { kafkaCommand } from './kafka/commands.ts'
+import { outboxCommand } from './outbox/commands/index.ts'
+import { queuesCommand } from './queues/commands/index.ts'
+import type { SourceCommands } from './source-commands.ts'
+import { webhooksCommand } from './webhooks/commands.ts'
+
+export const SOURCE_COMMANDS: readonly SourceCommands[] = [
+  { name: 'queues', command: queuesCommand },
+  { name: 'engines', command: enginesCommand },
+  { name: 'outbox', command: outboxCommand },
+  { name: 'webhooks', command: webhooksCommand },
+  { name: 'kafka', command: kafkaCommand },
+  { name: 'http', takesReports: true },
+]
+
+export const SOURCE_NAMES: readonly string[] = SOURCE_COMMANDS.map(({ name }) => name)
