@@ -7,13 +7,15 @@
  * Everything it holds is bounded: at most `concurrency` running, `prefetch` waiting, one call's worth settling.
  * It outlives restarts of the server; an error that no waiting can cure (an unknown queue, a wrong token) ends it.
  */
+import { backoffDelayMs, SETBACK } from '../core/backoff.ts'
+import { Signal } from '../core/signal.ts'
+import { sleep } from '../core/waiting.ts'
 import type { QueueClient } from './client.ts'
 import { DeadLetterError, QueueClientError } from './errors.ts'
 import { HeldItem, LeaseKeeper, type LeaseTerms } from './held.ts'
 import { givenError, LARGEST_FAILED_BATCH, Settler } from './settle.ts'
 import { durationMs } from './times.ts'
 import type { LeasedBatch, LeasedItem, RetryItem } from './types.ts'
-import { Bell, backoffMs, sleep, spread } from './waiting.ts'
 
 export interface ItemContext {
   readonly queueName: string
@@ -50,15 +52,13 @@ export interface ConsumerOptions {
   readonly onError?: (problem: ConsumerProblem) => void
 }
 
-const FIRST_RETRY_MS = 1_000
-const LONGEST_RETRY_MS = 300_000
+const RETRY = { baseMs: 1_000, factor: 2, maxMs: 300_000, jitter: 0.5 }
 /** The queue's settings are read again when they are older than this. */
 const TERMS_AGE_MS = 30_000
 const MOST_SETTLING = 1_000
 const LARGEST_LEASE = 1_000
 
-const defaultRetryDelayMs = (attempts: number): number =>
-  spread(Math.min(LONGEST_RETRY_MS, FIRST_RETRY_MS * 2 ** Math.max(0, attempts - 1)))
+const defaultRetryDelayMs = (attempts: number): number => backoffDelayMs(attempts, RETRY)
 
 function logProblem({ during, error, item }: ConsumerProblem): void {
   console.error(
@@ -78,7 +78,7 @@ export class Consumer {
 
   readonly #polling = new AbortController()
   readonly #settling = new AbortController()
-  readonly #changed = new Bell()
+  readonly #changed = new Signal()
   readonly #keeper: LeaseKeeper
   readonly #completions: Settler<{ id: string }>
   readonly #retries: Settler<RetryItem>
@@ -130,7 +130,7 @@ export class Consumer {
   stop(): Promise<void> {
     this.#polling.abort()
     this.#giveBack()
-    this.#changed.ring()
+    this.#changed.notify()
     return this.done
   }
 
@@ -151,11 +151,9 @@ export class Consumer {
     const { signal } = this.#polling
     let failures = 0
     while (!signal.aborted) {
+      await this.#changed.until(() => signal.aborted || this.#room() > 0)
+      if (signal.aborted) return
       const room = this.#room()
-      if (room === 0) {
-        await this.#changed.wait()
-        continue
-      }
       try {
         const terms = await this.#readTerms(signal)
         this.#accept(await this.#poll(room, signal), terms)
@@ -167,7 +165,7 @@ export class Consumer {
         // The server may not have noticed yet that an earlier poll of ours lost its connection.
         if (!error.retryable && error.code !== 'client_id_waiting') throw error
         this.#report('lease', error)
-        await sleep(backoffMs(failures++), signal)
+        await sleep(backoffDelayMs(++failures, SETBACK), signal)
       }
     }
   }
@@ -223,7 +221,7 @@ export class Consumer {
       .catch((error) => this.#fail(error))
       .finally(() => {
         this.#tasks.delete(tracked)
-        this.#changed.ring()
+        this.#changed.notify()
       })
     this.#tasks.add(tracked)
   }
@@ -232,7 +230,7 @@ export class Consumer {
   #fail(error: unknown): void {
     this.#failure ??= { error }
     this.#polling.abort()
-    this.#changed.ring()
+    this.#changed.notify()
   }
 
   async #work(held: HeldItem): Promise<void> {
@@ -245,7 +243,7 @@ export class Consumer {
       settle = () => this.#settle('retry', held, this.#retries, this.#retryFor(held, error))
     }
     this.#running.delete(held)
-    this.#changed.ring()
+    this.#changed.notify()
     this.#startWaiting()
     this.#keeper.release(held)
     if (!held.lost && !this.#finished) await settle()

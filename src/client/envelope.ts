@@ -3,10 +3,11 @@
  * `OfficeClientError`. A call whose connection fails is repeated when that cannot do harm: when it only reads, or
  * when it carries an idempotency key.
  */
+import { backoffDelayMs, SETBACK } from '../core/backoff.ts'
+import { sleep } from '../core/waiting.ts'
 import { OfficeClientError } from './errors.ts'
 import { type Time, timeToWire } from './times.ts'
 import { type CallOptions, type Endpoint, type Exchange, exchange, field, type Reply } from './transport.ts'
-import { backoffMs, sleep } from './waiting.ts'
 
 export interface WriteOptions extends CallOptions {
   /**
@@ -132,7 +133,7 @@ export async function answerOf<Data>(
     } catch (error) {
       const lost = error instanceof OfficeClientError && error.code === 'network'
       if (!lost || !repeatable || failures === MAX_REPEATS) throw error
-      await sleep(backoffMs(failures), signal ?? new AbortController().signal)
+      await sleep(backoffDelayMs(failures + 1, SETBACK), signal ?? new AbortController().signal)
     }
   }
 }

@@ -3,9 +3,9 @@
  * its lease is over. Only elapsed time is measured here; what the server's clock says is derived from the
  * deadlines it sends, so that a wrong clock on this machine does no harm.
  */
+import { Signal } from '../core/signal.ts'
 import { QueueClientError } from './errors.ts'
 import type { LeasedItem } from './types.ts'
-import { Bell } from './waiting.ts'
 
 /** The server's limit for one call. */
 const LARGEST_BATCH = 1000
@@ -63,7 +63,7 @@ export interface LeaseKeeperOptions {
 export class LeaseKeeper {
   readonly #options: LeaseKeeperOptions
   readonly #held = new Set<HeldItem>()
-  readonly #changed = new Bell()
+  readonly #changed = new Signal()
   #stopped = false
 
   constructor(options: LeaseKeeperOptions) {
@@ -72,7 +72,7 @@ export class LeaseKeeper {
 
   keep(held: HeldItem): void {
     this.#held.add(held)
-    this.#changed.ring()
+    this.#changed.notify()
   }
 
   release(held: HeldItem): void {
@@ -81,18 +81,26 @@ export class LeaseKeeper {
 
   stop(): void {
     this.#stopped = true
-    this.#changed.ring()
+    this.#changed.notify()
   }
 
   /** Extends what is due until `stop`. */
   async run(): Promise<void> {
     while (!this.#stopped) {
-      let nextMs = Number.POSITIVE_INFINITY
-      for (const held of this.#held) nextMs = Math.min(nextMs, held.extendAtMs)
+      const nextMs = this.#nextMs()
       const waitMs = nextMs - performance.now()
-      if (waitMs > 0) await this.#changed.wait(Number.isFinite(waitMs) ? waitMs : undefined)
+      const isSooner = () => this.#stopped || this.#nextMs() < nextMs
+      if (nextMs === Number.POSITIVE_INFINITY) await this.#changed.until(isSooner)
+      else if (waitMs > 0) await this.#changed.within(waitMs, isSooner)
       else for (const group of this.#due()) await this.#extend(group)
     }
+  }
+
+  /** When the first lease is to be extended. */
+  #nextMs(): number {
+    let nextMs = Number.POSITIVE_INFINITY
+    for (const held of this.#held) nextMs = Math.min(nextMs, held.extendAtMs)
+    return nextMs
   }
 
   /** Leases to extend now, in groups that one call can carry. */

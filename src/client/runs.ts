@@ -1,8 +1,9 @@
 /** A typed client of runs: work over many rows that any server goes on with. As the letter client. */
+
+import { sleep } from '../core/waiting.ts'
 import { type Page, type PageRequest, pathTo, read, readPage, type WriteOptions, write } from './envelope.ts'
 import { OfficeClientError } from './errors.ts'
 import { type CallOptions, type ConnectionOptions, type Endpoint, endpointOf } from './transport.ts'
-import { sleep } from './waiting.ts'
 
 export type RunState = 'running' | 'paused' | 'done' | 'cancelled' | 'failed'
 

@@ -3,9 +3,10 @@
  * next, per partition. No timer delays a lone item. Calls that may succeed later are repeated with back-off;
  * an item that the server refuses is taken out, so that it does not hold up the others of its batch.
  */
+import { backoffDelayMs, SETBACK } from '../core/backoff.ts'
+import { sleep } from '../core/waiting.ts'
 import { QueueClientError } from './errors.ts'
 import type { RetryItem } from './types.ts'
-import { backoffMs, sleep } from './waiting.ts'
 
 /** The server's limit for one call. */
 const LARGEST_BATCH = 1000
@@ -79,7 +80,7 @@ export class Settler<Entry extends { readonly id: string }> {
           else refused.reject(error)
         } else if (error.retryable) {
           onSetback(error)
-          await sleep(backoffMs(failures++), signal)
+          await sleep(backoffDelayMs(++failures, SETBACK), signal)
         } else {
           return rejectAll(batch, error)
         }

@@ -11,6 +11,9 @@ export interface BackoffPolicy {
   readonly jitter: number
 }
 
+/** Of whoever waits for a store, a server or a queue that is away. */
+export const SETBACK: BackoffPolicy = { baseMs: 100, factor: 2, maxMs: 5_000, jitter: 0.5 }
+
 /** The delay before the next try after `attempt` failures in a row (1 is the first). */
 export function backoffDelayMs(
   attempt: number,

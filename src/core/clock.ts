@@ -28,4 +28,10 @@ export interface Clock {
   now(): Instant
   /** Calls `wake` once, as soon as `now() > deadline`. */
   alarm(deadline: Instant, wake: () => void): Alarm
+  /** Calls `wake` once that much has passed, where instants may jump meanwhile. Left out: they cannot. */
+  after?(us: bigint, wake: () => void): Alarm
 }
+
+/** Calls `wake` once that much has passed on a clock. A wall clock that is set back does not make it later. */
+export const after = (clock: Clock, us: bigint, wake: () => void): Alarm =>
+  clock.after?.(us, wake) ?? clock.alarm(later(clock.now(), us), wake)

@@ -57,19 +57,12 @@ export class SystemClock implements Clock {
   }
 
   alarm(deadline: Instant, wake: () => void): Alarm {
-    let timer: NodeJS.Timeout
-    const arm = (): void => {
-      const restMs = Number((deadline - this.now()) / 1_000n) + 1
-      timer = setTimeout(ring, Math.min(Math.max(restMs, 1), LONGEST_TIMER_MS))
-      // An idle library must not keep its process alive; a server is kept alive by its socket.
-      timer.unref()
-    }
-    const ring = (): void => {
-      if (this.now() > deadline) wake()
-      else arm()
-    }
-    arm()
-    return { cancel: () => clearTimeout(timer) }
+    return ringOnce(() => Number(deadline - this.now()), wake)
+  }
+
+  after(us: bigint, wake: () => void): Alarm {
+    const endUs = this.#steadyUs() + Number(us)
+    return ringOnce(() => endUs - this.#steadyUs(), wake)
   }
 
   /** Never backwards, except to follow a large step of the system clock: standing still for hours is worse. */
@@ -113,4 +106,22 @@ export class SystemClock implements Clock {
   #steadyUs(): number {
     return this.#sources.steadyMs() * 1_000
   }
+}
+
+/** Calls `wake` as soon as less than nothing is left. */
+function ringOnce(leftUs: () => number, wake: () => void): Alarm {
+  let timer: NodeJS.Timeout
+  const arm = (us: number): void => {
+    const ms = Math.trunc(us / 1_000) + 1
+    timer = setTimeout(ring, Math.min(Math.max(ms, 1), LONGEST_TIMER_MS))
+    // An idle library must not keep its process alive; a server is kept alive by its socket.
+    timer.unref()
+  }
+  const ring = (): void => {
+    const us = leftUs()
+    if (us < 0) wake()
+    else arm(us)
+  }
+  arm(leftUs())
+  return { cancel: () => clearTimeout(timer) }
 }

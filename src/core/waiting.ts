@@ -1,47 +1,40 @@
-/** Waiting that ends when it is told to. */
-import { setTimeout as sleep } from 'node:timers/promises'
+/** Waiting that ends when it is told to. Nothing here is Node's alone: the client waits with it too. */
+import { after, type Clock } from './clock.ts'
 
-/** Room for a bounded number at a time. The others wait in their order; a wait can be ended. */
-export class Turns {
-  #free: number
-  readonly #waiting = new Set<() => void>()
-
-  constructor(most: number) {
-    this.#free = most
-  }
-
-  /** Resolves when there is room, which is then taken; rejects with the signal's reason when it is aborted before. */
-  async take(signal: AbortSignal): Promise<void> {
-    signal.throwIfAborted()
-    if (this.#free > 0) {
-      this.#free -= 1
-      return
-    }
-    await new Promise<void>((resolve, reject) => {
-      const giveUp = (): void => {
-        this.#waiting.delete(enter)
-        reject(signal.reason)
-      }
-      const enter = (): void => {
-        signal.removeEventListener('abort', giveUp)
-        resolve()
-      }
-      this.#waiting.add(enter)
-      signal.addEventListener('abort', giveUp)
-    })
-  }
-
-  /** Gives the room to who has waited longest. */
-  giveBack(): void {
-    const [next] = this.#waiting
-    if (next === undefined) {
-      this.#free += 1
-      return
-    }
-    this.#waiting.delete(next)
-    next()
-  }
+/** Waits until what `arm` arms calls `end`; false when `signal` came before. */
+async function waitFor(arm: (end: () => void) => () => void, signal: AbortSignal): Promise<boolean> {
+  if (signal.aborted) return false
+  const { promise, resolve: end } = Promise.withResolvers<void>()
+  const stopSignal = (): void => end()
+  signal.addEventListener('abort', stopSignal)
+  const disarm = arm(end)
+  await promise
+  disarm()
+  signal.removeEventListener('abort', stopSignal)
+  return !signal.aborted
 }
+
+/** Waits by a clock; false when `signal` came meanwhile. */
+export const pause = (clock: Clock, us: bigint, signal: AbortSignal): Promise<boolean> =>
+  waitFor((end) => {
+    const alarm = after(clock, us, end)
+    return () => alarm.cancel()
+  }, signal)
+
+/** Waits, and holds the process meanwhile; false when `signal` came meanwhile. */
+export const sleep = (ms: number, signal: AbortSignal): Promise<boolean> =>
+  waitFor((end) => {
+    const timer = setTimeout(end, ms)
+    return () => clearTimeout(timer)
+  }, signal)
+
+/** The same, without holding the process. */
+export const rest = (ms: number, signal: AbortSignal): Promise<boolean> =>
+  waitFor((end) => {
+    const timer = setTimeout(end, ms)
+    timer.unref()
+    return () => clearTimeout(timer)
+  }, signal)
 
 /** What `work` gives, unless the signal is aborted before; the work itself goes on. */
 export async function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
@@ -56,12 +49,6 @@ export async function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Pr
   }
 }
 
-/** Rests; false when `signal` came meanwhile. */
-export async function rest(ms: number, signal: AbortSignal): Promise<boolean> {
-  await sleep(ms, undefined, { ref: false, signal }).catch(() => {})
-  return !signal.aborted
-}
-
 export const aborted = (signal: AbortSignal): Promise<void> =>
   signal.aborted
     ? Promise.resolve()
@@ -71,5 +58,5 @@ export const aborted = (signal: AbortSignal): Promise<void> =>
 export async function atMost(ms: number, work: Promise<unknown>): Promise<void> {
   const done = new AbortController()
   const settled = work.catch(() => {}).finally(() => done.abort())
-  await Promise.race([settled, sleep(ms, undefined, { signal: done.signal }).catch(() => {})])
+  await Promise.race([settled, sleep(ms, done.signal)])
 }

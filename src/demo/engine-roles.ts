@@ -3,11 +3,11 @@
  * past is filed from the same judgements by which workers fail later.
  */
 import type { ErrorDescription } from '../core/thrown.ts'
+import { pause } from '../core/waiting.ts'
 import type { Office } from '../office.ts'
 import type { EngineSetting } from '../sources/engines/definitions.ts'
 import type { Engine } from '../sources/engines/engine.ts'
 import type { EngineMessage } from '../sources/engines/options.ts'
-import { pause } from '../sources/engines/waiting.ts'
 import type { Chance } from './chance.ts'
 import { alert, certificate, invoice, keyRotation, type Occasion, payment, registration } from './payloads.ts'
 import {

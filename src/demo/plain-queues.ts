@@ -4,9 +4,9 @@
  */
 import { later } from '../core/clock.ts'
 import { BartlebyError } from '../core/errors.ts'
+import { pause } from '../core/waiting.ts'
 import type { Office } from '../office.ts'
 import type { LeasedItem, QueueSettings } from '../queues/queue.ts'
-import { pause } from '../sources/engines/waiting.ts'
 import { ENGINE_ROLES } from './engine-roles.ts'
 import { MARK } from './store.ts'
 import type { World } from './world.ts'

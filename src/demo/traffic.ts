@@ -3,8 +3,8 @@
  * is little on purpose, and stops while more letters wait than anybody would read.
  */
 import { microseconds } from '../core/clock.ts'
+import { pause } from '../core/waiting.ts'
 import type { Office } from '../office.ts'
-import { pause } from '../sources/engines/waiting.ts'
 import type { Chance } from './chance.ts'
 import { billing, ENGINE_ROLES, type EngineRole, payments } from './engine-roles.ts'
 import type { Partners } from './partners.ts'

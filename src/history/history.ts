@@ -1,6 +1,7 @@
 /** The history of the office: append-only, one entry per operation of an engine and per act on a letter. */
+
+import type { Batcher } from '../core/batcher.ts'
 import type { Clock } from '../core/clock.ts'
-import type { Gather } from '../core/gather.ts'
 import {
   boundTo,
   decodePageToken,
@@ -9,8 +10,8 @@ import {
   type PageRequest,
   type TokenFields,
 } from '../core/page-token.ts'
+import { type Ask, batchAnswers, weightOf } from '../store/batched-answers.ts'
 import type { Database } from '../store/database.ts'
-import { type Ask, gatherAnswers, weightOf } from '../store/gathered-answers.ts'
 import type { Answer, Moment, OnceKey } from '../store/idempotency.ts'
 import type { HistoryDetail, HistoryFilter, HistoryPage, KnownEngines } from './entry.ts'
 import { getHistory } from './get.ts'
@@ -36,13 +37,13 @@ interface RecordAsk extends Ask {
 export class History {
   readonly #db: Database
   readonly #engines: KnownEngines
-  readonly #records: Gather<RecordAsk, Answer>
+  readonly #records: Batcher<RecordAsk, Answer>
 
   constructor(db: Database, clock: Clock, engines: KnownEngines) {
     this.#db = db
     this.#engines = engines
     const reportsOf = (asks: readonly RecordAsk[]) => asks.map(({ report }) => report)
-    this.#records = gatherAnswers<RecordAsk, Moment, KnownEntries>(db.dialect, {
+    this.#records = batchAnswers<RecordAsk, Moment, KnownEntries>(db.dialect, {
       within: (act) => db.transaction('history.record', (tx) => act({ tx, now: clock.now() })),
       look: ({ tx }, asks) => entriesOfSources(tx, reportsOf(asks)),
       act: async ({ tx, now }, asks, known) => {

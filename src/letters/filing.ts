@@ -2,8 +2,8 @@
  * Filing: making the texts of new and reopened letters searchable, a moment after their commit, in small batches.
  * `letters_to_file` says which are waiting; until then search reads them as they are.
  */
-import { setTimeout as pause } from 'node:timers/promises'
 import type { Log } from '../core/log.ts'
+import { sleep } from '../core/waiting.ts'
 import { type Database, type Integer, type Session, sql } from '../store/database.ts'
 import { runGiven } from '../store/idioms.ts'
 import { indexable, readWordsBetween } from './texts.ts'
@@ -151,7 +151,7 @@ export class FilingClerk {
       const { filed, more } = await fileLetters(this.#db, BATCH)
       all += filed
       if (!more) break
-      if (rest > 0) await pause((performance.now() - startedMs) * rest, undefined, { signal }).catch(() => {})
+      if (rest > 0) await sleep((performance.now() - startedMs) * rest, signal)
     }
     return all
   }

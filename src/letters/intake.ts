@@ -3,13 +3,13 @@
  * way shares the next one; however many reports it has, those that are new are looked for, filed and read by one statement each.
  */
 import { setImmediate as endOfTurn } from 'node:timers/promises'
+import type { Batcher } from '../core/batcher.ts'
 import type { Clock } from '../core/clock.ts'
 import { textBytes } from '../core/content.ts'
-import type { Gather } from '../core/gather.ts'
 import { formatRowKey } from '../core/row-key.ts'
 import { sourceName } from '../core/source-id.ts'
+import { type Ask, batchAnswers, ROWS_OF_TURN, weightOf } from '../store/batched-answers.ts'
 import { type Database, type Integer, sql, type Transaction } from '../store/database.ts'
-import { type Ask, gatherAnswers, ROWS_OF_TURN, weightOf } from '../store/gathered-answers.ts'
 import type { Answer } from '../store/idempotency.ts'
 import { filledUp, rowsGiven } from '../store/idioms.ts'
 import { bury, PLAIN_RECORD } from './bury.ts'
@@ -47,7 +47,7 @@ export const MOST_OF_SOURCE_ID = 20
 export class ReportIntake {
   readonly #desk: CaptureDesk
   readonly #engines: Pick<EngineNames, 'check' | 'queueOf'>
-  readonly #gather: Gather<CaptureAsk, Answer>
+  readonly #gather: Batcher<CaptureAsk, Answer>
 
   constructor(
     db: Database,
@@ -56,7 +56,7 @@ export class ReportIntake {
   ) {
     this.#desk = desk
     this.#engines = engines
-    this.#gather = gatherAnswers<CaptureAsk, OfficeWork, Seen>(
+    this.#gather = batchAnswers<CaptureAsk, OfficeWork, Seen>(
       db.dialect,
       {
         within: (act) => inOffice(db, clock, 'letters.capture', act),

@@ -5,7 +5,7 @@
  */
 import type { Client } from 'undici'
 import { type Clock, type Instant, later } from '../core/clock.ts'
-import { Turns } from '../core/waiting.ts'
+import { Semaphore } from '../core/semaphore.ts'
 import { type Connector, type ConnectorTerms, connectorOf } from './connector.ts'
 import { HttpDeliveryFailed } from './exchange.ts'
 
@@ -29,7 +29,7 @@ const LONGEST_IDLE_MS = 30_000
 export class Connections {
   readonly #origin: string
   readonly #terms: ConnectorTerms
-  readonly #turns: Turns
+  readonly #turns: Semaphore
   readonly #idle: Client[] = []
   readonly #all = new Set<Client>()
   #connector: Connector | undefined
@@ -39,7 +39,7 @@ export class Connections {
   constructor(origin: string, { most, ...terms }: ConnectionsOptions) {
     this.#origin = origin
     this.#terms = terms
-    this.#turns = new Turns(most)
+    this.#turns = new Semaphore(most)
   }
 
   /** Whether somebody has one, or waits for one. */

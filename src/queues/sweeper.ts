@@ -2,11 +2,11 @@
  * Runs what is due, in every queue: right after start and then when the next deadline is over. Deadlines are
  * read from the store, never only remembered, so that any server finishes what another one began.
  */
-import { setTimeout as pause } from 'node:timers/promises'
 import { backoffDelayMs } from '../core/backoff.ts'
 import { type Alarm, type Clock, type Instant, later } from '../core/clock.ts'
 import { BartlebyError } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
+import { sleep } from '../core/waiting.ts'
 import type { Database } from '../store/database.ts'
 import type { QueueLoop } from './loop.ts'
 import { type DueBatch, type DueWork, findDue, findNextDeadline } from './sql/due.ts'
@@ -131,7 +131,7 @@ export class Sweeper {
       const distanceMs = this.#lastEndedMs + SWEEP_DISTANCE_MS - performance.now()
       if (distanceMs > 0) {
         const hurry = AbortSignal.any([signal, soon.signal])
-        await pause(distanceMs, undefined, { signal: hurry }).catch(() => {})
+        await sleep(distanceMs, hurry)
       }
       this.#soon = undefined
       if (signal.aborted) return

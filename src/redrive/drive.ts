@@ -77,7 +77,7 @@ export class Drive implements Course {
 
   /** Looks, when it is time; sends; waits, when nothing can be sent. */
   readonly round = async (isWoken: boolean): Promise<Next> => {
-    const { clock, courtesy, signal } = this.#parts
+    const { clock, yielding, signal } = this.#parts
     if (this.#seen === null) await this.#waitForOthers()
     if ((isWoken || clock.now() >= this.#lookAt) && (await this.#look()) === 'over') return 'over'
     const startedMs = performance.now()
@@ -87,7 +87,7 @@ export class Drive implements Course {
     }
     // From when its last letter was sent its outcomes are waited for.
     if (this.#isCanaryOut) this.#lookNext()
-    await courtesy.rest(performance.now() - startedMs, signal)
+    await yielding.rest(performance.now() - startedMs, signal)
     return 'more'
   }
 
@@ -195,8 +195,8 @@ export class Drive implements Course {
     const { state, terms } = this.#redrive
     const isCanary = state === 'canary' && terms.canary !== null
     let left = isCanary ? leftOfCanary(terms.canary, this.#lanes.sent) : Number.POSITIVE_INFINITY
-    const { db, courtesy } = this.#parts
-    const atOnce = isCanary || courtesy.isLive ? 1 : AT_ONCE[db.dialect]
+    const { db, yielding } = this.#parts
+    const atOnce = isCanary || yielding.isLive ? 1 : AT_ONCE[db.dialect]
     const open = this.#lanes.open()
     const share = isCanary
       ? Math.max(1, Math.ceil(left / Math.max(1, open.length)))

@@ -6,7 +6,6 @@ import { type Alarm, type Clock, type Instant, later } from '../core/clock.ts'
 import type { Log } from '../core/log.ts'
 import type { Xid } from '../core/xid.ts'
 import type { Database } from '../store/database.ts'
-import { Courtesy, LONG_TURN_MS } from './courtesy.ts'
 import { Pace } from './pace.ts'
 import { type Course, LEASE_US, type RunKind, type RunWork, type Step, type WalkedKind } from './run.ts'
 import {
@@ -23,6 +22,7 @@ import {
   takeRun,
 } from './run-rows.ts'
 import { RunWalk } from './run-walk.ts'
+import { LONG_TURN_MS, Yielding } from './yielding.ts'
 
 export interface CarrierParts<Work extends RunWork> {
   readonly db: Database
@@ -52,7 +52,7 @@ export class Carrier<Work extends RunWork> {
   readonly owner = crypto.randomUUID()
   readonly kinds = new Map<string, RunKind<Work> | WalkedKind<Work>>()
   readonly #parts: CarrierParts<Work>
-  readonly #courtesy: Courtesy
+  readonly #yielding: Yielding
   readonly #walks = new Map<Xid, { readonly walk: RunWalk; readonly over: Promise<void> }>()
   readonly #stopped = new AbortController()
   #alarm: Alarm | undefined
@@ -61,7 +61,7 @@ export class Carrier<Work extends RunWork> {
 
   constructor(parts: CarrierParts<Work>) {
     this.#parts = parts
-    this.#courtesy = new Courtesy(parts.db)
+    this.#yielding = new Yielding(parts.db)
   }
 
   get isStopped(): boolean {
@@ -174,7 +174,7 @@ export class Carrier<Work extends RunWork> {
     const kind = this.kinds.get(run.kind)
     if (kind === undefined || this.isStopped) return
     const { clock, log } = this.#parts
-    const here = { owner: this.owner, signal: this.#stopped.signal, courtesy: this.#courtesy }
+    const here = { owner: this.owner, signal: this.#stopped.signal, yielding: this.#yielding }
     const course = 'walk' in kind ? kind.walk(run, here) : this.#stepping(kind, run)
     const walk = new RunWalk({ clock, log, signal: here.signal }, run, course)
     const over = walk
@@ -210,7 +210,7 @@ export class Carrier<Work extends RunWork> {
       if (taken?.next !== 'more') return 'over'
       pace.sent(ALL, taken.rows)
       pace.change(taken.rate)
-      await this.#courtesy.rest(performance.now() - startedMs, this.#stopped.signal, kind.rest, LONG_TURN_MS)
+      await this.#yielding.rest(performance.now() - startedMs, this.#stopped.signal, kind.rest, LONG_TURN_MS)
       return 'more'
     }
     return { round, pause: (note) => this.#pause(id, note) }

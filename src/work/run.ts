@@ -13,8 +13,8 @@
 import { type Instant, later } from '../core/clock.ts'
 import type { Xid } from '../core/xid.ts'
 import type { Transaction } from '../store/database.ts'
-import type { Courtesy } from './courtesy.ts'
 import type { Run, RunChange, RunState } from './run-rows.ts'
+import type { Yielding } from './yielding.ts'
 
 export { RUN_STATES, type Run, type RunPage, type RunState } from './run-rows.ts'
 
@@ -71,7 +71,7 @@ export interface Here {
   readonly owner: string
   /** Ends it after the round at hand; whoever is next goes on with it. */
   readonly signal: AbortSignal
-  readonly courtesy: Courtesy
+  readonly yielding: Yielding
 }
 
 /**

@@ -2,7 +2,7 @@
 import { bytesOf } from '../../client/bytes.ts'
 import { OfficeClientError } from '../../client/errors.ts'
 import type { LetterDetail, LetterKey, RetryPreview } from '../../client/letter-types.ts'
-import { sleep } from '../../client/waiting.ts'
+import { sleep } from '../../core/waiting.ts'
 import { failed } from '../../terminal/exit.ts'
 import { readNamed } from '../../terminal/flags.ts'
 import type { Desk } from '../../terminal/office.ts'

@@ -4,7 +4,7 @@ import type { Page } from '../../client/envelope.ts'
 import { OfficeClientError } from '../../client/errors.ts'
 import type { LetterCounts, LetterItem, SignatureGroup } from '../../client/letter-types.ts'
 import type { QueueOverview } from '../../client/source-types.ts'
-import { sleep } from '../../client/waiting.ts'
+import { sleep } from '../../core/waiting.ts'
 import { reasonOf, usage } from '../../terminal/exit.ts'
 import {
   type CallOffice,

@@ -5,7 +5,7 @@
  * twice; and it does not say whether anything was sent. So requests are made here: with an identity and a number that stay the same for
  * all tries, a broker that has written records once does not write them again, and an answer that was lost comes with the next try.
  */
-import { setTimeout as sleep } from 'node:timers/promises'
+import { sleep } from '../../core/waiting.ts'
 import type { Connection } from '@platformatic/kafka'
 import { type Log, silentLog } from '../../core/log.ts'
 import { type Meaning, meaningOf, RECORD_REFUSED, type RefusalReason, rightFor } from './answers.ts'
@@ -186,7 +186,7 @@ export class TopicProducer {
       const done = await Promise.race([this.#tryOnce(delivery, step), deadline.tooLate])
       if (done !== null) return done
       if (delivery.triesLeft <= 0 && !delivery.isDoubtful) break
-      await sleep(PAUSE_MS, undefined, { signal: deadline.signal }).catch(() => {})
+      await sleep(PAUSE_MS, deadline.signal)
     }
     return this.#giveUp(delivery)
   }

@@ -9,19 +9,19 @@
  */
 import { randomUUID } from 'node:crypto'
 import { hostname } from 'node:os'
-import { backoffDelayMs } from '../../core/backoff.ts'
-import { Changes } from '../../core/changes.ts'
+import { backoffDelayMs, SETBACK } from '../../core/backoff.ts'
 import type { Clock } from '../../core/clock.ts'
 import { BartlebyError } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
+import { Signal } from '../../core/signal.ts'
+import { pause } from '../../core/waiting.ts'
 import { engineQueueSettings } from '../../queues/engine-queues.ts'
 import type { LeasedBatch, Queues } from '../../queues/queue.ts'
 import type { EngineDirectory } from './definitions.ts'
 import { EngineStopped, Holding, LeaseKeeper } from './lease-keeper.ts'
 import { type EngineOptions, type EngineTerms, termsOf } from './options.ts'
 import { type RunOffice, runOn } from './run.ts'
-import { SETBACK, Settler } from './settle.ts'
-import { pause } from './waiting.ts'
+import { Settler } from './settle.ts'
 
 /** What an engine needs of the office it belongs to. */
 export interface EngineOffice {
@@ -68,7 +68,7 @@ class QueueEngine implements Engine {
   readonly #polling = new AbortController()
   /** Aborts when stop waits no longer: results that could not be written by then are given up. */
   readonly #quitting = new AbortController()
-  readonly #changes = new Changes()
+  readonly #changes = new Signal()
   readonly #held = new Set<Holding>()
   readonly #tasks = new Set<Promise<void>>()
   /** Leased messages without a verdict, to be given back. */
@@ -129,7 +129,7 @@ class QueueEngine implements Engine {
 
   async #finish(timeoutMs: number): Promise<void> {
     this.#polling.abort()
-    this.#changes.signal()
+    this.#changes.notify()
     // A start that failed has told its caller.
     await this.#started?.catch(() => {})
     await this.#leasing
@@ -204,7 +204,7 @@ class QueueEngine implements Engine {
         this.#keeper.release(holding)
         this.#held.delete(holding)
         this.#tasks.delete(task)
-        this.#changes.signal()
+        this.#changes.notify()
       })
       this.#tasks.add(task)
     }

@@ -3,19 +3,17 @@
  * away it is tried again as long as the lease lasts; after that the message is delivered anew, and the run counts as
  * one that never ended.
  */
-import { backoffDelayMs } from '../../core/backoff.ts'
+import { backoffDelayMs, SETBACK } from '../../core/backoff.ts'
 import { type Clock, later } from '../../core/clock.ts'
 import { BartlebyError } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
+import { Semaphore } from '../../core/semaphore.ts'
+import { pause } from '../../core/waiting.ts'
 import type { Queues, RetryItem } from '../../queues/queue.ts'
 import { StoreUnavailable } from '../../store/database.ts'
 import type { Holding } from './lease-keeper.ts'
 import type { EngineTerms } from './options.ts'
 import type { Verdict } from './run.ts'
-import { pause, Turnstile } from './waiting.ts'
-
-/** How engines wait for a store or a queue that is away. */
-export const SETBACK = { baseMs: 100, factor: 2, maxMs: 5_000, jitter: 0.5 }
 
 /** Calls at a time: half of what a queue lets wait, so that producers still get through. */
 const MOST_CALLS = 50
@@ -29,7 +27,7 @@ export class Settler {
   readonly #clock: Clock
   readonly #log: Log
   readonly #terms: EngineTerms
-  readonly #turnstile = new Turnstile(MOST_CALLS)
+  readonly #calls = new Semaphore(MOST_CALLS)
 
   constructor(queues: Queues, clock: Clock, log: Log, terms: EngineTerms) {
     this.#queues = queues
@@ -85,7 +83,7 @@ export class Settler {
   async #write(holding: Holding, signal: AbortSignal, send: () => Promise<void>): Promise<void> {
     for (let tries = 1; ; tries++) {
       try {
-        return await this.#turnstile.pass(send)
+        return await this.#calls.pass(send)
       } catch (error) {
         const about = { err: error, itemId: holding.item.id }
         if (!isSetback(error)) {

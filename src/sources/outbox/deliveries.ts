@@ -86,7 +86,7 @@ export class Deliveries {
     this.#active -= 1
     this.#deliverMore(transport)
     // Who waits for anything else is told when the outcome is written.
-    if (this.#active === 0) this.#context.changes.signal()
+    if (this.#active === 0) this.#context.changes.notify()
   }
 
   async #deliver(transport: Transport, held: Held): Promise<void> {

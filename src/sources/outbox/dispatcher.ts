@@ -12,9 +12,9 @@
  */
 import { randomUUID } from 'node:crypto'
 import { backoffDelayMs } from '../../core/backoff.ts'
-import { Changes } from '../../core/changes.ts'
 import { type Clock, type Instant, later, microseconds } from '../../core/clock.ts'
 import type { Log } from '../../core/log.ts'
+import { Signal } from '../../core/signal.ts'
 import type { Database } from '../../store/database.ts'
 import type { StoreUrl } from '../../store/store-url.ts'
 import { announceCommits, type CommitWatch } from './commit-watch.ts'
@@ -52,7 +52,7 @@ export interface DispatcherParts {
 /** What the parts of a dispatcher share. */
 export interface DispatcherContext extends DispatcherParts {
   readonly held: HeldMessages
-  readonly changes: Changes
+  readonly changes: Signal
   readonly say: WorkerLog
   /** Unique among all dispatchers there ever were: claims are known by it. */
   readonly claimedBy: string
@@ -93,7 +93,7 @@ export class Dispatcher {
     this.#context = {
       ...parts,
       held: new HeldMessages(),
-      changes: new Changes(),
+      changes: new Signal(),
       say: workerLog(log, name),
       claimedBy: `${name}-${randomUUID()}`,
     }
@@ -116,7 +116,7 @@ export class Dispatcher {
   /** Something was committed: looks for it at once. */
   wake(): void {
     this.#woken = true
-    this.#context.changes.signal()
+    this.#context.changes.notify()
   }
 
   /** Delivers everything that is due now, and what becomes due by that; then resolves. */
@@ -145,7 +145,7 @@ export class Dispatcher {
   async #stopDelivering(): Promise<void> {
     const { changes, transport } = this.#context
     this.#deliveries.stop()
-    changes.signal()
+    changes.notify()
     await Promise.all([this.#claiming, this.#draining])
     this.#deliveries.giveBack()
     const haveEnded = () => this.#deliveries.active === 0

@@ -2,9 +2,9 @@
  * One outbox of an office: its table is looked at, made when it is missing, and served from the moment it can be. A
  * database that is away, or a table that is no outbox yet, is looked at again and again; meanwhile health says why.
  */
-import { setTimeout as pause } from 'node:timers/promises'
 import { backoffDelayMs } from '../../core/backoff.ts'
 import { BartlebyError } from '../../core/errors.ts'
+import { sleep } from '../../core/waiting.ts'
 import { type Database, type StoreCall, StoreUnavailable } from '../../store/database.ts'
 import { openDatabase } from '../../store/open.ts'
 import type { PostgresOptions } from '../../store/postgres.ts'
@@ -114,7 +114,7 @@ export class ServedOutbox implements OutboxHandle {
         const reason = error instanceof Error ? error.message : String(error)
         if (reason !== logged) log.error({ err: error, outbox: this.name }, 'the outbox cannot be served yet')
         logged = reason
-        await pause(backoffDelayMs(failures, AGAIN), undefined, { signal }).catch(() => {})
+        await sleep(backoffDelayMs(failures, AGAIN), signal)
       }
     }
   }

@@ -83,21 +83,21 @@ export class Settling {
       // Claimed again while this was being written, perhaps after it: nobody else would deliver it.
       if (one.isClaimedAgain) this.settle(held.keep(one.message, one.claimedUntil), GIVEN_BACK)
     }
-    changes.signal()
+    changes.notify()
     if (letterDue) onLetterDue?.()
   }
 
   /** Resolves when everything is written, or the store is away. */
   async stop(): Promise<void> {
     this.#stopping = true
-    this.#context.changes.signal()
+    this.#context.changes.notify()
     await this.#writing
   }
 
   #begin(): void {
     this.#writing ??= this.#writeAll().finally(() => {
       this.#writing = undefined
-      this.#context.changes.signal()
+      this.#context.changes.notify()
     })
   }
 
@@ -168,7 +168,7 @@ export class Settling {
     if (one !== undefined) held.drop(one)
     this.#refusals.delete(id)
     log.error({ outbox: name, id }, 'an outbox message cannot be settled; its claim is left to lapse')
-    changes.signal()
+    changes.notify()
   }
 
   async #letGo(): Promise<void> {

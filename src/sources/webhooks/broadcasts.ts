@@ -2,8 +2,9 @@
  * Broadcasts: a message is answered when it and its jobs are durable. Those that come at the same time share one transaction, and
  * of equal message ids of a channel exactly one is accepted, whichever server it came to.
  */
+
+import { Batcher } from '../../core/batcher.ts'
 import type { Instant } from '../../core/clock.ts'
-import { Gather } from '../../core/gather.ts'
 import type { Xid } from '../../core/xid.ts'
 import { StoreUnavailable } from '../../store/database.ts'
 import { insertJobs, jobBlock, pushedTo, readAudience } from './dispatch.ts'
@@ -35,14 +36,14 @@ const MOST_MESSAGES = 500
 export class Broadcasts {
   readonly #parts: BroadcastParts
   readonly #senders: Senders
-  readonly #storing: Gather<NewMessage, boolean>
+  readonly #storing: Batcher<NewMessage, boolean>
   /** How many consumers each channel had last; only for the weight of batches. */
   readonly #audiences = new Map<number, number>()
 
   constructor(parts: BroadcastParts) {
     this.#parts = parts
     this.#senders = new Senders(parts.db)
-    this.#storing = new Gather((messages) => this.#store(messages), {
+    this.#storing = new Batcher((messages) => this.#store(messages), {
       atOnce: parts.db.dialect === 'postgres' ? 2 : 1,
       most: MOST_MESSAGES,
       mostWeight: MOST_WEIGHT,

@@ -2,8 +2,9 @@
  * Jobs as the API of consumers knows them. What a pull consumer may make of a job is the table below; whatever changes a job is one
  * transaction with its counts and its letter, and who comes too late changes nothing.
  */
+
+import { Batcher } from '../../core/batcher.ts'
 import type { Clock } from '../../core/clock.ts'
-import { Gather } from '../../core/gather.ts'
 import { parseXid, type Xid } from '../../core/xid.ts'
 import type { LetterSource } from '../../letters/source.ts'
 import { inOffice } from '../../letters/work.ts'
@@ -45,7 +46,7 @@ export class Jobs {
   readonly #clock: Clock
   readonly #settings: WebhookSettings
   readonly #source: LetterSource
-  readonly #moves: Gather<PullMove, boolean>
+  readonly #moves: Batcher<PullMove, boolean>
 
   constructor({ db, clock, registers, settings, onJobs }: Omit<Parts, 'log' | 'xids'>) {
     this.#db = db
@@ -54,7 +55,7 @@ export class Jobs {
     this.#source = webhookLetterSource({ onJobs })
     const { delivery } = settings
     const terms = { registers, maxRetry: delivery.maxRetry, claimUs: claimUs(delivery) }
-    this.#moves = new Gather(
+    this.#moves = new Batcher(
       (batch) => inOffice(db, clock, 'webhooks.move', (work) => moveJobs(work, terms, batch)),
       {
         most: MOST_MOVES,

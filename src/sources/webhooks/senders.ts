@@ -2,7 +2,7 @@
  * Who may send: a producer that knows its own token and the token of the channel. Both are read anew for every broadcast, so
  * that a change holds from the next one on, on every server; broadcasts that come at the same time share one statement.
  */
-import { Gather } from '../../core/gather.ts'
+import { Batcher } from '../../core/batcher.ts'
 import { sameToken } from '../../core/same-token.ts'
 import { type Xid, xid } from '../../core/xid.ts'
 import { type Database, type Integer, StoreUnavailable, sql } from '../../store/database.ts'
@@ -51,11 +51,11 @@ type Pair = Pick<Credentials, 'channelId' | 'producerId'>
 
 export class Senders {
   readonly #db: Database
-  readonly #reading: Gather<Pair, Parties>
+  readonly #reading: Batcher<Pair, Parties>
 
   constructor(db: Database) {
     this.#db = db
-    this.#reading = new Gather((pairs) => this.#read(pairs), {
+    this.#reading = new Batcher((pairs) => this.#read(pairs), {
       atOnce: db.dialect === 'postgres' ? 2 : 1,
       meetsAll: (error) => error instanceof StoreUnavailable,
     })

@@ -5,8 +5,9 @@
  * After a crash, what is held by nobody any more is let go. What was claimed is pending again; of what was being published nobody
  * knows whether it arrived, and it is shown so. Live claims are left alone, whoever has them.
  */
-import { setTimeout as pause } from 'node:timers/promises'
+
 import { type Alarm, later } from '../../../core/clock.ts'
+import { sleep } from '../../../core/waiting.ts'
 import { inOffice } from '../../../letters/work.ts'
 import { type Caller, STATE, type StoredEvent, SYSTEM } from '../event.ts'
 import { isUuid } from '../names.ts'
@@ -157,7 +158,7 @@ const LONGEST_MS = 100
 /** Rests before another attempt, at most until the deadline. Not always for the same time: others wait too. */
 async function rest(deadline: AbortSignal): Promise<void> {
   const ms = SHORTEST_MS + Math.random() * (LONGEST_MS - SHORTEST_MS)
-  await pause(ms, undefined, { signal: deadline }).catch(() => {})
+  await sleep(ms, deadline)
 }
 
 const busy = (by: Pick<InFlight, 'service' | 'dlqId'> | null, service = ''): Obstacle => ({

@@ -4,7 +4,7 @@
  * every call that takes an event of the service does, then the letter.
  */
 import { type Instant, instant } from '../../../core/clock.ts'
-import { Turns } from '../../../core/waiting.ts'
+import { Semaphore } from '../../../core/semaphore.ts'
 import { type LetterId, letterId } from '../../../letters/letter.ts'
 import { lockLetters } from '../../../letters/locked.ts'
 import { type Integer, type Session, sql, type Transaction } from '../../../store/database.ts'
@@ -212,7 +212,7 @@ async function lockService(tx: Transaction, service: string): Promise<void> {
 }
 
 interface Line {
-  readonly turns: Turns
+  readonly turns: Semaphore
   /** How many calls have the turn or wait for it. */
   calls: number
 }
@@ -223,7 +223,7 @@ export class ServiceTurns {
 
   /** Acts when it is its turn; rejects with the signal's reason when that is aborted before. */
   async inTurn<T>(service: string, deadline: AbortSignal, act: () => Promise<T>): Promise<T> {
-    const line = this.#lines.get(service) ?? { turns: new Turns(1), calls: 0 }
+    const line = this.#lines.get(service) ?? { turns: new Semaphore(1), calls: 0 }
     this.#lines.set(service, line)
     line.calls += 1
     try {

@@ -6,7 +6,7 @@
  * of each. The tenant is no part of it: other producers of the same topic, who know nothing of tenants, then find the same partition for
  * the same key. A message without an ordering key has its idempotency key there, which spreads them evenly.
  */
-import { Gather } from '../../../core/gather.ts'
+import { Batcher } from '../../../core/batcher.ts'
 import { ConfigError } from '../../../core/settings/config-error.ts'
 import { PermanentError } from '../../../core/thrown.ts'
 import { untilAborted } from '../../../core/waiting.ts'
@@ -160,13 +160,13 @@ const SEND_MS = 20_000
 class KafkaSender {
   readonly #topic: string
   readonly #producer: TopicProducer
-  readonly #gather: Gather<Sending, PublishOutcome | null>
+  readonly #gather: Batcher<Sending, PublishOutcome | null>
   #isClosed = false
 
   constructor(connection: ConnectionSettings, topic: string, compression: Compression) {
     this.#topic = topic
     this.#producer = new TopicProducer({ connection, compression, publishTimeoutMs: SEND_MS })
-    this.#gather = new Gather((batch) => this.#write(batch), { most: MOST_RECORDS, mostWeight: MOST_BYTES })
+    this.#gather = new Batcher((batch) => this.#write(batch), { most: MOST_RECORDS, mostWeight: MOST_BYTES })
   }
 
   /** Resolves when all replicas that are in sync have the record. Given up, it may still be written. */

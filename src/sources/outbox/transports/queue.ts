@@ -8,7 +8,8 @@
 import { createHash } from 'node:crypto'
 import type { Clock } from '../../../core/clock.ts'
 import { BartlebyError } from '../../../core/errors.ts'
-import { Turns, untilAborted } from '../../../core/waiting.ts'
+import { Semaphore } from '../../../core/semaphore.ts'
+import { untilAborted } from '../../../core/waiting.ts'
 import { inOffice, type OfficeWork } from '../../../letters/work.ts'
 import type { ItemContent, Queues } from '../../../queues/queue.ts'
 import { checkQueueName } from '../../../queues/validate.ts'
@@ -30,7 +31,7 @@ export function queueTransport(options: {
   const { queues, queue } = options
   checkFunctions('queues', queues, ['produce'])
   checkQueue(queue)
-  const turns = new Turns(MOST_WAITING)
+  const turns = new Semaphore(MOST_WAITING)
   return {
     name: 'queue',
     async deliver(message, signal) {

@@ -6,8 +6,8 @@
 
 import { addressRanges } from '../../../core/address-ranges.ts'
 import { backoffDelayMs } from '../../../core/backoff.ts'
-import { Changes } from '../../../core/changes.ts'
 import { type Alarm, later, microseconds } from '../../../core/clock.ts'
+import { Signal } from '../../../core/signal.ts'
 import { Xids } from '../../../core/xid.ts'
 import { Origins } from '../../../outgoing/connections.ts'
 import { type Announcer, WEBHOOK_JOBS } from '../../../store/announcer.ts'
@@ -40,7 +40,7 @@ export interface CourierOptions extends CourierParts {
 
 export class Courier {
   readonly #options: CourierOptions
-  readonly #changes = new Changes()
+  readonly #changes = new Signal()
   readonly #xids: Xids
   readonly #allowances: Allowances
   readonly #contents: Contents
@@ -144,9 +144,9 @@ export class Courier {
     let isQuiet = false
     void Promise.all([this.#discovery.stop(), this.#recovery.stop(), this.#claiming]).then(() => {
       isQuiet = true
-      this.#changes.signal()
+      this.#changes.notify()
     })
-    this.#changes.signal()
+    this.#changes.notify()
     const haveEnded = () => this.#allowances.running === 0
     // A store that does not answer must not hold up the end.
     await this.#changes.within(withinMs, () => isQuiet && haveEnded())
@@ -170,7 +170,7 @@ export class Courier {
 
   #moved(): void {
     this.#isMoved = true
-    this.#changes.signal()
+    this.#changes.notify()
   }
 
   async #discover(): Promise<void> {

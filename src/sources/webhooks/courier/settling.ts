@@ -3,9 +3,9 @@
  * because the store is away is written when it is back; a claim that is over makes a result void.
  */
 import { backoffDelayMs } from '../../../core/backoff.ts'
-import { Changes } from '../../../core/changes.ts'
+import { Batcher } from '../../../core/batcher.ts'
 import { type Instant, later, microseconds } from '../../../core/clock.ts'
-import { Gather } from '../../../core/gather.ts'
+import { Signal } from '../../../core/signal.ts'
 import { inOffice, type OfficeWork } from '../../../letters/work.ts'
 import { StoreUnavailable } from '../../../store/database.ts'
 import type { CourierParts, WebhookSettings } from '../settings.ts'
@@ -43,13 +43,13 @@ const OUTAGE = { baseMs: 50, factor: 2, maxMs: 1_000, jitter: 0.3 }
 
 export class Settling {
   readonly #parts: SettlingParts
-  readonly #gather: Gather<Result, Written>
-  readonly #changes = new Changes()
+  readonly #gather: Batcher<Result, Written>
+  readonly #changes = new Signal()
   #stopping = false
 
   constructor(parts: SettlingParts) {
     this.#parts = parts
-    this.#gather = new Gather((batch) => this.#writeOrLeave(batch), { most: MOST_SETTLED })
+    this.#gather = new Batcher((batch) => this.#writeOrLeave(batch), { most: MOST_SETTLED })
   }
 
   /** Writes down what came of a job. Resolves when that is done, or of no use any more. Never rejects. */
@@ -76,7 +76,7 @@ export class Settling {
   /** From now on what cannot be written at once is left to its claim, which lapses. */
   stop(): void {
     this.#stopping = true
-    this.#changes.signal()
+    this.#changes.notify()
   }
 
   /** Tries until the store is there, for all that have gathered: if each did so for itself, each would tell of it. */

@@ -5,6 +5,7 @@
  */
 import { setTimeout as pause } from 'node:timers/promises'
 import type pg from 'pg'
+import { sleep } from '../../../../core/waiting.ts'
 import { StoreUnavailable } from '../../../../store/database.ts'
 import { lookBehind } from '../../../../store/postgres-connection.ts'
 import type { RunSql } from '../../layout.ts'
@@ -194,7 +195,7 @@ export class AdoptSession {
 
   /** Looks, while the statement that was just sent waits for its lock, at who holds it. */
   async #blockersSoon(over: AbortSignal): Promise<string> {
-    await pause(LOCK_TIMEOUT_MS / 2, undefined, { signal: over }).catch(() => {})
+    await sleep(LOCK_TIMEOUT_MS / 2, over)
     if (over.aborted) return ''
     return listed(
       await this.#ask(`${BACKENDS} WHERE pid = ANY(pg_blocking_pids($1)) ORDER BY xact_start LIMIT 3`, [
@@ -219,7 +220,7 @@ export class AdoptSession {
   async #watchBuild(label: string, over: AbortSignal): Promise<void> {
     const { onProgress } = this.#settings
     while (!over.aborted) {
-      await pause(WATCH_MS, undefined, { signal: over }).catch(() => {})
+      await sleep(WATCH_MS, over)
       if (over.aborted) return
       const [state] = await this.#ask(
         `SELECT phase, blocks_done AS done, blocks_total AS total, current_locker_pid AS locker

@@ -1,5 +1,5 @@
-/** Waiting within a process until something is so: whoever changes what others may wait for says so. */
-export class Changes {
+/** Waiting within a process until something is so: whoever changes what others may wait for notifies them. */
+export class Signal {
   /** null: nobody waits, and nobody has to be told. */
   #next: PromiseWithResolvers<void> | null = null
 
@@ -16,14 +16,14 @@ export class Changes {
     let isLate = false
     const timer = setTimeout(() => {
       isLate = true
-      this.signal()
+      this.notify()
     }, ms)
     await this.until(() => isLate || isSo())
     clearTimeout(timer)
   }
 
   /** Something has changed. */
-  signal(): void {
+  notify(): void {
     const next = this.#next
     this.#next = null
     next?.resolve()

@@ -1,6 +1,6 @@
 import { setImmediate as endOfTurn } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
-import { Gather, type GatherOptions } from './gather.ts'
+import { Batcher, type BatcherOptions } from './batcher.ts'
 
 /** A batch ends in one turn, the next one begins at the end of it. */
 async function twoTurns(): Promise<void> {
@@ -11,11 +11,11 @@ async function twoTurns(): Promise<void> {
 /** Batches that end when the test says so. Doubles numbers; 13 and 99 fail every batch that they are in. */
 class Bench {
   readonly batches: (readonly number[])[] = []
-  readonly gather: Gather<number, number>
+  readonly gather: Batcher<number, number>
   readonly #ends: (() => void)[] = []
 
-  constructor(options: GatherOptions<number> = {}) {
-    this.gather = new Gather(async (batch) => {
+  constructor(options: BatcherOptions<number> = {}) {
+    this.gather = new Batcher(async (batch) => {
       this.batches.push(batch)
       await new Promise<void>((resolve) => this.#ends.push(resolve))
       if (batch.includes(13)) throw new Error('13 is bad luck')

@@ -2,7 +2,7 @@
  * How much of the store a run leaves to others. Alone it goes as fast as it can; where there is live traffic, on this server or on
  * another one of the same store, it rests for several times as long as it worked.
  */
-import { setTimeout as pause } from 'node:timers/promises'
+import { sleep } from '../core/waiting.ts'
 import type { Database, Integer } from '../store/database.ts'
 import { sql } from '../store/database.ts'
 
@@ -32,7 +32,7 @@ const readCommits = sql('runs.commits', {
   sqlite: '',
 })
 
-export class Courtesy {
+export class Yielding {
   readonly #db: Database
   /** Calls on this server that are no run's, and those that are, since the last look. */
   #calls = 0
@@ -60,7 +60,7 @@ export class Courtesy {
     this.#restedAtMs = performance.now()
     if (!this.#isLive && this.#db.dialect === 'postgres') return
     const restMs = this.#isLive ? Math.max(turnMs, Math.min(LONGEST_REST_MS, times * tookMs)) : turnMs
-    await pause(restMs, undefined, { signal }).catch(() => {})
+    await sleep(restMs, signal)
     this.#restedAtMs = performance.now()
   }
 

@@ -2,7 +2,7 @@
  * Calls that share a transaction with others, and whose first answer is given again under their idempotency keys. Whatever arrives
  * while a transaction is under way is in the next one; a call that cannot be done is tried again alone, so that it fails nobody else.
  */
-import { Gather, type GatherOptions } from '../core/gather.ts'
+import { Batcher, type BatcherOptions } from '../core/batcher.ts'
 import { type Dialect, StoreUnavailable, sql } from './database.ts'
 import { type Answer, dropKey, keptAnswer, type Moment, type OnceKey, scopeOf } from './idempotency.ts'
 import { filledUp, rowsGiven, runGivenAtCommit } from './idioms.ts'
@@ -37,12 +37,12 @@ interface Acting<One, Work extends Moment, Seen> {
 }
 
 /** Calls that are done together. Their weight is that of all rows that they write. */
-export const gatherAnswers = <One extends Ask, Work extends Moment, Seen>(
+export const batchAnswers = <One extends Ask, Work extends Moment, Seen>(
   dialect: Dialect,
   acting: Acting<One, Work, Seen>,
-  options: Pick<GatherOptions<One>, 'subjectsOf' | 'mostOfSubject'> = {},
-): Gather<One, Answer> =>
-  new Gather((asks) => acting.within((work) => answerEachOnce(work, asks, acting)), {
+  options: Pick<BatcherOptions<One>, 'subjectsOf' | 'mostOfSubject'> = {},
+): Batcher<One, Answer> =>
+  new Batcher((asks) => acting.within((work) => answerEachOnce(work, asks, acting)), {
     ...options,
     // While PostgreSQL works on one, the next is made ready.
     atOnce: dialect === 'postgres' ? 2 : 1,

@@ -7,7 +7,7 @@
  */
 import { setImmediate as endOfTurn } from 'node:timers/promises'
 
-export interface GatherOptions<In = never> {
+export interface BatcherOptions<In = never> {
   /** How many batches may be under way at the same time. Default 1. */
   readonly atOnce?: number
   /** How many calls make a batch at most. Default 1,000. */
@@ -30,9 +30,9 @@ interface Call<In, Out> {
   readonly reject: (error: unknown) => void
 }
 
-export class Gather<In, Out> {
+export class Batcher<In, Out> {
   readonly #perform: (batch: readonly In[]) => Promise<readonly Out[]>
-  readonly #options: Required<GatherOptions<In>>
+  readonly #options: Required<BatcherOptions<In>>
   #calls: Call<In, Out>[] = []
   /** What the batches that are under way are about. */
   readonly #subjects = new Set<string>()
@@ -40,7 +40,7 @@ export class Gather<In, Out> {
   #isAboutToBegin = false
 
   /** `perform` does a batch and gives the result of each of its calls, in their order. */
-  constructor(perform: (batch: readonly In[]) => Promise<readonly Out[]>, options: GatherOptions<In> = {}) {
+  constructor(perform: (batch: readonly In[]) => Promise<readonly Out[]>, options: BatcherOptions<In> = {}) {
     this.#perform = perform
     this.#options = {
       atOnce: 1,
