@@ -5,9 +5,10 @@
  * twice; and it does not say whether anything was sent. So requests are made here: with an identity and a number that stay the same for
  * all tries, a broker that has written records once does not write them again, and an answer that was lost comes with the next try.
  */
-import { sleep } from '../../core/waiting.ts'
+
 import type { Connection } from '@platformatic/kafka'
 import { type Log, silentLog } from '../../core/log.ts'
+import { sleep } from '../../core/waiting.ts'
 import { type Meaning, meaningOf, RECORD_REFUSED, type RefusalReason, rightFor } from './answers.ts'
 import { BrokerLink, type FoundTopic, lookUpTopics } from './brokers.ts'
 import type { ConnectionSettings } from './connection.ts'
