@@ -29,6 +29,7 @@ import { tellOfOlderQueues } from './queues/older-queues.ts'
 import type { Queues } from './queues/queue.ts'
 import { StoreQueues } from './queues/queues.ts'
 import { Redrives } from './redrive/redrives.ts'
+import { readRedriveRef } from './redrive/rows.ts'
 import { EngineDirectory, type EngineSettings } from './sources/engines/definitions.ts'
 import { createEngine, type Engine } from './sources/engines/engine.ts'
 import type { EngineMessage, EngineOptions } from './sources/engines/options.ts'
@@ -385,6 +386,7 @@ async function wire(
     registers,
     runs,
     ledger: letters.ledger,
+    redriveOf: readRedriveRef,
   })
   const retention = new Retention(runs, { retentionDays, sources: [...sources.values()], log })
   return {

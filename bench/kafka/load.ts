@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { SystemClock } from '../../src/core/system-clock.ts'
 import { newRegisters } from '../../src/letters/drawers.ts'
 import { Office } from '../../src/office.ts'
+import { readRedriveRef } from '../../src/redrive/rows.ts'
 import { createRecordStore } from '../../src/sources/kafka/intake/store.ts'
 import { kafkaSettings } from '../../src/sources/kafka/options.ts'
 import { openDatabase } from '../../src/store/open.ts'
@@ -21,7 +22,7 @@ export async function loadLetters({ store, letters }: Extract<Task, { act: 'load
   const db = openDatabase(store, { poolSize: 2 })
   const clock = new SystemClock()
   const registers = newRegisters()
-  const records = createRecordStore({ db, clock, registers, settings })
+  const records = createRecordStore({ db, clock, registers, settings, redriveOf: readRedriveRef })
   const startMs = performance.now()
   for (let from = 0; from < letters; from += BATCH) {
     const count = Math.min(BATCH, letters - from)

@@ -2,6 +2,7 @@
 import { type Instant, instant } from '../core/clock.ts'
 import { type Xid, xid } from '../core/xid.ts'
 import type { LetterFilter } from '../letters/filter.ts'
+import type { RedriveRef } from '../letters/letter.ts'
 import type { LetterKey } from '../letters/letters.ts'
 import { type Integer, type Session, type Statement, sql, type Transaction } from '../store/database.ts'
 import { at, number, oneOf, orNull, type RowOf, rowShape, text } from '../store/row.ts'
@@ -13,6 +14,7 @@ import {
   type RedriveNumber,
   type RedriveState,
   redriveNumber,
+  refOf,
   type Selection,
   type Terms,
   type WorkingState,
@@ -173,6 +175,12 @@ export const readRedrive = (session: Session, id: Xid): Promise<StoredRedrive | 
 /** The redrive with this number; null when there is none any more. */
 export const readRedriveByNumber = (session: Session, number: RedriveNumber): Promise<StoredRedrive | null> =>
   find(session, readByNumber, number)
+
+/** The same, as letters name it. */
+export async function readRedriveRef(session: Session, number: number): Promise<RedriveRef | null> {
+  const found = await find(session, readByNumber, number)
+  return found === null ? null : refOf(found)
+}
 
 /** The redrive, locked until the transaction ends; null when there is none. */
 export const lockRedrive = (tx: Transaction, id: Xid): Promise<StoredRedrive | null> => find(tx, lockById, id)

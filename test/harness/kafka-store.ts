@@ -12,6 +12,7 @@ import { Letters } from '../../src/letters/letters.ts'
 import type { LetterSource } from '../../src/letters/source.ts'
 import { inOffice, type OfficeRuns, officeRuns } from '../../src/letters/work.ts'
 import { MIGRATIONS } from '../../src/migrations.ts'
+import { readRedriveRef } from '../../src/redrive/rows.ts'
 import { EngineDirectory } from '../../src/sources/engines/definitions.ts'
 import {
   type DlqId,
@@ -212,6 +213,7 @@ export class KafkaStore {
       clock,
       registers,
       settings,
+      redriveOf: readRedriveRef,
       ...(this.#listener === undefined ? {} : { listener: this.#listener }),
     })
   }

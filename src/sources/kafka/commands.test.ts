@@ -10,6 +10,7 @@ import { bartleby } from '../../../test/harness/terminal-double.ts'
 import { SystemClock } from '../../core/system-clock.ts'
 import { newRegisters } from '../../letters/drawers.ts'
 import { migrateStore } from '../../office.ts'
+import { readRedriveRef } from '../../redrive/rows.ts'
 import { openDatabase } from '../../store/open.ts'
 import { createRecordStore } from './intake/store.ts'
 import { kafkaSettings } from './options.ts'
@@ -85,7 +86,10 @@ async function takeIn(url: string): Promise<void> {
   const settings = kafkaSettings(KAFKA)
   if (settings === null) throw new Error('Kafka is not enabled')
   const registers = newRegisters()
-  const store = createRecordStore({ db, clock: new SystemClock(), registers, settings })
+  const store = createRecordStore({
+    ...{ db, clock: new SystemClock(), registers, settings },
+    redriveOf: readRedriveRef,
+  })
   const records = [
     record({ offset: 0, service: 'wps' }),
     record({ offset: 1, service: 'stranger', eventId: UNASSIGNED }),

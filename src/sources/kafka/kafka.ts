@@ -11,6 +11,7 @@ import type { Database } from '../../store/database.ts'
 import type { Caller, StoredEvent } from './event.ts'
 import { Reader } from './intake/reader.ts'
 import { createRecordStore } from './intake/store.ts'
+import type { RedriveOf } from './intake/store-renew.ts'
 import { KafkaCounters, KafkaMetrics } from './metrics.ts'
 import type { IntakeStanding } from './ports.ts'
 import { Processors } from './processors/processors.ts'
@@ -28,6 +29,8 @@ export interface KafkaParts {
   readonly registers: Registers
   readonly runs: OfficeRuns
   readonly ledger: Pick<Ledger, 'counts'>
+  /** Redrives by their numbers. */
+  readonly redriveOf: RedriveOf
   readonly settings: KafkaSettings
 }
 
@@ -47,7 +50,7 @@ export class Kafka implements ServedKafka {
   readonly #path: ReturnPath
 
   private constructor(parts: KafkaParts, processors: Processors) {
-    const { db, clock, log, registers, ledger, settings } = parts
+    const { db, clock, log, registers, ledger, redriveOf, settings } = parts
     const counters = new KafkaCounters()
     this.#counters = counters
     this.#parts = parts
@@ -63,7 +66,7 @@ export class Kafka implements ServedKafka {
       listener: counters,
       instance: randomUUID(),
     })
-    const store = createRecordStore({ db, clock, registers, settings, listener: counters })
+    const store = createRecordStore({ db, clock, registers, settings, redriveOf, listener: counters })
     this.#reader = new Reader({ settings, store, clock, log })
     this.calls = { settings, returnPath: this.#path, reader: new QueueReader(db, ledger) }
     this.metrics = new KafkaMetrics({ counters, standing: () => this.standing() })

@@ -17,7 +17,14 @@ import { type KnownSend, readSendsByIds } from './known-records.ts'
 import type { Sorted } from './store.ts'
 import { correlationOf, type Entry } from './store-incoming.ts'
 import { packed, unpacked } from './store-packed.ts'
-import { insertRecord, registration, renewAll, type Settled, settleOpenSends } from './store-renew.ts'
+import {
+  insertRecord,
+  type RedriveOf,
+  registration,
+  renewAll,
+  type Settled,
+  settleOpenSends,
+} from './store-renew.ts'
 
 /** The letters that records may reopen, locked until the transaction ends. */
 interface Cases {
@@ -51,6 +58,7 @@ interface RecordDeath extends Death {
 export async function buryRecords(
   work: OfficeWork,
   registers: Registers,
+  redriveOf: RedriveOf,
   { created, reopened }: Sorted,
   { letters }: Cases,
 ): Promise<readonly Settled[]> {
@@ -59,7 +67,7 @@ export async function buryRecords(
     ...reopened.map(({ entry, ...known }) => deathOf(work, entry, known)),
   ]
   const settled: Settled[] = []
-  await bury(work, registers, takingRecords(work, letters, created.length, settled), deaths)
+  await bury(work, registers, takingRecords(work, redriveOf, letters, created.length, settled), deaths)
   return settled
 }
 
@@ -126,6 +134,7 @@ const insertEvent = sql('kafka.insertEvent', {
 /** Records leave nothing behind: their events are made, or those of their letters become theirs. */
 function takingRecords(
   work: OfficeWork,
+  redriveOf: RedriveOf,
   letters: ReadonlyMap<LetterId, CaseRow>,
   created: number,
   settled: Settled[],
@@ -139,7 +148,7 @@ function takingRecords(
       const round = deaths.flatMap(({ entry, caseId, send }) =>
         caseId === null || send === null ? [] : { entry, letterId: caseId, send },
       )
-      settled.push(...(await settleOpenSends(work, round, letters)))
+      settled.push(...(await settleOpenSends(work, round, letters, redriveOf)))
       await renewAll(work, round)
     },
     // Each has a note of its own, in this order: records are told apart by their correlation ids.

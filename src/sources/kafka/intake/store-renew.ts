@@ -8,8 +8,6 @@ import { renewContents, renewingContents } from '../../../letters/contents.ts'
 import { type LetterId, letterId, RETRIED, type RedriveRef, sentBy } from '../../../letters/letter.ts'
 import { type CaseRow, sentBack } from '../../../letters/locked.ts'
 import type { OfficeWork } from '../../../letters/work.ts'
-import { redriveNumber, refOf } from '../../../redrive/redrive.ts'
-import { readRedriveByNumber } from '../../../redrive/rows.ts'
 import { type Integer, type Session, type Statement, sql, type Value } from '../../../store/database.ts'
 import { takeNumbers } from '../../../store/numbers.ts'
 import { type EventFacts, KAFKA, SEND, STATE } from '../event.ts'
@@ -133,6 +131,9 @@ export const registration = ({ record, dlqId, fingerprint }: Entry, id: LetterId
   id,
 ]
 
+/** Names the redrive with a number; null when there is none any more. */
+export type RedriveOf = (session: Session, number: number) => Promise<RedriveRef | null>
+
 /** The queue of an event that turned out to be published. */
 export type Settled = Pick<EventFacts, 'service' | 'originalTopic'>
 
@@ -170,6 +171,7 @@ export async function settleOpenSends(
   work: OfficeWork,
   round: readonly Reopening[],
   cases: Map<LetterId, CaseRow>,
+  redriveOf: RedriveOf,
 ): Promise<Settled[]> {
   const { tx, now } = work
   const ids = round.map(({ send }) => send)
@@ -180,7 +182,7 @@ export async function settleOpenSends(
     const known = cases.get(id)
     if (known === undefined) throw new Error(`letter ${id} is gone although it was locked`)
     const { event_id: sentAs, target: sentTo, actor, request_id, dlq_id } = row
-    const redrive = await redriveOf(tx, known)
+    const redrive = known.redrive === null ? undefined : ((await redriveOf(tx, known.redrive)) ?? undefined)
     const details = { request_id, dlq_id, event_id: sentAs, topic: sentTo, ...sentBy(redrive) }
     const sent = { id, engine: KAFKA, sentAs, sentTo, details }
     await change(work, 'retry', [sent], { actor, notes: RETRIED, redrive })
@@ -190,10 +192,4 @@ export async function settleOpenSends(
   return open
     .filter(({ state }) => Number(state) === STATE.uncertain)
     .map((row) => ({ service: row.service, originalTopic: row.original_topic }))
-}
-
-/** The redrive that a letter left for, when one sent it. */
-async function redriveOf(session: Session, { redrive }: CaseRow): Promise<RedriveRef | undefined> {
-  const known = redrive === null ? null : await readRedriveByNumber(session, redriveNumber(redrive))
-  return known === null ? undefined : refOf(known)
 }

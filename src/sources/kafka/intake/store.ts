@@ -35,29 +35,25 @@ import {
   storedByTopic,
   sum,
 } from './store-partitions.ts'
-import type { Settled } from './store-renew.ts'
+import type { RedriveOf, Settled } from './store-renew.ts'
 
 interface RecordStoreOptions {
   readonly db: Database
   readonly clock: Clock
   readonly registers: Registers
   readonly settings: KafkaSettings
+  readonly redriveOf: RedriveOf
   readonly listener?: KafkaListener
 }
 
-export function createRecordStore({
-  db,
-  clock,
-  registers,
-  settings,
-  listener,
-}: RecordStoreOptions): RecordStore {
+export function createRecordStore(options: RecordStoreOptions): RecordStore {
+  const { db, clock, settings, listener } = options
   return {
     prepare(records) {
       const all = incoming(records, settings)
       return async () => {
         if (all.length === 0) return NOTHING_STORED
-        const done = await inOffice(db, clock, 'kafka.store', (work) => storeAll(work, registers, all))
+        const done = await inOffice(db, clock, 'kafka.store', (work) => storeAll(work, options, all))
         return tell(done, listener)
       }
     },
@@ -73,7 +69,11 @@ interface Done extends Sorted {
   readonly settled: readonly Settled[]
 }
 
-async function storeAll(work: OfficeWork, registers: Registers, all: readonly Incoming[]): Promise<Done> {
+async function storeAll(
+  work: OfficeWork,
+  { registers, redriveOf }: RecordStoreOptions,
+  all: readonly Incoming[],
+): Promise<Done> {
   const { tx } = work
   const [books, known] = await Promise.all([
     openBooks(
@@ -85,7 +85,7 @@ async function storeAll(work: OfficeWork, registers: Registers, all: readonly In
   const named = await sortOut(tx, all, known, books)
   const cases = await holdCases(tx, sendsOf(named, known))
   const sorted = arrange(named, known, cases.sends, books)
-  const settled = await buryRecords(work, registers, sorted, cases)
+  const settled = await buryRecords(work, registers, redriveOf, sorted, cases)
   closeBooks(tx, books)
   return { ...sorted, books, settled }
 }
