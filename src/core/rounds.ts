@@ -1,0 +1,183 @@
+/**
+ * What is done every so often: one named loop on a clock, once at a time, until it is stopped. A round that fails is told of once per
+ * outage and tried again with the next; when the last one was and what it met can be read.
+ *
+ * It lies in core, below work/, because the store has rounds too: folding of counts, the time of servers, hellos.
+ */
+import { type Alarm, after, type Clock, type Instant } from './clock.ts'
+import type { Log } from './log.ts'
+import { describeError, type ErrorDescription } from './thrown.ts'
+
+/** Whatever is started and stopped, once each. */
+export interface Service {
+  readonly name: string
+  start(): void | Promise<void>
+  /** Resolves when nothing of it is under way any more. */
+  stop(): Promise<void>
+  /** What it does every so often, for whoever watches over that. */
+  readonly rounds?: readonly Rounds[]
+}
+
+export interface RoundsOptions {
+  /** Unique in an office; metrics and health show it. */
+  readonly name: string
+  readonly clock: Clock
+  readonly log: Log
+  /** From the end of a round to the next. A function is asked after each, with how many failed in a row; null: none before `now`. */
+  readonly everyUs: bigint | ((failures: number) => bigint | null)
+  /** One round; `signal` aborts when it has to come to an end. It begins again at once when it calls `now` itself. */
+  readonly act: (signal: AbortSignal) => unknown
+  /** Logged when rounds begin to fail, and when they fail for another reason than before. */
+  readonly trouble: string
+  /** Logged with it. */
+  readonly about?: object
+  /** How loudly. Default: a warning. */
+  readonly level?: 'debug' | 'warn' | 'error'
+  /** True: the first round is one interval after the start. Default: at the start. */
+  readonly isFirstLater?: boolean
+  /** True: the process lives as long as this is not stopped. */
+  readonly holdsProcess?: boolean
+}
+
+/** How the rounds of one name stand. */
+export interface RoundState {
+  readonly name: string
+  /** When the last one ended; null before the first. */
+  readonly lastRunAt: Instant | null
+  readonly lastTookMs: number | null
+  /** Rounds that failed, since the start. */
+  readonly failures: number
+  /** Whether the last one did. */
+  readonly isFailing: boolean
+  /** Of the last that failed. */
+  readonly lastError: ErrorDescription | null
+}
+
+export class Rounds implements Service {
+  readonly name: string
+  readonly #options: RoundsOptions
+  readonly #stopped = new AbortController()
+  #isStarted = false
+  #letProcessGo: (() => void) | undefined
+  #alarm: Alarm | undefined
+  #expected: { readonly at: Instant; readonly alarm: Alarm } | undefined
+  /** The round under way. */
+  #acting: Promise<void> | undefined
+  /** One more was asked for meanwhile. */
+  #again: PromiseWithResolvers<void> | undefined
+  #failuresInRow = 0
+  #state: RoundState
+
+  constructor(options: RoundsOptions) {
+    this.#options = options
+    this.name = options.name
+    this.#state = {
+      ...{ name: this.name, lastRunAt: null, lastTookMs: null },
+      ...{ failures: 0, isFailing: false, lastError: null },
+    }
+  }
+
+  get rounds(): readonly Rounds[] {
+    return [this]
+  }
+
+  start(): void {
+    if (this.#isStarted || this.#stopped.signal.aborted) return
+    this.#isStarted = true
+    if (this.#options.holdsProcess === true) this.#letProcessGo = holdProcess()
+    if (this.#options.isFirstLater === true) this.#arm()
+    else void this.now()
+  }
+
+  /** Resolves when the round under way is over; no other one begins. */
+  async stop(): Promise<void> {
+    this.#stopped.abort()
+    this.#alarm?.cancel()
+    this.#expected?.alarm.cancel()
+    this.#letProcessGo?.()
+    await this.#acting
+  }
+
+  /** A round at once; one more when one is under way. Resolves at its end, whatever comes of it. */
+  now(): Promise<void> {
+    if (this.#stopped.signal.aborted) return this.#acting ?? Promise.resolve()
+    if (this.#acting === undefined) return this.#begin()
+    this.#again ??= Promise.withResolvers<void>()
+    return this.#again.promise
+  }
+
+  /** A round as soon as `at` is over, if none comes before. */
+  expect(at: Instant): void {
+    if (this.#stopped.signal.aborted || (this.#expected !== undefined && this.#expected.at <= at)) return
+    this.#expected?.alarm.cancel()
+    const alarm = this.#options.clock.alarm(at, () => {
+      this.#expected = undefined
+      void this.now()
+    })
+    this.#expected = { at, alarm }
+  }
+
+  state(): RoundState {
+    return this.#state
+  }
+
+  #begin(): Promise<void> {
+    this.#alarm?.cancel()
+    const { promise, resolve } = Promise.withResolvers<void>()
+    // Before the act, which may ask for another one.
+    this.#acting = promise
+    void this.#round().then(() => {
+      this.#acting = undefined
+      resolve()
+      const again = this.#again
+      this.#again = undefined
+      if (again === undefined) this.#arm()
+      else if (this.#stopped.signal.aborted) again.resolve()
+      else void this.#begin().then(again.resolve)
+    })
+    return promise
+  }
+
+  #arm(): void {
+    if (!this.#isStarted || this.#stopped.signal.aborted) return
+    const { clock, everyUs } = this.#options
+    const us = typeof everyUs === 'bigint' ? everyUs : everyUs(this.#failuresInRow)
+    if (us !== null) this.#alarm = after(clock, us, () => void this.now())
+  }
+
+  /** Never rejects. */
+  async #round(): Promise<void> {
+    const { act, clock } = this.#options
+    const startedMs = performance.now()
+    let failed: { readonly error: unknown } | null = null
+    try {
+      await act(this.#stopped.signal)
+    } catch (error) {
+      failed = { error }
+    }
+    const ended = { lastRunAt: clock.now(), lastTookMs: performance.now() - startedMs }
+    if (failed === null) {
+      this.#failuresInRow = 0
+      this.#state = { ...this.#state, ...ended, isFailing: false }
+    } else this.#failed(failed.error, ended)
+  }
+
+  #failed(error: unknown, ended: Pick<RoundState, 'lastRunAt' | 'lastTookMs'>): void {
+    const { log, level = 'warn', about, trouble } = this.#options
+    const before = this.#state
+    const lastError = describeError(error)
+    this.#failuresInRow += 1
+    this.#state = { ...before, ...ended, failures: before.failures + 1, isFailing: true, lastError }
+    if (before.isFailing && before.lastError?.errorMessage === lastError.errorMessage) return
+    log[level]({ err: error, ...about }, trouble)
+  }
+}
+
+/** The longest a timer can be: it is never meant to ring. */
+const LONGEST_TIMER_MS = 2 ** 31 - 1
+
+/** Keeps the process alive until what it gives is called. */
+export function holdProcess(): () => void {
+  const timer = setInterval(() => {}, LONGEST_TIMER_MS)
+  return () => clearInterval(timer)
+}
