@@ -1,29 +1,53 @@
 /**
  * Who may call what. Tokens come as `Authorization: Bearer <token>` and are known only by their SHA-256;
  * every configured token is compared in constant time, so that timing tells nothing about any of them. Browsers
- * that gave one at sign-in have a session instead (session/). Without configured tokens everything is open: the
- * server then listens on loopback only.
+ * that gave one at sign-in have a session instead. Without configured tokens everything is open: the server then
+ * listens on loopback only. Sources may ask for tokens of their own, also there.
  */
 
 import { hash, timingSafeEqual } from 'node:crypto'
 import type { Clock, Instant } from '../core/clock.ts'
 import { BartlebyError, failure } from '../core/errors.ts'
 
-/** From reading, over working with items, to configuring and purging: each may do what those before it may. */
-export const ROLES = ['viewer', 'operator', 'admin'] as const
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** Who may use the route; `open` is everyone. A path without a route asks only for a known token. */
+    readonly role?: Role | 'open'
+    /** Its answer ends when the client goes: how long it took says nothing. */
+    readonly isStream?: boolean
+  }
+  interface FastifyRequest {
+    /** Whom the request comes from; undefined on open routes, which ask nobody. */
+    caller?: Caller
+    /** The address that it comes from, as limits count it. */
+    clientAddress: string
+  }
+}
 
+/** Each may do what those before it may: from reading, over working with items, to configuring and purging. */
+export const ROLES = ['viewer', 'operator', 'admin'] as const
 export type Role = (typeof ROLES)[number]
 
-/** A token as a configuration has it: its SHA-256, never itself. */
+/** A token as it is configured: its SHA-256, never itself. */
 export interface TokenEntry {
   readonly name: string
   readonly role: Role
-  /** Lower-case hexadecimal digits. */
   readonly sha256: string
 }
 
-/** What a caller may act on, as far as the role goes: everything; everything but letters of Kafka; or these alone. */
-export type Reach = 'all' | 'all-but-kafka' | 'kafka'
+/** The tokens of a source that trusts nobody without one of them, also not on this machine. */
+export interface OwnTokens {
+  /** Also the engine of its letters. */
+  readonly source: string
+  readonly tokens: readonly Omit<TokenEntry, 'role'>[]
+  /** Beginnings of routes below `/api/` that are on its letters alone. */
+  readonly routes: readonly string[]
+  /** For who wants to act on its letters and has none. */
+  readonly missing: () => BartlebyError
+}
+
+/** What a caller may act on, as far as the role goes: letters of one source alone, or everything but those of some. */
+export type Reach = { readonly only: string } | { readonly allBut: readonly OwnTokens[] }
 
 /** Whom a request comes from. */
 export interface Caller {
@@ -39,32 +63,49 @@ export type KnownToken = TokenEntry & Pick<Caller, 'reach'>
 /** Everyone, while no tokens are configured. */
 export const ANYONE: Caller = { name: 'anyone', role: 'admin' }
 
-/** The same where the Kafka part has tokens: it trusts nobody without one, also not on this machine. */
-export const ANYONE_BUT_KAFKA: Caller = { ...ANYONE, reach: 'all-but-kafka' }
+const allBut = (guarded: readonly OwnTokens[]): Pick<Caller, 'reach'> =>
+  guarded.length === 0 ? {} : { reach: { allBut: guarded } }
 
 /** Who comes without a token; null where tokens are asked for. */
-export function visitorOf(tokens: readonly TokenEntry[], kafkaHashes: readonly string[]): Caller | null {
+export function visitorOf(tokens: readonly TokenEntry[], own: readonly OwnTokens[]): Caller | null {
   if (tokens.length > 0) return null
-  return kafkaHashes.length > 0 ? ANYONE_BUT_KAFKA : ANYONE
+  return own.length === 0 ? ANYONE : { ...ANYONE, ...allBut(own) }
 }
 
-/** All tokens: those of Kafka reach its letters only, or add them to what everybody may do. History knows them by their number. */
+/** All tokens: those of a source reach its letters only, or add them to what everybody may do. */
 export const knownTokens = (
   tokens: readonly TokenEntry[],
-  kafkaHashes: readonly string[],
+  own: readonly OwnTokens[],
 ): readonly KnownToken[] => [
   ...tokens,
-  ...kafkaHashes.map((sha256, index): KnownToken => {
-    const name = `token#${index + 1}`
-    return tokens.length > 0
-      ? { name, sha256, role: 'operator', reach: 'kafka' }
-      : { name, sha256, role: ANYONE.role, reach: 'all' }
-  }),
+  ...own.flatMap((guarded) =>
+    guarded.tokens.map((token): KnownToken => {
+      if (tokens.length > 0) return { ...token, role: 'operator', reach: { only: guarded.source } }
+      return { ...token, role: ANYONE.role, ...allBut(own.filter((other) => other !== guarded)) }
+    }),
+  ),
 ]
 
-/** Throws when letters of Kafka are beyond the caller's reach. */
-export function requireKafka({ reach }: Caller): void {
-  if (reach === 'all-but-kafka') throw failure('kafka_token_missing')
+/** How callers are told of it. */
+export function reachName(reach: Reach | undefined): string {
+  if (reach === undefined) return 'all'
+  return 'only' in reach ? reach.only : `all-but-${reach.allBut.map(({ source }) => source).join('-and-')}`
+}
+
+/** Whether there are letters that the caller, whoever may do what the role says, may not act on. */
+export const isBounded = ({ reach }: Caller): boolean => reach !== undefined && 'allBut' in reach
+
+/** Whether letters of a source are within what a token is good for. */
+export const reaches = ({ reach }: Pick<Caller, 'reach'>, source: string): boolean => {
+  if (reach === undefined) return true
+  return 'only' in reach ? reach.only === source : reach.allBut.every((guarded) => guarded.source !== source)
+}
+
+/** Throws when letters of one of these sources are beyond the caller's reach; null is of all. */
+export function requireReach({ reach }: Caller, sources: readonly string[] | null): void {
+  if (reach === undefined || 'only' in reach) return
+  const beyond = reach.allBut.find(({ source }) => sources === null || sources.includes(source))
+  if (beyond !== undefined) throw beyond.missing()
 }
 
 /** Schemes have no case. */
@@ -106,11 +147,16 @@ export function authenticator(
 }
 
 /** The same for requests of an address, which cannot try many. */
-export function counted(authenticate: Authenticate, wrongTokens: WrongTokens | undefined) {
+export function countingAuthenticator(
+  tokens: readonly KnownToken[],
+  visitor: Caller | null,
+  wrongTokens: WrongTokens | undefined,
+) {
+  const authenticate = authenticator(tokens, visitor)
   return (authorization: string | undefined, address: string): Caller => {
     try {
       const caller = authenticate(authorization)
-      if (caller !== ANYONE && caller !== ANYONE_BUT_KAFKA) wrongTokens?.right(address, caller.name)
+      if (caller !== visitor) wrongTokens?.right(address, caller.name)
       return caller
     } catch (error) {
       if (error instanceof BartlebyError && error.code === 'token_unknown') wrongTokens?.wrong(address)
@@ -122,15 +168,9 @@ export function counted(authenticate: Authenticate, wrongTokens: WrongTokens | u
 /** The owner of a token. */
 export const callerOf = ({ name, role, reach }: KnownToken): Caller => ({
   name,
-  role: roleNamed(role),
+  role,
   ...(reach === undefined ? {} : { reach }),
 })
-
-function roleNamed(name: string): Role {
-  const role = ROLES.find((known) => known === name)
-  if (role === undefined) throw new Error(`no role is named '${name}'`)
-  return role
-}
 
 /** Throws unless the caller's role includes what the call needs. */
 export function requireRole(caller: Caller, needed: Role): void {

@@ -3,7 +3,7 @@
  * asked for or an error. The correlation id is the caller's own when it sent a usable one; it is on every reply, also
  * on those of the gate and of unknown paths.
  *
- * Around it: `api-routes.ts` serves calls, `json-body.ts` and `query.ts` read what they are given.
+ * Around it: `calls.ts` serves calls, `json-body.ts` and `query.ts` read what they are given.
  */
 import { randomUUID } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
@@ -11,6 +11,7 @@ import type { Clock } from '../core/clock.ts'
 import { BartlebyError, ERRORS, type ErrorCode, failure, refuse } from '../core/errors.ts'
 import { formatMicros } from '../core/timestamp.ts'
 import { StoreUnavailable } from '../store/database.ts'
+import type { Facade } from './facade.ts'
 
 const CORRELATION_HEADER = 'x-correlation-id'
 const CORRELATION_ID = /^[\x21-\x7e]{1,128}$/
@@ -48,6 +49,14 @@ export function sendEnvelopeError(
   sayWhen(reply, error)
   send(request, reply, clock, plainStatus(error.code), 'Failed', { error: errorFields(error) })
 }
+
+/** Everything below `/api/`, whoever brings its calls. */
+export const envelopeFacade = (clock: Clock): Facade => ({
+  about:
+    'Below /api/: letters, history, redrives and their sources, in JSON; every reply is an envelope with a status, a correlation id and a time.',
+  owns: (path) => path.startsWith('/api/'),
+  sendError: (request, reply, error) => sendEnvelopeError(request, reply, clock, error),
+})
 
 /** An error as callers are told of it. */
 export function errorFields(error: BartlebyError) {

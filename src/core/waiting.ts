@@ -60,3 +60,18 @@ export async function atMost(ms: number, work: Promise<unknown>): Promise<void> 
   const settled = work.catch(() => {}).finally(() => done.abort())
   await Promise.race([settled, sleep(ms, done.signal)])
 }
+
+/** What it gives, or `otherwise` when it fails or takes longer. */
+export async function within<T, Otherwise>(
+  ms: number,
+  asked: Promise<T>,
+  otherwise: Otherwise,
+): Promise<T | Otherwise> {
+  const { promise: late, resolve } = Promise.withResolvers<Otherwise>()
+  const timer = setTimeout(resolve, ms, otherwise)
+  try {
+    return await Promise.race([asked.catch(() => otherwise), late])
+  } finally {
+    clearTimeout(timer)
+  }
+}

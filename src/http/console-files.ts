@@ -8,10 +8,8 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import fastifyStatic from '@fastify/static'
 import type { FastifyInstance, FastifyReply } from 'fastify'
-import type { Clock } from '../core/clock.ts'
-import { failure } from '../core/errors.ts'
 import { VERSION } from '../core/version.ts'
-import { ASSETS, pathOf, sendError } from './facades.ts'
+import { ASSETS, type Facades } from './facades.ts'
 import { homePage, PAGE_HEADERS } from './page.ts'
 
 /** As far from here in the sources as in the package that is published. */
@@ -44,13 +42,13 @@ function absent(error: NodeJS.ErrnoException): null {
 
 export interface AssetRoutesOptions {
   readonly folder: string
-  readonly clock: Clock
+  readonly facades: Facades
 }
 
 /** Adds the files that the page loads. Their names change with their content, so that browsers may keep them for good. */
 export async function assetRoutes(
   app: FastifyInstance,
-  { folder, clock }: AssetRoutesOptions,
+  { folder, facades }: AssetRoutesOptions,
 ): Promise<void> {
   app.addHook('onRoute', (route) => {
     route.config = { ...route.config, role: 'open' }
@@ -58,7 +56,7 @@ export async function assetRoutes(
   // A path that leads out of the folder is one that nothing is at.
   app.setErrorHandler<{ statusCode?: number }>((error, request, reply) => {
     if ((error.statusCode ?? 500) >= 500) throw error
-    sendError(request, reply, failure('path_unknown', { path: pathOf(request.url) }), clock)
+    facades.answerUnknown(request, reply)
   })
   await app.register(fastifyStatic, {
     root: join(folder, 'assets'),

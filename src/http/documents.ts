@@ -7,21 +7,20 @@ import type { FastifyDynamicSwaggerOptions } from '@fastify/swagger'
 import type { FastifyInstance } from 'fastify'
 import type { JsonSchema } from '../api/proto-schema.ts'
 import { VERSION } from '../core/version.ts'
+import type { Facades } from './facades.ts'
 import { escapeHtml, PAGE_HEADERS, page } from './page.ts'
 import { COOKIE_NAME } from './session/sessions.ts'
 
-const DESCRIPTION =
-  'Below /v1/: durable queues with leases, attempts, schedules and dead queues. Calls are POST with JSON or binary ' +
-  'protobuf; the content type says what is sent, Accept what is answered. ' +
-  'Below /api/: letters, history, redrives and outboxes, in JSON; every reply is an envelope with a status, a correlation id and a time. ' +
-  'Below /kafka/, where it is enabled: dead events of Kafka, with tokens of its own; every answer has an X-Request-Id. ' +
-  'At the root: webhooks, with forms and JSON as webhook-broker has them; errors are plain text.'
-
 /** How the routes' schemas become one document; register before the routes. */
-export const openapiOptions: FastifyDynamicSwaggerOptions = {
+export const openapiOptions = (facades: Facades): FastifyDynamicSwaggerOptions => ({
   openapi: {
     openapi: '3.1.0',
-    info: { title: 'Bartleby', version: VERSION, description: DESCRIPTION, license: { name: 'Apache-2.0' } },
+    info: {
+      title: 'Bartleby',
+      version: VERSION,
+      description: facades.all.flatMap(({ about }) => about ?? []).join(' '),
+      license: { name: 'Apache-2.0' },
+    },
     components: {
       securitySchemes: {
         token: { type: 'http', scheme: 'bearer' },
@@ -35,7 +34,7 @@ export const openapiOptions: FastifyDynamicSwaggerOptions = {
     buildLocalReference: (json, _baseUri, _fragment, index) =>
       typeof json.$id === 'string' ? json.$id : `schema-${index}`,
   },
-}
+})
 
 /** Adds the two documents to a server. */
 export async function documentRoutes(app: FastifyInstance): Promise<void> {

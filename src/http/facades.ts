@@ -1,138 +1,65 @@
-/**
- * One port serves several APIs, each with its own shape of errors. The path's prefix decides which of them
- * answers what no route answers: an unknown path, a wrong method, a missing token, a failure.
- */
+/** The APIs of a server side by side: the path of a request decides whose it is, and so how it is answered where no route does it. */
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { plainStatus, sayWhen, sendEnvelopeError } from '../api/envelope.ts'
+import { envelopeFacade, sayWhen } from '../api/envelope.ts'
+import { type Facade, pathOf, sendPlainError } from '../api/facade.ts'
 import type { Clock } from '../core/clock.ts'
-import { type BartlebyError, ERRORS } from '../core/errors.ts'
-import { type Encoded, encodeMessage, type Format, negotiate } from '../queues/wire/codec.ts'
-import { ReplySchema } from '../queues/wire/queues_pb.ts'
-import { INTERNAL } from '../sources/kafka/routes/reply.ts'
-
-/** `server` is what belongs to no API: health, documents, files of the console. What is left is the webhook API's. */
-export type Facade = 'queues' | 'envelope' | 'kafka' | 'server' | 'webhooks'
+import { type BartlebyError, failure } from '../core/errors.ts'
 
 /** Where the files of the console are. */
 export const ASSETS = '/assets/'
 
-/** The path of a request, without its query. */
-export function pathOf(url: string): string {
-  const end = url.indexOf('?')
-  return end < 0 ? url : url.slice(0, end)
+/** Where no API has what is left. */
+const plainFacade: Facade = { sendError: (_request, reply, error) => sendPlainError(reply, error) }
+
+/** What belongs to no API: health, documents, files of the console. */
+const serverFacade: Facade = {
+  ...plainFacade,
+  owns: (path) =>
+    path === '/docs' || path === '/openapi.json' || path.startsWith('/health/') || path.startsWith(ASSETS),
+  // A file of the page that is missing is just missing.
+  hasPage: (path) => !path.startsWith(ASSETS),
 }
 
-/** `/health` belongs to the queue contract. So does `/metrics`, but a wrong method there is the webhook API's to answer. */
-export function facadeOf(path: string): Facade {
-  if (path.startsWith('/v1/') || path === '/health') return 'queues'
-  if (path.startsWith('/api/')) return 'envelope'
-  if (path.startsWith('/kafka/') || path === '/kafka') return 'kafka'
-  if (path === '/docs' || path === '/openapi.json') return 'server'
-  if (path.startsWith('/health/') || path.startsWith(ASSETS)) return 'server'
-  return 'webhooks'
-}
+export class Facades {
+  readonly #owners: readonly Facade[]
+  readonly #rest: Facade
 
-const CODE_TEXTS: Readonly<Record<number, string>> = {
-  200: 'OK',
-  400: 'Bad Request',
-  401: 'Unauthorized',
-  403: 'Forbidden',
-  408: 'Request Timeout',
-  421: 'Misdirected Request',
-  429: 'Too Many Requests',
-  453: 'Request Failed',
-  454: 'Retry Request',
-  455: 'Client Content Error',
-  500: 'Internal Service Error',
-  501: 'Not Implemented',
-}
-
-/** Every code an error of the queue API can have, with its text. */
-export const queueErrorCodes = (): readonly (readonly [number, string])[] =>
-  Object.entries(CODE_TEXTS)
-    .map(([code, text]) => [Number(code), text] as const)
-    .filter(([code]) => code !== 200)
-
-const CONTENT_TYPES: Readonly<Record<Format, string>> = {
-  json: 'application/json',
-  protobuf: 'application/protobuf',
-}
-
-/**
- * Sends a reply of the queue API. Set in one place, the status and the code in the body cannot differ.
- * It is written past Fastify, which would add a charset to the content type of text; text leaves in one
- * piece with its headers, where bytes would take a second buffer.
- */
-export function sendQueueReply(reply: FastifyReply, code: number, format: Format, body: Encoded): void {
-  reply.hijack()
-  reply.raw.writeHead(code, CODE_TEXTS[code], {
-    'Content-Type': CONTENT_TYPES[format],
-    'X-Content-Type-Options': 'nosniff',
-    'Content-Length': typeof body === 'string' ? Buffer.byteLength(body) : body.length,
-  })
-  reply.raw.end(body)
-}
-
-/** An error of the queue API as a body. */
-export function queueErrorBody(error: BartlebyError, format: Format): Encoded {
-  const code = ERRORS[error.code].queues
-  const codeText = CODE_TEXTS[code] ?? ''
-  return encodeMessage(ReplySchema, { code, codeText, message: error.message.toWellFormed() }, format)
-}
-
-/** The answer to what is no HTTP request: without a path it belongs to no facade, so it has the strictest shape. */
-export const malformedRequestBody = (reason: string): Encoded =>
-  encodeMessage(
-    ReplySchema,
-    { code: 400, codeText: 'Bad Request', message: `malformed HTTP request; ${reason}` },
-    'json',
-  )
-
-/** Answers with an error of the queue API. Nobody can read it in a format we do not speak: then it is JSON. */
-export function sendQueueError(request: FastifyRequest, reply: FastifyReply, error: BartlebyError): void {
-  const format = negotiate(request.headers.accept).format ?? 'json'
-  sendQueueReply(reply, ERRORS[error.code].queues, format, queueErrorBody(error, format))
-}
-
-/** Answers with an error, in the shape of the facade that the path belongs to. */
-export function sendError(
-  request: FastifyRequest,
-  reply: FastifyReply,
-  error: BartlebyError,
-  clock: Clock,
-): void {
-  reply.header('x-content-type-options', 'nosniff')
-  sayWhen(reply, error)
-  switch (facadeOf(pathOf(request.url))) {
-    case 'queues':
-      sendQueueError(request, reply, error)
-      return
-    case 'envelope':
-      sendEnvelopeError(request, reply, clock, error)
-      return
-    case 'kafka':
-      if (request.id !== '') reply.header('x-request-id', request.id)
-      reply
-        .code(plainStatus(error.code))
-        .header('content-type', 'application/json')
-        .send(error.code === 'internal' ? INTERNAL.body : JSON.stringify({ detail: kafkaDetail(error) }))
-      return
-    case 'webhooks':
-      reply.header('x-request-id', request.id)
-      sendText(reply, error)
-      return
-    case 'server':
-      sendText(reply, error)
-      return
+  /** `brought` are those of sources. */
+  constructor(brought: readonly Facade[], clock: Clock) {
+    const all = [...brought, envelopeFacade(clock), serverFacade]
+    this.#owners = all.filter(({ owns }) => owns !== undefined)
+    this.#rest = all.find(({ owns }) => owns === undefined) ?? plainFacade
   }
-}
 
-const kafkaDetail = ({ code, message }: BartlebyError): string =>
-  code === 'path_unknown' ? 'Not Found' : message.toWellFormed()
+  /** The one that has what is left comes last. */
+  get all(): readonly Facade[] {
+    return [...this.#owners, this.#rest]
+  }
 
-function sendText(reply: FastifyReply, error: BartlebyError): void {
-  reply
-    .code(plainStatus(error.code))
-    .header('content-type', 'text/plain; charset=utf-8')
-    .send(error.code === 'path_unknown' ? '404 page not found\n' : error.message)
+  of(url: string): Facade {
+    const path = pathOf(url)
+    return this.#owners.find((facade) => facade.owns?.(path)) ?? this.#rest
+  }
+
+  /** Answers with an error. */
+  sendError(request: FastifyRequest, reply: FastifyReply, error: BartlebyError): void {
+    reply.header('x-content-type-options', 'nosniff')
+    sayWhen(reply, error)
+    this.of(request.url).sendError(request, reply, error)
+  }
+
+  /** Answers what no route answers. */
+  answerUnknown(request: FastifyRequest, reply: FastifyReply): void {
+    const facade = this.of(request.url)
+    if (facade.answerUnknown !== undefined) facade.answerUnknown(request, reply)
+    else this.sendError(request, reply, failure('path_unknown', { path: pathOf(request.url) }))
+  }
+
+  /** A browser that opens an address which is no call: it gets the page. */
+  isPage({ method, headers, is404, url }: FastifyRequest): boolean {
+    if (!is404 || method !== 'GET') return false
+    const path = pathOf(url)
+    if (path === '/') return true
+    return headers.accept?.includes('text/html') === true && this.of(url).hasPage?.(path) === true
+  }
 }

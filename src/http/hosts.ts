@@ -6,10 +6,10 @@
  */
 import { isIP } from 'node:net'
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { pathOf } from '../api/facade.ts'
 import { isLoopback } from '../core/address-ranges.ts'
-import type { Clock } from '../core/clock.ts'
 import { failure } from '../core/errors.ts'
-import { pathOf, sendError } from './facades.ts'
+import type { Facades } from './facades.ts'
 
 export interface HostRules {
   /** What the server listens on. */
@@ -17,18 +17,19 @@ export interface HostRules {
   /** Names without ports; `*.example.com` is every name below that one. Undefined: any host is served where tokens are asked for. */
   readonly allowed?: readonly string[] | undefined
   readonly hasTokens: boolean
-  readonly clock: Clock
+  readonly facades: Facades
 }
 
 /** The hook that answers requests for other hosts. The first of all: nothing is done for them. */
 export function hostCheck(rules: HostRules) {
+  const { facades } = rules
   const isOurs = rules.hasTokens && rules.allowed === undefined ? () => true : ownership(rules)
   return (request: FastifyRequest, reply: FastifyReply, done: () => void): void => {
     const { raw } = request
     const { host } = raw.headers
-    if (hasTwoHosts(raw.rawHeaders)) sendError(request, reply, failure('host_twice'), rules.clock)
+    if (hasTwoHosts(raw.rawHeaders)) facades.sendError(request, reply, failure('host_twice'))
     else if (isHealth(pathOf(request.url)) || isOurs(host, raw.socket.localAddress)) done()
-    else sendError(request, reply, failure('host_unknown', { host: shown(host) }), rules.clock)
+    else facades.sendError(request, reply, failure('host_unknown', { host: shown(host) }))
   }
 }
 

@@ -6,46 +6,39 @@
 import type { Socket } from 'node:net'
 import swagger from '@fastify/swagger'
 import Fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify'
-import { knownTokens, requireKafka, visitorOf, WrongTokens } from '../api/auth.ts'
+import { knownTokens, visitorOf, WrongTokens } from '../api/auth.ts'
 import { discardRest, limitBodyTime } from '../api/body.ts'
+import type { ServerScope } from '../api/source-http.ts'
 import type { Config } from '../config/index.ts'
 import { BartlebyError, failure } from '../core/errors.ts'
 import { SystemClock } from '../core/system-clock.ts'
 import { historyRoutes } from '../history/routes.ts'
-import { expiresKafka } from '../letters/expire.ts'
 import { letterRoutes } from '../letters/routes.ts'
 import type { OfficeWork } from '../letters/work.ts'
-import { healthRoutes, sourceHealth } from '../observe/health.ts'
+import { askSources, healthRoutes } from '../observe/health.ts'
 import { Metrics } from '../observe/metrics.ts'
-import { operatorRoutes } from '../observe/operator-routes.ts'
+import { settingsRoutes } from '../observe/settings-routes.ts'
+import { verifyRoutes } from '../observe/verify-routes.ts'
 import type { Office } from '../office.ts'
-import { queueRoutes } from '../queues/routes.ts'
-import { REDRIVE_RUN } from '../redrive/redrive.ts'
-import { checkReach, redriveRoutes } from '../redrive/routes/calls.ts'
-import { kafkaAdminRoutes } from '../sources/kafka/admin-routes.ts'
-import { REASSIGNMENT } from '../sources/kafka/event.ts'
-import { kafkaRequestId } from '../sources/kafka/routes/request.ts'
-import { OutboxReadings } from '../sources/outbox/readings.ts'
-import { outboxRoutes } from '../sources/outbox/routes.ts'
-import { webhookAdminRoutes } from '../sources/webhooks/admin-routes.ts'
-import { logAccess, requestIds } from '../sources/webhooks/routes/request.ts'
-import { signatureCheck } from '../sources/webhooks/routes/signature-check.ts'
-import { webhookRoutes } from '../sources/webhooks/routes.ts'
+import { redriveRoutes } from '../redrive/routes/calls.ts'
 import { runRoutes } from '../work/routes.ts'
 import { clientAddresses } from './client-address.ts'
 import { assetRoutes, CONSOLE_FOLDER, sendConsolePage } from './console-files.ts'
 import { documentRoutes, openapiOptions } from './documents.ts'
 import { LiveCounts } from './events/live-counts.ts'
 import { eventRoutes } from './events/routes.ts'
-import { facadeOf, malformedRequestBody, pathOf, sendError } from './facades.ts'
-import { answerUnknown, gate, isPage } from './gate.ts'
+import { Facades } from './facades.ts'
+import { gate } from './gate.ts'
 import { hostCheck } from './hosts.ts'
 import { type DemoSignatures, sessionRoutes } from './session/routes.ts'
 import { Sessions } from './session/sessions.ts'
+import { sourcesOf } from './sources.ts'
 import { boundStrangers } from './strangers.ts'
 
 /** Headers may begin just before a kept connection would have been closed: they get this much longer. */
 const HEADERS_GRACE_MS = 5_000
+/** The overview answers within half a second. */
+const OVERVIEW_PATIENCE_MS = 400
 const MAX_PARAMETER_CHARACTERS = 4_096
 /** A machine that vanished is noticed by the network after this long without a sign. */
 const PROBE_AFTER_MS = 30_000
@@ -74,28 +67,36 @@ export async function createHttpServer(
 ): Promise<HttpServer> {
   let refusing = false
   const stopping = () => refusing
-  const scope = { clock: office.clock, stopping }
-  const { readTimeoutSeconds, writeTimeoutSeconds, maxBodyBytes } = config.http
+  const { clock } = office
+  const { tokens } = config.auth
   const { bodyTimeoutSeconds, connectionsWithoutToken, trustedProxies, wrongTokensPerMinute } = config.http
   const addresses = clientAddresses(trustedProxies)
-  const wrongTokens = new WrongTokens(office.clock, wrongTokensPerMinute)
+  const wrongTokens = new WrongTokens(clock, wrongTokensPerMinute)
   // Clients keep idle connections for a while; a server that closes earlier resets them at random.
-  const keepAliveTimeout = readTimeoutSeconds * 1_000
-  const { webhooks, kafka } = office
-  const webhookRequestId = requestIds(webhooks.xids)
-  const { tokens } = config.auth
-  const kafkaHashes = kafka?.calls.settings.tokenHashes ?? []
-  const known = knownTokens(tokens, kafkaHashes)
+  const keepAliveTimeout = config.http.readTimeoutSeconds * 1_000
+  const sources = sourcesOf(office, config)
+  const own = sources
+    .flatMap(({ http }) => http?.ownTokens ?? [])
+    .filter((guarded) => guarded.tokens.length > 0)
+  const known = knownTokens(tokens, own)
   const sessions =
     known.length === 0
       ? null
-      : new Sessions({ tokens: known, secret: await office.secret('sessions'), clock: office.clock })
-  // Loaded when it is used, as the part of the office that it shows.
-  const kafkaApi = kafka === null ? null : await import('../sources/kafka/routes.ts')
-  const kafkaFacade =
-    kafka === null || kafkaApi === null
-      ? null
-      : new kafkaApi.KafkaFacade({ calls: kafka.calls, tokens, ...config.http, wrongTokens, stopping })
+      : new Sessions({ tokens: known, secret: await office.secret('sessions'), clock })
+  const scope: ServerScope = {
+    clock,
+    stopping,
+    ...config.http,
+    tokens: known,
+    wrongTokens,
+    log,
+    time: config.testApi ? office : undefined,
+  }
+  const apis = await Promise.all(sources.flatMap(({ http }) => http?.serve(scope) ?? []))
+  const facades = new Facades(
+    apis.flatMap(({ facade }) => facade ?? []),
+    clock,
+  )
   const app: FastifyInstance = Fastify({
     loggerInstance: log,
     logController: new LogController({ disableRequestLogging: true }),
@@ -106,8 +107,7 @@ export async function createHttpServer(
     routerOptions: { maxParamLength: MAX_PARAMETER_CHARACTERS },
     return503OnClosing: false,
     forceCloseConnections: 'idle',
-    genReqId: (request) =>
-      facadeOf(pathOf(request.url ?? '')) === 'kafka' ? kafkaRequestId(request) : webhookRequestId(request),
+    genReqId: (request) => facades.of(request.url ?? '').requestId?.(request) ?? '',
     keepAliveTimeout,
     connectionTimeout: 0,
     requestTimeout: 0,
@@ -117,26 +117,21 @@ export async function createHttpServer(
       keepAlive: true,
       keepAliveInitialDelay: PROBE_AFTER_MS,
     },
-    clientErrorHandler: (error, socket) => refuseMalformed(error, socket),
+    clientErrorHandler: (error, socket) => refuseMalformed(facades, error, socket),
     frameworkErrors: (error, request, reply) => {
       // The only one that clients can cause is a path that is not decodable.
       request.log.debug({ err: error }, 'request refused by the framework')
-      if (kafkaFacade !== null && facadeOf(pathOf(request.url)) === 'kafka')
-        kafkaFacade.answerUnrouted(request, reply)
-      else sendError(request, reply, failure('path_unknown', { path: pathOf(request.url) }), office.clock)
+      facades.answerUnknown(request, reply)
     },
   })
 
-  const readings = new OutboxReadings(() => office.outboxes.all(), office.clock)
   const metrics = new Metrics({
     depths: () => office.queues.depths(),
     letters: () => office.letters.ledger.gauges(),
     pulse: () => office.letters.ledger.pulse(),
     redrives: () => office.redrives.active(),
-    outboxes: () => readings.read(),
-    webhooks: () => webhooks.metrics.text(),
-    ...(kafka === null ? {} : { kafka: () => kafka.metrics.text() }),
-    clock: office.clock,
+    sources,
+    clock,
   })
   office.onStoreCall((call) => metrics.observeStoreCall(call))
   office.onRemoved((removed) => metrics.observeRemoved(removed))
@@ -149,7 +144,7 @@ export async function createHttpServer(
   const liveCounts = new LiveCounts({
     read: () => office.letters.ledger.standing(),
     redrives: () => office.redrives.active(),
-    clock: office.clock,
+    clock,
     log,
   })
 
@@ -159,7 +154,7 @@ export async function createHttpServer(
       listen: config.host,
       allowed: config.http.allowedHosts,
       hasTokens: tokens.length > 0,
-      clock: office.clock,
+      facades,
     }),
   )
   app.decorateRequest('clientAddress', '')
@@ -168,24 +163,15 @@ export async function createHttpServer(
     limitBodyTime(request.raw, bodyTimeoutSeconds)
     done()
   })
-  app.decorateRequest('signedBody', null)
   app.decorateRequest('answerBytes', 0)
-  const { gatewayAuth, openManagement } = webhooks.settings
-  if (gatewayAuth.mode === 'hmac') {
-    app.addHook('onRequest', signatureCheck({ gatewayAuth, clock: office.clock, ...config.http }))
-  }
-  app.addHook(
-    'onRequest',
-    gate(tokens, office.clock, {
-      openWebhooks: openManagement,
-      kafka: kafkaFacade,
-      sessions,
-      kafkaHashes,
-      wrongTokens,
-    }),
-  )
-  if (tokens.length > 0)
-    boundStrangers(app, { most: connectionsWithoutToken, addresses, clock: office.clock })
+  if (facades.all.some(({ onRequest }) => onRequest !== undefined))
+    app.addHook('onRequest', (request, reply, done) => {
+      const facade = facades.of(request.url)
+      if (facade.onRequest === undefined || facades.isPage(request)) done()
+      else facade.onRequest(request, reply, done)
+    })
+  app.addHook('onRequest', gate(tokens, clock, { facades, sessions, own, wrongTokens }))
+  if (tokens.length > 0) boundStrangers(app, facades, { most: connectionsWithoutToken, addresses })
   app.addHook('onResponse', (request, reply, done) => {
     const { url, config } = request.routeOptions
     // A colon of a path is written twice in its route.
@@ -194,63 +180,49 @@ export async function createHttpServer(
     discardRest(request.raw)
     done()
   })
-  logAccess(app)
+  if (facades.all.some(({ onResponse }) => onResponse !== undefined))
+    app.addHook('onResponse', (request, reply, done) => {
+      facades.of(request.url).onResponse?.(request, reply)
+      done()
+    })
   app.setErrorHandler((error, request, reply) => {
     if (!(error instanceof BartlebyError))
       request.log.error({ err: error, path: request.url }, 'request failed')
-    sendError(request, reply, error instanceof BartlebyError ? error : failure('internal'), office.clock)
+    facades.sendError(request, reply, error instanceof BartlebyError ? error : failure('internal'))
   })
   app.setNotFoundHandler((request, reply) => {
-    if (isPage(request)) return sendConsolePage(reply, consoleFolder)
-    answerUnknown(request, reply, office.clock, kafkaFacade)
+    if (facades.isPage(request)) return sendConsolePage(reply, consoleFolder)
+    facades.answerUnknown(request, reply)
   })
 
-  await app.register(swagger, openapiOptions)
-  await app.register(queueRoutes, {
-    queues: office.queues,
-    maxProduceBytes: config.queues.maxProduceBytes,
-    time: config.testApi ? office : undefined,
-    stopping,
-  })
+  await app.register(swagger, openapiOptions(facades))
   await app.register(letterRoutes, {
     letters: office.letters,
-    sourceHealth: sourceHealth({
-      outboxes: (options) => readings.read(options),
-      pausedConsumers: () => webhooks.pausedConsumers(),
-      kafka: kafka === null ? null : () => kafka.standing(),
-    }),
+    sourceHealth: () => askSources(sources, OVERVIEW_PATIENCE_MS),
     ...scope,
   })
   await app.register(runRoutes<OfficeWork>, {
     runs: office.runs,
     once: (verb, key, act) => office.letters.once(verb, key, act),
-    checkReach: async (run, caller) => {
-      if (run.kind === REASSIGNMENT || expiresKafka(run)) requireKafka(caller)
-      if (run.kind === REDRIVE_RUN) await checkReach(office.redrives, run.id, caller)
-    },
     ...scope,
   })
   await app.register(redriveRoutes, { redrives: office.redrives, ...scope })
-  await app.register(operatorRoutes, { office, config, ...scope })
   await app.register(historyRoutes, { history: office.history, ...scope })
-  await app.register(outboxRoutes, { readings, ...scope })
-  await app.register(webhookAdminRoutes, { admin: webhooks.admin, ...scope })
-  await app.register(kafkaAdminRoutes, { kafka, ...scope })
-  if (kafkaApi !== null && kafkaFacade !== null)
-    await app.register(kafkaApi.kafkaRoutes, { facade: kafkaFacade })
-  await app.register(webhookRoutes, {
-    webhooks,
-    maxBodyBytes,
-    readTimeoutSeconds,
-    writeTimeoutSeconds,
+  for (const api of apis) await api.routes(app)
+  const environment = { name: config.console.environment, colour: config.console.colour }
+  await app.register(settingsRoutes, {
+    startedAt: clock.now(),
+    store: config.store,
+    retentionDays: config.engines.tables.retentionDays,
+    environment,
     ...scope,
+    tokens,
   })
+  await app.register(verifyRoutes, { verifyRun: office.verifyRun, ...scope })
   await app.register(healthRoutes, {
     ping: () => office.ping(),
-    outboxes: (options) => readings.read(options),
-    pausedConsumers: () => webhooks.pausedConsumers(),
+    sources,
     missingIndexes: () => office.missingIndexes(),
-    ...(kafka === null ? {} : { kafka: () => kafka.standing() }),
     stopping,
     clock: new SystemClock(),
   })
@@ -264,20 +236,17 @@ export async function createHttpServer(
         .send(await metrics.text()),
   )
   await app.register(sessionRoutes, {
-    tokens: known,
-    visitor: visitorOf(tokens, kafkaHashes),
+    ...scope,
+    visitor: visitorOf(tokens, own),
     sessions,
     face: {
-      environment: { name: config.console.environment, colour: config.console.colour },
-      sources: { outbox: office.outboxes.all().length > 0, webhooks: true, kafka: kafka !== null },
+      environment,
+      sources: sources.map(({ name, title, http }) => ({ name, title, isPresent: http?.isPresent })),
       demo: demo ?? null,
     },
-    wrongTokens,
-    log,
-    ...scope,
   })
   await app.register(eventRoutes, { liveCounts, ...scope })
-  await app.register(assetRoutes, { folder: consoleFolder, clock: office.clock })
+  await app.register(assetRoutes, { folder: consoleFolder, facades })
   await app.register(documentRoutes)
   await app.ready()
 
@@ -309,13 +278,14 @@ function countRequests(app: FastifyInstance) {
   }
 }
 
-/** What is no HTTP at all gets an answer too, in the shape of the queue API: its path is not known. */
-function refuseMalformed(error: NodeJS.ErrnoException, socket: Socket): void {
+/** What is no HTTP at all gets an answer too. */
+function refuseMalformed(facades: Facades, error: NodeJS.ErrnoException, socket: Socket): void {
   if (error.code === 'ECONNRESET' || !socket.writable || socket.bytesWritten > 0) {
     socket.destroy()
     return
   }
-  const body = malformedRequestBody(error.code ?? error.message)
+  const reason = error.code ?? error.message
+  const body = facades.all.find(({ malformedBody }) => malformedBody)?.malformedBody?.(reason) ?? '{}'
   socket.end(
     `HTTP/1.1 400 Bad Request\r\nContent-Type: application/json\r\nContent-Length: ${Buffer.byteLength(body)}\r\nX-Content-Type-Options: nosniff\r\nConnection: close\r\n\r\n${body}`,
   )

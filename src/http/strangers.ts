@@ -8,10 +8,10 @@
 import type { Server } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type { Clock } from '../core/clock.ts'
+import { pathOf } from '../api/facade.ts'
 import { type BartlebyError, failure } from '../core/errors.ts'
 import type { ClientAddresses } from './client-address.ts'
-import { facadeOf, pathOf, sendError } from './facades.ts'
+import type { Facades } from './facades.ts'
 import { isHealth } from './hosts.ts'
 
 /** How long a connection beyond the limit may take to show a token. */
@@ -24,7 +24,10 @@ export interface StrangersOptions {
 }
 
 /** Bounds the connections without a token of a server that asks for tokens. Its hooks run after the gate. */
-export function boundStrangers(app: FastifyInstance, { clock, ...options }: StrangersOptions & Scope): void {
+export function boundStrangers(app: FastifyInstance, facades: Facades, options: StrangersOptions): void {
+  /** Some APIs have tokens of their own, which they look at themselves. */
+  const isProvedLater = (request: FastifyRequest): boolean =>
+    facades.of(request.url).isProvedLater?.(request) === true
   const strangers = new Strangers(options)
   strangers.watch(app.server)
   app.addHook('onRequest', (request, reply, done) => {
@@ -32,7 +35,7 @@ export function boundStrangers(app: FastifyInstance, { clock, ...options }: Stra
     else if (!isHealth(pathOf(request.url)) && !isProvedLater(request)) {
       const refusal = strangers.refusal(request, reply)
       if (refusal !== null) {
-        sendError(request, reply, refusal, clock)
+        facades.sendError(request, reply, refusal)
         return
       }
     }
@@ -43,20 +46,6 @@ export function boundStrangers(app: FastifyInstance, { clock, ...options }: Stra
     if (request.caller !== undefined || isProved) strangers.knows(request)
     done()
   })
-}
-
-interface Scope {
-  readonly clock: Clock
-}
-
-/** Kafka and webhooks have tokens of their own, which they look at themselves. */
-function isProvedLater({ headers, url }: FastifyRequest): boolean {
-  const path = pathOf(url)
-  if (facadeOf(path) === 'kafka') return headers.authorization !== undefined && path !== '/kafka/health'
-  return (
-    path.startsWith('/channel/') &&
-    (headers['x-broker-channel-token'] ?? headers['x-broker-consumer-token']) !== undefined
-  )
 }
 
 class Strangers {

@@ -8,7 +8,7 @@ import { formatMicros } from '../core/timestamp.ts'
 import type { Xid } from '../core/xid.ts'
 import { type Session, type Statement, sql } from '../store/database.ts'
 import { at, integer, type RowOf, rowShape, text } from '../store/row.ts'
-import type { Run, RunKind, RunRequest } from '../work/run.ts'
+import type { RunKind, RunRequest } from '../work/run.ts'
 import { readHoldingDrawers } from './books.ts'
 import { change } from './change.ts'
 import { PLACED, placeOf } from './detail.ts'
@@ -95,10 +95,6 @@ export function expiryRequest({ before, engine, actor }: Expiry): RunRequest<Sub
   }
 }
 
-/** Whether letters of Kafka may be among those that a run expires. */
-export const expiresKafka = ({ kind, subject }: Run): boolean =>
-  kind === EXPIRE && [null, 'kafka'].includes((subject as Subject).engine)
-
 const laneFrom = (drawer: number | null, { lastFailureAt, id }: Cursor): Place => ({
   drawer,
   lastFailureAt: `${lastFailureAt}`,
@@ -122,6 +118,8 @@ export function expiryKind(
     batch: EXPIRE_BATCH,
     // A caller waits for it, and no writer waits longer than for one batch: with the usual rest it took ten times as long.
     rest: 0,
+    // Letters of a source that is particular about who acts on them are of an engine of its name.
+    sourcesOf: ({ subject: { engine } }) => (engine === null ? null : [engine]),
     step: async (work, { id, actor, subject, place }, most) => {
       const { engine } = subject
       const expiry = { before: instant(BigInt(subject.before)), engine, actor }

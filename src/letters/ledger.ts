@@ -72,6 +72,12 @@ export class Ledger {
     return this.#db.snapshot('letters.counts', (session) => tallyLetters(session, filter, by, this.labels))
   }
 
+  /** How many letters are pending, by engine or by the queue they came from. Letters without one are left out. */
+  async pendingBy(key: 'engine' | 'originalQueue'): Promise<ReadonlyMap<string, number>> {
+    const { items } = await this.counts({ status: 'Pending' }, [key])
+    return new Map(items.flatMap(({ [key]: name, count }) => (name == null ? [] : [[name, count]])))
+  }
+
   /** A page of the groups that hold letters, those with the most open ones first. */
   async signatures(filter: PlaceFilter = {}, page: PageRequest = {}): Promise<SignaturePage> {
     if (filter.engine != null) await this.#engines.checkKnown(filter.engine)

@@ -15,7 +15,7 @@ interface LetterRoutesOptions extends ApiScope {
 
 /** Adds the calls on letters to a server. */
 export async function letterRoutes(app: FastifyInstance, options: LetterRoutesOptions): Promise<void> {
-  const { letters, clock, sourceHealth = async () => [] } = options
+  const { letters, clock, sourceHealth = async () => new Map() } = options
   serveApi(app, options, [
     ...dlqCalls(letters, clock),
     ...countCalls(letters.ledger),

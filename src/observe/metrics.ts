@@ -1,8 +1,9 @@
 /**
- * What Prometheus scrapes: requests by path, queues by depth, letters by where they come from, redrives, outboxes, webhooks, Kafka, the store by verb,
- * the process itself. Labels come from fixed or bounded sets; what clients send never becomes a label without a bound.
+ * What Prometheus scrapes: requests by path, queues by depth, letters by where they come from, redrives, what sources tell, the store by
+ * verb, the process itself. Labels come from fixed or bounded sets; what clients send never becomes a label without a bound.
  */
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import type { ServedSource } from '../api/source-http.ts'
 import type { Clock, Instant } from '../core/clock.ts'
 import type { LetterGauge } from '../letters/gauges.ts'
 import { OUTCOMES, type Pulse } from '../letters/gauges.ts'
@@ -11,8 +12,6 @@ import type { Removed } from '../letters/retention.ts'
 import type { QueueDepth } from '../queues/queue.ts'
 import { RedriveMetrics } from '../redrive/metrics.ts'
 import type { RedriveStanding } from '../redrive/redrive.ts'
-import type { OutboxReading } from '../sources/outbox/readings.ts'
-import { outboxMetrics } from '../sources/outbox/readings.ts'
 import type { StoreCall } from '../store/database.ts'
 import { SlidingSummary } from './sliding-summary.ts'
 
@@ -33,12 +32,8 @@ export interface MetricsOptions {
   readonly pulse?: () => Promise<Pulse>
   /** The redrives that are under way or paused; the same on every server of a store. */
   readonly redrives?: () => Promise<readonly RedriveStanding[]>
-  /** The outboxes that are configured. */
-  readonly outboxes?: () => Promise<readonly OutboxReading[]>
-  /** What webhooks tell, as text; also while the store fails. */
-  readonly webhooks?: () => Promise<string>
-  /** What Kafka tells, as text. */
-  readonly kafka?: () => string
+  /** What sources tell, as text, each line ended; also while the store fails. */
+  readonly sources?: readonly Pick<ServedSource, 'metrics'>[]
   readonly clock: Clock
 }
 
@@ -197,13 +192,12 @@ export class Metrics {
 
   /** Everything as text. While the store fails there are no depths, letters and redrives, but all else is told. */
   async text(): Promise<string> {
-    const [depths, letters, pulse, redrives, outboxes, webhooks] = await Promise.all([
+    const [depths, letters, pulse, redrives, ofSources] = await Promise.all([
       this.#options.depths().catch(() => []),
       this.#options.letters?.().catch(() => []),
       this.#options.pulse?.().catch(() => null),
       this.#options.redrives?.().catch(() => null),
-      this.#options.outboxes?.(),
-      this.#options.webhooks?.(),
+      Promise.all(this.#options.sources?.map((source) => source.metrics?.()) ?? []),
     ])
     for (const [gauge, value] of this.#depths) {
       gauge.reset()
@@ -213,7 +207,7 @@ export class Metrics {
     this.#showPulse(pulse ?? null)
     this.redrives.show(redrives ?? null)
     const [own, ofProcess] = await Promise.all([this.#registry.metrics(), processMetrics().metrics()])
-    return `${this.#handlers.text()}\n${own}\n${outboxMetrics(outboxes ?? [])}${webhooks ?? ''}${this.#options.kafka?.() ?? ''}${ofProcess}`
+    return `${this.#handlers.text()}\n${own}\n${ofSources.join('')}${ofProcess}`
   }
 
   /** The totals are the store's: they are shown, not kept here, and so are the same after a restart. */

@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest'
 import { instant } from '../core/clock.ts'
 import { SystemClock } from '../core/system-clock.ts'
 import { gate } from '../http/gate.ts'
-import { settingsRoutes, storePlace } from './operator-routes.ts'
+import { settingsRoutes, storePlace } from './settings-routes.ts'
 
 const token = (name: string, role: 'viewer' | 'admin') => ({
   name,

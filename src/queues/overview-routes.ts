@@ -15,12 +15,12 @@ import { limitOf } from '../api/query.ts'
 import { formatGoDuration } from '../core/duration.ts'
 import { decodePageToken, encodePageToken, malformed } from '../core/page-token.ts'
 import { formatMicros } from '../core/timestamp.ts'
+import type { Ledger } from '../letters/ledger.ts'
 import { ON_DEATH, type QueueOverview, type Queues } from './queue.ts'
 
 interface QueueOverviewOptions extends ApiScope {
   readonly queues: Pick<Queues, 'overview'>
-  /** Pending letters by the name of the queue that they came from. */
-  readonly pendingLetters: () => Promise<ReadonlyMap<string, number>>
+  readonly ledger: Pick<Ledger, 'pendingBy'>
 }
 
 const QUEUE = objectOf({
@@ -54,7 +54,7 @@ export async function queueOverviewRoutes(
 
 const FILTERS = { list: 'queues' }
 
-const listCall = ({ queues, pendingLetters }: QueueOverviewOptions): ApiCall => ({
+const listCall = ({ queues, ledger }: QueueOverviewOptions): ApiCall => ({
   method: 'GET',
   path: '/api/queues',
   role: 'viewer',
@@ -72,7 +72,7 @@ const listCall = ({ queues, pendingLetters }: QueueOverviewOptions): ApiCall => 
     const limit = limitOf(query)
     const [found, letters] = await Promise.all([
       queues.overview({ pivot: token === undefined ? '' : nameIn(token), limit: limit + 1 }),
-      pendingLetters(),
+      ledger.pendingBy('originalQueue'),
     ])
     // The token names the first queue of the next page, so it may be gone by then.
     const next = found[limit]

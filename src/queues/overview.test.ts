@@ -5,7 +5,6 @@ import { LetterStore } from '../../test/harness/letter-store.ts'
 import { stores } from '../../test/harness/stores.ts'
 import { later } from '../core/clock.ts'
 import { gate } from '../http/gate.ts'
-import { pendingLetters } from '../observe/operator-routes.ts'
 import type { Session } from '../store/database.ts'
 import { readOverview } from './overview.ts'
 import { queueOverviewRoutes } from './overview-routes.ts'
@@ -27,7 +26,7 @@ describe.each(stores)('the overview of queues on $name', (store) => {
     app.addHook('onRequest', gate(TOKENS, clock))
     await app.register(queueOverviewRoutes, {
       queues,
-      pendingLetters: () => pendingLetters(letters.ledger, 'originalQueue'),
+      ledger: letters.ledger,
       clock,
       stopping: () => false,
     })

@@ -8,10 +8,10 @@ import type { DescMessage } from '@bufbuild/protobuf'
 import type { FastifyInstance } from 'fastify'
 import { unreachable } from '../api/calls.ts'
 import { type JsonSchema, messageReference, messageSchema } from '../api/proto-schema.ts'
-import { queueErrorCodes } from '../http/facades.ts'
 import { answering, type QueueCall, type Served } from './routes/call.ts'
 import { itemCalls } from './routes/items.ts'
 import { queueCalls, storageCalls, testControlCalls } from './routes/queues.ts'
+import { queueErrorCodes } from './routes/reply.ts'
 import { file_queues, ReplySchema } from './wire/queues_pb.ts'
 
 interface QueueRoutesOptions extends Served {

@@ -104,6 +104,7 @@ export class Redrives {
       walk: (run, here) =>
         new Drive({ db, clock, log, sources, repairer: this.#repairer, ...here, ...tell() }, run),
       command,
+      sourcesOf: ({ id }: { readonly id: Xid }) => this.sourcesOf(id),
       resumed: () => this.#tell(({ resumed }) => resumed?.()),
     })
     const refused = (id: Xid, error: unknown): boolean => this.#refuse(id, error)
@@ -193,6 +194,11 @@ export class Redrives {
   /** A redrive with everything that is on file about it. */
   async read(id: Xid): Promise<RedriveDetail> {
     return this.#detail(await this.#byId(id))
+  }
+
+  /** The sources that its letters go back to. */
+  async sourcesOf(id: Xid): Promise<readonly string[]> {
+    return (await this.read(id)).destinations.map(({ source }) => source)
   }
 
   /** Redrives, the newest first. */

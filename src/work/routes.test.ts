@@ -39,7 +39,6 @@ describe.each(stores)('/api/runs on $name', (kind) => {
     await app.register(runRoutes<OfficeWork>, {
       runs: office.runs,
       once: (verb, key, act) => office.letters.once(verb, key, act),
-      checkReach: () => {},
       ...scope,
     })
   })

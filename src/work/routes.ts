@@ -1,6 +1,6 @@
 /** Runs on HTTP: `/api/runs`. */
 import type { FastifyInstance } from 'fastify'
-import type { Caller } from '../api/auth.ts'
+import { isBounded, requireReach } from '../api/auth.ts'
 import { type ApiCall, type ApiRequest, type ApiScope, onceKeyOf, serveApi } from '../api/calls.ts'
 import { describeCall, PAGE_QUERY, TEXT } from '../api/describe.ts'
 import { optionalText, refuseUnknownFields } from '../api/json-body.ts'
@@ -26,8 +26,6 @@ export interface RunRoutesOptions<Work extends RunWork> extends ApiScope {
     key: ReturnType<typeof onceKeyOf>,
     act: (work: Work) => Promise<Answer>,
   ) => Promise<Answer>
-  /** Refuses those who may not act on what the run is about. */
-  readonly checkReach: (run: Run, caller: Caller) => void | Promise<void>
 }
 
 /** Adds the calls on runs to a server. */
@@ -94,7 +92,7 @@ const getCall = <Work extends RunWork>(runs: Runs<Work>): ApiCall => ({
 
 /** A call that changes how one run goes on, and answers with how it stands then. */
 const steer = <Work extends RunWork>(
-  { runs, once, checkReach }: RunRoutesOptions<Work>,
+  { runs, once }: RunRoutesOptions<Work>,
   verb: 'pause' | 'resume' | 'cancel',
   summary: string,
 ): ApiCall => ({
@@ -119,11 +117,11 @@ const steer = <Work extends RunWork>(
     const reason = optionalText(fields, 'reason', { max: MAX_REASON, min: 0 })?.trim() || null
     const actor = request.caller.name
     const command: RunCommand = verb === 'resume' ? { act: verb, actor } : { act: verb, actor, reason }
-    const { id, ...run } = await readRun(runs, request)
-    await checkReach({ id, ...run }, request.caller)
+    const run = await readRun(runs, request)
+    if (isBounded(request.caller)) requireReach(request.caller, await runs.sourcesOf(run))
     const { status, body } = await once(`run.${verb}`, onceKeyOf(request), async (work) => ({
       status: 200,
-      body: runFields(await runs.command(work, id, command)),
+      body: runFields(await runs.command(work, run.id, command)),
     }))
     return { status, data: body }
   },

@@ -47,6 +47,8 @@ export interface RunKind<Work extends RunWork, Subject = unknown, Place = unknow
   readonly rest?: number
   /** Done again and again, as a whole, by one server at a time. */
   readonly rounds?: Rounds
+  /** The sources whose letters it acts on; null: all. Left out: it acts on no letters. */
+  sourcesOf?(run: Run<Subject, Place>): readonly string[] | null
   /** Does the next `most` rows, in the transaction that writes how far the run is then. */
   step(work: Work, run: Run<Subject, Place>, most: number): Promise<Step<Place>>
 }
@@ -81,6 +83,8 @@ export interface Here {
 export interface WalkedKind<Work extends RunWork> {
   readonly kind: string
   walk(run: Run, here: Here): Course
+  /** As of other kinds. */
+  sourcesOf?(run: Run): Promise<readonly string[]>
   /** What is done to the run, in its own words. */
   command(work: Work, id: Xid, command: RunCommand): Promise<{ readonly run: Run | null }>
   /** A run was taken up that another server, or an earlier one, had begun. */

@@ -92,6 +92,12 @@ export class Runs<Work extends RunWork> {
     this.#carrier.kinds.set(kind.kind, kind as RunKind<Work> | WalkedKind<Work>)
   }
 
+  /** The sources whose letters a run acts on; null: all. */
+  async sourcesOf(run: Run): Promise<readonly string[] | null> {
+    const kind = this.#carrier.kinds.get(run.kind)
+    return kind?.sourcesOf === undefined ? [] : kind.sourcesOf(run)
+  }
+
   /** Begins to look for runs that nobody is at. */
   start(): void {
     const { clock } = this.#options

@@ -22,6 +22,14 @@ const FACE = {
   version: VERSION,
   environment: { name: 'test', colour: 'gray' },
   sources: { outbox: false, webhooks: true, kafka: false },
+  navigation: [
+    { name: 'queues', title: 'Queues', present: true },
+    { name: 'engines', title: 'Engines', present: true },
+    { name: 'outbox', title: 'Outbox', present: false },
+    { name: 'webhooks', title: 'Webhooks', present: true },
+    { name: 'kafka', title: 'Kafka', present: false },
+    { name: 'http', title: 'HTTP', present: true },
+  ],
   demo: null,
 }
 const NOBODY = { signedIn: false, needsToken: true, name: null, role: null, reach: null, ...FACE }

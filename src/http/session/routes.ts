@@ -3,11 +3,11 @@ import type { IncomingHttpHeaders } from 'node:http'
 import type { FastifyInstance } from 'fastify'
 import {
   ANYONE,
-  authenticator,
   type Caller,
-  counted,
+  countingAuthenticator,
   type KnownToken,
   ROLES,
+  reachName,
   type WrongTokens,
 } from '../../api/auth.ts'
 import { type ApiScope, type OpenApiCall, serveApi } from '../../api/calls.ts'
@@ -21,8 +21,13 @@ import { clearingCookie, type Sessions, settingCookie } from './sessions.ts'
 /** What the console says about a server before anybody has signed in. */
 export interface ServerFace {
   readonly environment: { readonly name: string; readonly colour: string }
-  /** Which sources of letters this server has, beside those that every server has. */
-  readonly sources: { readonly outbox: boolean; readonly webhooks: boolean; readonly kafka: boolean }
+  /** The sources of letters, and which of them this server has. */
+  readonly sources: readonly {
+    readonly name: string
+    readonly title: string
+    /** Undefined: as every server has. */
+    readonly isPresent: boolean | undefined
+  }[]
   /** Null unless this server plays the demo. */
   readonly demo: DemoSignatures | null
 }
@@ -50,23 +55,29 @@ const MAX_TOKEN_CHARACTERS = 4_096
 const MAX_BODY_BYTES = 16_384
 
 const FLAG = { type: 'boolean' }
-const SIGNED_IN = objectOf({
-  signedIn: FLAG,
-  needsToken: FLAG,
-  name: TEXT_OR_NULL,
-  role: { type: ['string', 'null'], enum: [...ROLES, null] },
-  reach: {
-    type: ['string', 'null'],
-    enum: ['all', 'all-but-kafka', 'kafka', null],
-    description: 'What may be acted on: letters of Kafka need a token where the Kafka part has some',
-  },
-  version: TEXT,
-  environment: objectOf({ name: TEXT, colour: TEXT }),
-  sources: objectOf({ outbox: FLAG, webhooks: FLAG, kafka: FLAG }),
-  demo: {
-    anyOf: [objectOf({ healingSignature: TEXT, stormSignature: TEXT }), { type: 'null' }],
-  },
-})
+const signedIn = (sources: object) =>
+  objectOf({
+    signedIn: FLAG,
+    needsToken: FLAG,
+    name: TEXT_OR_NULL,
+    role: { type: ['string', 'null'], enum: [...ROLES, null] },
+    reach: {
+      ...TEXT_OR_NULL,
+      description:
+        '`all`, `all-but-NAME` while letters of a source need a token of its own, `NAME` for such a token',
+    },
+    version: TEXT,
+    environment: objectOf({ name: TEXT, colour: TEXT }),
+    sources: objectOf(Object.fromEntries(Object.keys(sources).map((name) => [name, FLAG]))),
+    navigation: {
+      type: 'array',
+      description: 'All sources of letters, and whether this server has some of each',
+      items: objectOf({ name: TEXT, title: TEXT, present: FLAG }),
+    },
+    demo: {
+      anyOf: [objectOf({ healingSignature: TEXT, stormSignature: TEXT }), { type: 'null' }],
+    },
+  })
 
 /** Adds the calls on sessions to a server. */
 export async function sessionRoutes(app: FastifyInstance, options: SessionRoutesOptions): Promise<void> {
@@ -81,16 +92,29 @@ function sessionCalls({
   wrongTokens,
   log,
 }: SessionRoutesOptions): readonly OpenApiCall[] {
-  const authenticate = counted(authenticator(tokens, null), wrongTokens)
+  /** Of those that not every server has. */
+  const presence = Object.fromEntries(
+    face.sources.flatMap(({ name, isPresent }) => (isPresent === undefined ? [] : [[name, isPresent]])),
+  )
+  const navigation = face.sources.map(({ name, title, isPresent = true }) => ({
+    name,
+    title,
+    present: isPresent,
+  }))
+  const shape = signedIn(presence)
+  const authenticate = countingAuthenticator(tokens, null, wrongTokens)
 
   const view = (caller: Caller | null) => ({
     signedIn: caller !== null,
     needsToken: visitor === null,
     name: caller?.name ?? null,
     role: caller?.role ?? null,
-    reach: caller === null ? null : (caller.reach ?? 'all'),
+    reach: caller === null ? null : reachName(caller.reach),
     version: VERSION,
-    ...face,
+    environment: face.environment,
+    sources: presence,
+    navigation,
+    demo: face.demo,
   })
 
   const callerWith = ({ authorization, cookie }: IncomingHttpHeaders, address: string): Caller | null => {
@@ -123,7 +147,7 @@ function sessionCalls({
         tag: 'session',
         summary: 'Who the caller is, and what this server is',
         role: 'open',
-        data: SIGNED_IN,
+        data: shape,
       }),
       answer: async ({ headers, address }) => ({ status: 200, data: view(callerWith(headers, address)) }),
     },
@@ -140,7 +164,7 @@ function sessionCalls({
         role: 'open',
         body: { fields: { token: textUpTo(MAX_TOKEN_CHARACTERS) }, required: ['token'] },
         failures: [401],
-        data: SIGNED_IN,
+        data: shape,
       }),
       answer: async ({ body: { fields }, headers: { origin }, address }) => {
         refuseUnknownFields(fields, ['token'])

@@ -3,26 +3,17 @@
 import type { ApiCall } from '../../api/calls.ts'
 import { describeCall, INTEGER, objectOf, TEXT, TEXT_OR_NULL, TIME } from '../../api/describe.ts'
 import type { Query } from '../../api/query.ts'
+import { SOURCE_STATES, type SourceHealth, WELL } from '../../api/source-http.ts'
 import { refuse } from '../../core/errors.ts'
 import { formatMicros } from '../../core/timestamp.ts'
 import { ACTIVITY_NAMES } from '../activity.ts'
 import { type ActivityRange, RANGES } from '../activity-series.ts'
 import type { Ledger } from '../ledger.ts'
-import { type SourceName, STATUSES } from '../letter.ts'
+import { STATUSES } from '../letter.ts'
 import { SOURCE, shown, sourceOf } from './parameters.ts'
 
-/** How a source is: well, worth a look, not working, or not in use. */
-const SOURCE_HEALTHS = ['ok', 'warn', 'fail', 'off'] as const
-
-export interface SourceHealth {
-  readonly source: SourceName
-  readonly health: (typeof SOURCE_HEALTHS)[number]
-  /** What is wrong, or how to use it; null when there is nothing to say. */
-  readonly note: string | null
-}
-
-/** Asks how the sources are; those that are not told about are well. */
-export type AskSources = () => Promise<readonly SourceHealth[]>
+/** Asks how the sources are, by their names; those that are not told about are well. */
+export type AskSources = () => Promise<ReadonlyMap<string, SourceHealth>>
 
 /** The calls; add them with `serveApi`. */
 export const activityCalls = (ledger: Ledger, sourceHealth: AskSources): readonly ApiCall[] => [
@@ -55,7 +46,7 @@ const overviewCall = (ledger: Ledger, sourceHealth: AskSources): ApiCall => ({
         items: objectOf({
           source: SOURCE,
           pending: INTEGER,
-          health: { type: 'string', enum: [...SOURCE_HEALTHS] },
+          health: { type: 'string', enum: [...SOURCE_STATES] },
           note: TEXT_OR_NULL,
         }),
       },
@@ -79,8 +70,8 @@ const overviewCall = (ledger: Ledger, sourceHealth: AskSources): ApiCall => ({
       returnedLastDay: numbers.returnedLastDay,
       unconfirmed: numbers.unconfirmed,
       sources: sources.map(({ source, pending }) => {
-        const { health = 'ok', note = null } = healths.find((each) => each.source === source) ?? {}
-        return { source, pending, health, note }
+        const { state, note } = healths.get(source) ?? WELL
+        return { source, pending, health: state, note }
       }),
     }
     return { status: 200, data }

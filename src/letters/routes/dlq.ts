@@ -1,6 +1,6 @@
 /** The calls of `/api/dlq`: list, look at, capture, change, retry and expire letters. */
 
-import { requireKafka } from '../../api/auth.ts'
+import { requireReach } from '../../api/auth.ts'
 import { type ApiAnswer, type ApiCall, type ApiRequest, onceKeyOf } from '../../api/calls.ts'
 import { describeCall, pageOf } from '../../api/describe.ts'
 import {
@@ -148,8 +148,7 @@ const expireCall = (letters: Letters): ApiCall => ({
     refuseUnknownFields(fields, Object.keys(EXPIRE.fields))
     const olderThanDays = requiredInteger(fields, 'olderThanDays', 1)
     const engine = optionalText(fields, 'engine', { max: MAX_NAME })
-    // Of all engines it is one of Kafka too.
-    if (engine === null || engine === 'kafka') requireKafka(request.caller)
+    requireReach(request.caller, engine === null ? null : [engine])
     const expiry = { olderThanDays, engine, actor: request.caller.name }
     return answered(await letters.expireOnce(onceKeyOf(request), expiry))
   },

@@ -6,18 +6,12 @@ import type { DescMessage, MessageInitShape, MessageShape } from '@bufbuild/prot
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Role } from '../../api/auth.ts'
 import { ClientGone, readBody } from '../../api/body.ts'
-import type { Instant } from '../../core/clock.ts'
+import type { TimeControl } from '../../api/source-http.ts'
 import { BartlebyError, failure } from '../../core/errors.ts'
-import { sendQueueError, sendQueueReply } from '../../http/facades.ts'
 import type { Queues } from '../queue.ts'
 import { decodeMessage, type Encoded, encodeMessage, type Format, negotiate } from '../wire/codec.ts'
 import { ReplySchema } from '../wire/queues_pb.ts'
-
-/** Moves a server's time; everything that comes due has happened once a move resolves. */
-export interface TimeControl {
-  freezeClock(at: Instant): Promise<void>
-  advanceClock(us: bigint): Promise<void>
-}
+import { sendQueueError, sendQueueReply } from './reply.ts'
 
 /** What a call works with, besides its own body. */
 export interface CallScope {

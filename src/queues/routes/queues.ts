@@ -1,5 +1,6 @@
 /** The calls on queues themselves, on items as they lie in the store, and those that tests steer a server with. */
 
+import type { TimeControl } from '../../api/source-http.ts'
 import { parseGoDuration, usFromNs } from '../../core/duration.ts'
 import { failure } from '../../core/errors.ts'
 import { parseTimestamp } from '../../core/timestamp.ts'
@@ -22,7 +23,7 @@ import {
 } from '../wire/queues_pb.ts'
 import { importedItem, queueInfo, storageItem } from '../wire/replies.ts'
 import { importItem } from '../wire/requests.ts'
-import { command, type QueueCall, question, type TimeControl } from './call.ts'
+import { command, type QueueCall, question } from './call.ts'
 
 const settings = (message: QueueInfo): QueueSettings => ({
   queueName: message.queueName,

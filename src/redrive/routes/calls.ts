@@ -1,6 +1,6 @@
 /** The calls of `/api/redrives`: plan, look at, list and steer redrives. */
 import type { FastifyInstance } from 'fastify'
-import { type Caller, requireKafka } from '../../api/auth.ts'
+import { isBounded, requireReach } from '../../api/auth.ts'
 import {
   type ApiAnswer,
   type ApiCall,
@@ -210,7 +210,7 @@ const steerCall = (
   answer: async (request) => {
     const id = idOf(request)
     const command = commandOf(verb, request.body.fields, request.caller.name)
-    await checkReach(redrives, id, request.caller)
+    if (isBounded(request.caller)) requireReach(request.caller, await redrives.sourcesOf(id))
     const { status, body } = await redrives.steer(id, command, (work, run) =>
       answerOnce(work, onceKeyOf(request), async () => ({
         status: 200,
@@ -220,13 +220,6 @@ const steerCall = (
     return { status, data: body }
   },
 })
-
-/** A redrive with letters of Kafka is for those who may act on them. */
-export async function checkReach(redrives: Pick<Redrives, 'read'>, id: Xid, caller: Caller): Promise<void> {
-  if (caller.reach !== 'all-but-kafka') return
-  const { destinations } = await redrives.read(id)
-  if (destinations.some(({ source }) => source === 'kafka')) requireKafka(caller)
-}
 
 const ok = (data: unknown): ApiAnswer => ({ status: 200, data })
 

@@ -6,7 +6,6 @@ import { stores } from '../../../test/harness/stores.ts'
 import { later } from '../../core/clock.ts'
 import { type HistoryEntry, recordHistory } from '../../history/record.ts'
 import { gate } from '../../http/gate.ts'
-import { pendingLetters } from '../../observe/operator-routes.ts'
 import { EngineDirectory } from './definitions.ts'
 import { engineRoutes } from './routes.ts'
 import { EngineStatistics, type OperationStatistics } from './statistics.ts'
@@ -40,7 +39,7 @@ describe.each(stores)('engines over HTTP on $name', (store) => {
         definitions: { ledger: { queue: 'entries', operations: ['post'] } },
       }),
       statistics: new EngineStatistics(db, clock),
-      pendingLetters: () => pendingLetters(letters.ledger, 'engine'),
+      ledger: letters.ledger,
       clock,
       stopping: () => false,
     })

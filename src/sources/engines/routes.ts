@@ -2,15 +2,16 @@
 import type { FastifyInstance } from 'fastify'
 import { type ApiCall, type ApiScope, serveApi } from '../../api/calls.ts'
 import { describeCall, INTEGER, objectOf, TEXT, TEXT_OR_NULL, TIME_OR_NULL } from '../../api/describe.ts'
+import type { ServedSource } from '../../api/source-http.ts'
 import { formatMicros } from '../../core/timestamp.ts'
+import type { Ledger } from '../../letters/ledger.ts'
 import type { EngineDirectory, KnownEngine } from './definitions.ts'
 import { type EngineRuns, type OperationStatistics, withoutRuns } from './statistics.ts'
 
-export interface EngineRoutesOptions extends ApiScope {
+interface EngineParts {
   readonly engines: EngineDirectory
   readonly statistics: { read(): Promise<EngineRuns> }
-  /** Pending letters by engine. */
-  readonly pendingLetters: () => Promise<ReadonlyMap<string, number>>
+  readonly ledger: Pick<Ledger, 'pendingBy'>
 }
 
 const MILLISECONDS = { type: ['integer', 'null'], description: 'null without runs' }
@@ -36,12 +37,21 @@ const ENGINE = objectOf({
   },
 })
 
+/** Engines on a server: the overview of them. */
+export const servedEngines = (parts: EngineParts): ServedSource => ({
+  http: {
+    serve: (server) => ({
+      routes: async (app) => void (await app.register(engineRoutes, { ...parts, ...server })),
+    }),
+  },
+})
+
 /** Adds the call to a server. */
-export async function engineRoutes(app: FastifyInstance, options: EngineRoutesOptions): Promise<void> {
+export async function engineRoutes(app: FastifyInstance, options: EngineParts & ApiScope): Promise<void> {
   serveApi(app, options, [listCall(options)])
 }
 
-const listCall = ({ engines, statistics, pendingLetters }: EngineRoutesOptions): ApiCall => ({
+const listCall = ({ engines, statistics, ledger }: EngineParts): ApiCall => ({
   method: 'GET',
   path: '/api/engines',
   role: 'viewer',
@@ -53,7 +63,7 @@ const listCall = ({ engines, statistics, pendingLetters }: EngineRoutesOptions):
     data: objectOf({ items: { type: 'array', items: ENGINE }, basis: TEXT }),
   }),
   answer: async () => {
-    const [lately, pending] = await Promise.all([statistics.read(), pendingLetters()])
+    const [lately, pending] = await Promise.all([statistics.read(), ledger.pendingBy('engine')])
     const items = (await allOf(engines, lately, pending)).map(({ name, queue, operations }) => ({
       name,
       queue,

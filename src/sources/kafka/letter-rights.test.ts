@@ -5,7 +5,10 @@ import { KafkaHttp, TOKEN } from '../../../test/harness/kafka-http.ts'
 import { freshSqlite } from '../../../test/harness/stores.ts'
 import { failure } from '../../core/errors.ts'
 import { type Xid, xid } from '../../core/xid.ts'
-import type { Run } from '../../work/run.ts'
+import { expiryKind } from '../../letters/expire.ts'
+import type { OfficeRuns, OfficeWork } from '../../letters/work.ts'
+import type { Run, RunKind } from '../../work/run.ts'
+import { defineReassignment } from './reassign.ts'
 
 const SQLITE = { name: 'sqlite', fresh: freshSqlite } as const
 
@@ -28,6 +31,14 @@ const OTHER_RUNS: typeof RUNS = new Map([
   [xid('cv6mqvhqmt5c73e8q220'), { kind: 'retention', subject: null }],
   [OTHER_REDRIVE, { kind: 'redrive', subject: null }],
 ])
+const sourcesOf = async (id: Xid) => [id === KAFKA_REDRIVE ? 'kafka' : 'queues']
+
+/** The kinds of these runs that act on letters. */
+const KINDS = new Map<string, Pick<RunKind<OfficeWork>, 'sourcesOf'>>()
+// They are only taken down.
+const runs = { define: (kind: RunKind<OfficeWork>) => KINDS.set(kind.kind, kind) } as unknown as OfficeRuns
+runs.define(expiryKind(new Map()) as RunKind<OfficeWork>)
+defineReassignment(runs, {} as Parameters<typeof defineReassignment>[1])
 const VERBS = ['pause', 'resume', 'cancel'] as const
 const steeringOf = (runs: typeof RUNS): readonly Act[] =>
   [...runs.keys()].flatMap((id) => VERBS.map((verb) => ['POST', `/api/runs/${id}/${verb}`, {}] as const))
@@ -49,13 +60,15 @@ async function open(tokens: readonly { name: string; role: 'viewer' | 'operator'
     office: {
       letters: { retryOnce: note('retried'), once: note('changed'), expireOnce: note('expired') },
       // A redrive is asked only where its letters go.
-      redriveCalls: {
-        steer,
-        read: async (id: Xid) => ({
-          destinations: [{ source: id === KAFKA_REDRIVE ? 'kafka' : 'queues' }],
-        }),
-      } as object,
-      runs: { read: async (id: Xid) => ({ id, ...(RUNS.get(id) ?? OTHER_RUNS.get(id)) }) as Run },
+      redriveCalls: { steer, sourcesOf } as object,
+      runs: {
+        read: async (id: Xid) => ({ id, ...(RUNS.get(id) ?? OTHER_RUNS.get(id)) }) as Run,
+        sourcesOf: async (run: Run) => {
+          const kind = KINDS.get(run.kind)
+          if (kind?.sourcesOf !== undefined) return kind.sourcesOf(run)
+          return run.kind === 'redrive' ? sourcesOf(run.id) : []
+        },
+      },
     },
   })
   return done

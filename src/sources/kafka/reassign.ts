@@ -137,6 +137,7 @@ export function defineReassignment(
   runs.define<null, Place | null>({
     kind: REASSIGNMENT,
     batch: 50,
+    sourcesOf: () => [KAFKA],
     rounds: { about: 'dead events of services that are known by now', firstUs: 0n },
     async step(work, { place }, most) {
       const [orderTs, topic, partition, offset, intake] = place ?? START

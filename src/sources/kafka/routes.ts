@@ -5,20 +5,21 @@
  * even whether a path or a service exists. There is no open door, also not on this machine.
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type { TokenEntry } from '../../api/auth.ts'
 import {
   authenticator,
   type Caller,
-  knownTokens,
+  type KnownToken,
   type Role,
+  reaches,
   requireRole,
-  type WrongTokens,
 } from '../../api/auth.ts'
 import { ClientGone } from '../../api/body.ts'
 import { unreachable } from '../../api/calls.ts'
-import { type Answer, paramsOf, type RequestLimits } from '../../api/exact-answer.ts'
+import { type Answer, paramsOf } from '../../api/exact-answer.ts'
+import { pathOf } from '../../api/facade.ts'
+import type { ServerScope } from '../../api/source-http.ts'
 import { BartlebyError } from '../../core/errors.ts'
-import { pathOf } from '../../http/facades.ts'
+import { KAFKA } from './event.ts'
 import { KafkaRefused } from './refusal.ts'
 import { serviceCalls } from './routes/by-service.ts'
 import { topicCalls } from './routes/by-topic.ts'
@@ -38,31 +39,38 @@ import {
 } from './routes/reply.ts'
 import { hasRequestId, KafkaRequest, ShapeRefused } from './routes/request.ts'
 
-interface KafkaRoutesOptions extends RequestLimits {
-  readonly calls: KafkaCalls
-  /** The tokens of the server. */
-  readonly tokens: readonly TokenEntry[]
-  readonly writeTimeoutSeconds: number
-  /** Left out, wrong tokens are not counted. */
-  readonly wrongTokens?: WrongTokens
-  /** True from the moment the server has begun to shut down. */
-  readonly stopping: () => boolean
-}
-
 export const KAFKA_CALLS: readonly KafkaCall[] = [...topicCalls, ...serviceCalls]
 
 /** Everything below `/kafka` of a server whose Kafka part is enabled. */
-export class KafkaFacade {
-  readonly #options: KafkaRoutesOptions
+export class KafkaApi {
+  readonly #calls: KafkaCalls
+  readonly #server: ServerScope
   readonly #door: Door
 
-  constructor(options: KafkaRoutesOptions) {
-    this.#options = options
-    this.#door = doorOf(options.calls.settings.tokenHashes, options.tokens)
+  constructor(calls: KafkaCalls, server: ServerScope) {
+    this.#calls = calls
+    this.#server = server
+    this.#door = doorOf(server.tokens.filter((token) => reaches(token, KAFKA)))
+  }
+
+  /** Adds the calls to a server. */
+  async addRoutes(app: FastifyInstance): Promise<void> {
+    // The schemas describe the calls in OpenAPI; the calls check what they are given.
+    app.setValidatorCompiler(() => () => true)
+    app.setSerializerCompiler(() => (payload) => JSON.stringify(payload))
+    for (const call of KAFKA_CALLS) {
+      app.route({
+        method: call.method,
+        url: call.path,
+        schema: describeCall(call),
+        onRequest: (request, reply) => void this.#perform(call, request, reply),
+        handler: unreachable,
+      })
+    }
   }
 
   /** Answers a request that a call fits. */
-  async perform(call: KafkaCall, request: FastifyRequest, reply: FastifyReply): Promise<void> {
+  async #perform(call: KafkaCall, request: FastifyRequest, reply: FastifyReply): Promise<void> {
     if (isNoCall(paramsOf(request))) {
       this.answerUnrouted(request, reply)
       return
@@ -95,34 +103,34 @@ export class KafkaFacade {
 
   /** Decides who passes, and counts wrong tokens. */
   #admit(request: FastifyRequest, needed: Role): Admission {
-    const { wrongTokens } = this.#options
+    const { wrongTokens } = this.#server
     const { headers, clientAddress, caller } = request
     const admission = this.#door(headers.authorization, needed, caller)
     if ('actor' in admission) {
-      if (caller === undefined) wrongTokens?.right(clientAddress, admission.actor)
+      if (caller === undefined) wrongTokens.right(clientAddress, admission.actor)
       request.caller ??= { name: admission.actor, role: needed }
-    } else if (admission.refused === 'wrong_token') wrongTokens?.wrong(clientAddress)
+    } else if (admission.refused === 'wrong_token') wrongTokens.wrong(clientAddress)
     return admission
   }
 
   async #answer(call: KafkaCall, request: FastifyRequest): Promise<Answer> {
-    const { calls, stopping } = this.#options
+    const calls = this.#calls
     // That the process lives is told in any case, and to anybody.
-    if (call.isOpen === true) return call.answer(new KafkaRequest(request, '', this.#options), calls)
+    if (call.isOpen === true) return call.answer(new KafkaRequest(request, '', this.#server), calls)
     const admission = this.#admit(request, roleOf(call))
     if ('refused' in admission) return NOT_ADMITTED[admission.refused]
     if (!calls.settings.generateCorrelationId && !hasRequestId(request.raw)) {
       throw new KafkaRefused('invalidCorrelationId', {}, 'X-Request-Id must be a UUID of version 4')
     }
-    if (stopping()) return STOPPING
-    return call.answer(new KafkaRequest(request, admission.actor, this.#options), calls)
+    if (this.#server.stopping()) return STOPPING
+    return call.answer(new KafkaRequest(request, admission.actor, this.#server), calls)
   }
 
   #failed(call: KafkaCall, request: FastifyRequest, thrown: unknown): Answer {
     if (thrown instanceof KafkaRefused) return refused(thrown)
     if (thrown instanceof ShapeRefused) return misshapen(thrown)
     if (thrown instanceof BartlebyError && thrown.code === 'body_too_large') {
-      return bodyTooLarge(this.#options.maxBodyBytes)
+      return bodyTooLarge(this.#server.maxBodyBytes)
     }
     const tooMuch = limited(thrown)
     if (tooMuch !== null) return tooMuch
@@ -137,26 +145,7 @@ export class KafkaFacade {
   }
 
   #send(request: FastifyRequest, reply: FastifyReply, answer: Answer): void {
-    sendReply(request, reply, answer, this.#options.writeTimeoutSeconds)
-  }
-}
-
-/** Adds the calls of the Kafka API to a server. */
-export async function kafkaRoutes(
-  app: FastifyInstance,
-  { facade }: { readonly facade: KafkaFacade },
-): Promise<void> {
-  // The schemas describe the calls in OpenAPI; the calls check what they are given.
-  app.setValidatorCompiler(() => () => true)
-  app.setSerializerCompiler(() => (payload) => JSON.stringify(payload))
-  for (const call of KAFKA_CALLS) {
-    app.route({
-      method: call.method,
-      url: call.path,
-      schema: describeCall(call),
-      onRequest: (request, reply) => void facade.perform(call, request, reply),
-      handler: unreachable,
-    })
+    sendReply(request, reply, answer, this.#server.writeTimeoutSeconds)
   }
 }
 
@@ -197,10 +186,10 @@ type Door = (authorization: string | undefined, needed: Role, visitor?: Caller) 
 
 const CREDENTIALS = /^([!-~]+) +(.+)$/
 
-/** `hashes` are the tokens of the Kafka part; `tokens` those of the server. */
-function doorOf(hashes: readonly string[], tokens: readonly TokenEntry[]): Door {
+/** `tokens` are those of the Kafka part, and of the server. */
+function doorOf(tokens: readonly KnownToken[]): Door {
   // Without any tokens the server trusts everybody; this API does not.
-  const authenticate = authenticator(knownTokens(tokens, hashes), null)
+  const authenticate = authenticator(tokens, null)
   return (authorization, needed, visitor) => {
     if (authorization === undefined && visitor !== undefined) return admitByRole(() => visitor, needed)
     const [, scheme, token] = CREDENTIALS.exec(authorization?.trim() ?? '') ?? []

@@ -6,6 +6,7 @@ import { Metrics } from '../../observe/metrics.ts'
 import { openDatabase } from '../../store/open.ts'
 import { readLayout } from './layout.ts'
 import { OutboxReadings, outboxMetrics } from './readings.ts'
+import { servedOutboxes } from './served.ts'
 import { onDatabase } from './sql/table.ts'
 
 describe('outboxes as Prometheus sees them', () => {
@@ -33,7 +34,7 @@ describe('outboxes as Prometheus sees them', () => {
       const readings = new OutboxReadings(() => [post, odd], outbox.clock)
       const metrics = new Metrics({
         depths: async () => [],
-        outboxes: () => readings.read(),
+        sources: [servedOutboxes(readings)],
         clock: outbox.clock,
       })
       // Twice: what is shown is not added up.

@@ -12,6 +12,7 @@ import { LIST_REACH } from './list.ts'
 import type { OutboxHandle } from './outbox-handle.ts'
 import { OutboxReadings } from './readings.ts'
 import { outboxRoutes } from './routes.ts'
+import { servedOutboxes } from './served.ts'
 import { onDatabase } from './sql/table.ts'
 
 const ago = (seconds: number) => OUTBOX_NOW - BigInt(seconds) * 1_000_000n
@@ -46,7 +47,8 @@ describe.each(stores)('outboxes over HTTP on $name', (kind) => {
     await app.register(outboxRoutes, { readings, clock: first.clock, stopping: () => false })
     await app.register(healthRoutes, {
       ping: async () => {},
-      outboxes: (options) => readings.read(options),
+      sources: [{ name: 'outbox', ...servedOutboxes(readings) }],
+      missingIndexes: async () => [],
       stopping: () => false,
       clock: first.clock,
     })

@@ -77,12 +77,23 @@ export function answerUnrouted(request: FastifyRequest, reply: FastifyReply): vo
 function answerWithoutCall(method: string, url: string): Answer {
   const end = url.search(/[?#]/)
   const path = end < 0 ? url : url.slice(0, end)
+  // No call has taken it whatever its method, because its bytes are no text.
+  if (!isText(path)) return UNKNOWN_PATH
   const allow = allowedAt(path)
   if (allow !== undefined) return method === 'OPTIONS' ? methodsOf(allow) : methodNotAllowed(allow)
   if (path.endsWith('/') && allowedAt(path.slice(0, -1)) !== undefined) {
     return moved(method, `${path.slice(0, -1)}${url.slice(path.length)}`)
   }
   return UNKNOWN_PATH
+}
+
+function isText(path: string): boolean {
+  try {
+    decodeURIComponent(path)
+    return true
+  } catch {
+    return false
+  }
 }
 
 /** Adds the calls of the webhook API to a server. */

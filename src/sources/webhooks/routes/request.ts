@@ -4,11 +4,11 @@
  * with nothing of what it carried.
  */
 import type { IncomingMessage } from 'node:http'
-import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import { paramsOf, queryOf, type RequestLimits, readWithin } from '../../../api/exact-answer.ts'
+import { pathOf } from '../../../api/facade.ts'
 import { BartlebyError } from '../../../core/errors.ts'
 import type { Xids } from '../../../core/xid.ts'
-import { facadeOf, pathOf } from '../../../http/facades.ts'
 import type { PageRequest } from '../pages.ts'
 import { Refused } from '../refusal.ts'
 
@@ -20,7 +20,7 @@ const FORM = 'application/x-www-form-urlencoded'
 declare module 'fastify' {
   interface FastifyRequest {
     /** The body, when it was read before the call: to check its signature. */
-    signedBody: Buffer | null
+    signedBody?: Buffer
   }
 }
 
@@ -101,7 +101,7 @@ export class WebhookRequest {
 
   #read(limit: number): Promise<Buffer> {
     const { raw, signedBody } = this.#request
-    if (signedBody === null) return readRequest(raw, limit, this.#limits.readTimeoutSeconds)
+    if (signedBody === undefined) return readRequest(raw, limit, this.#limits.readTimeoutSeconds)
     return signedBody.length > limit
       ? Promise.reject(new Refused('body_too_large'))
       : Promise.resolve(signedBody)
@@ -126,35 +126,27 @@ export function integerOf(text: string): number | null {
   return Number.isSafeInteger(value) ? value : null
 }
 
-/** Has the server write a line for each request that it answered, if anybody wants to read it. */
-export function logAccess(app: FastifyInstance): void {
-  if (app.log.level !== 'debug' && app.log.level !== 'trace') return
-  app.addHook('onResponse', (request, reply, done) => {
-    const url = pathOf(request.url)
-    if (facadeOf(url) === 'webhooks')
-      request.log.debug(
-        {
-          method: request.method,
-          url,
-          status: reply.statusCode,
-          size: request.answerBytes,
-          durationMs: Math.round(reply.elapsedTime * 1_000) / 1_000,
-          requestId: request.id,
-        },
-        'request',
-      )
-    done()
-  })
-}
+/** Writes a line about a request that was answered. */
+export const logAccess = (request: FastifyRequest, reply: FastifyReply): void =>
+  request.log.debug(
+    {
+      method: request.method,
+      url: pathOf(request.url),
+      status: reply.statusCode,
+      size: request.answerBytes,
+      durationMs: Math.round(reply.elapsedTime * 1_000) / 1_000,
+      requestId: request.id,
+    },
+    'request',
+  )
 
 /** What is echoed and logged is bounded, and cannot be mistaken for anything else. */
 const USABLE = /^[\x21-\x7e](?:[\x20-\x7e]{0,126}[\x21-\x7e])?$/
 
-/** Gives requests of this API their id, which is on every answer and in the log: the caller's own, or an xid. Those of the others have ids of their own, or none. */
+/** Gives requests their id, which is on every answer and in the log: the caller's own, or an xid. */
 export const requestIds =
   (xids: Xids) =>
   (request: IncomingMessage): string => {
-    if (facadeOf(pathOf(request.url ?? '')) !== 'webhooks') return ''
     const sent = firstHeader(request, 'x-request-id')
     return USABLE.test(sent) ? sent : xids.next()
   }

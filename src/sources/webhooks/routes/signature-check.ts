@@ -10,9 +10,8 @@ import { createHmac, createSecretKey, type KeyObject, timingSafeEqual } from 'no
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { ClientGone } from '../../../api/body.ts'
 import { type RequestLimits, sendAnswer } from '../../../api/exact-answer.ts'
+import { pathOf } from '../../../api/facade.ts'
 import type { Clock, Instant } from '../../../core/clock.ts'
-import { facadeOf, pathOf } from '../../../http/facades.ts'
-import { isPage } from '../../../http/gate.ts'
 import { Refused } from '../refusal.ts'
 import type { WebhookSettings } from '../settings.ts'
 import { INTERNAL, refused } from './reply.ts'
@@ -31,11 +30,6 @@ export function signatureCheck(options: SignatureCheckOptions) {
   const key = gatewayKey(secret)
   const isExempt = exemption(exemptPaths)
 
-  const isAsked = (request: FastifyRequest): boolean => {
-    const path = pathOf(request.url)
-    return facadeOf(path) === 'webhooks' && !isExempt(path) && !isPage(request)
-  }
-
   const check = async (request: FastifyRequest): Promise<void> => {
     const { raw } = request
     const signature = readSignature(firstHeader(raw, SIGNATURE_HEADER), clock.now(), toleranceSeconds)
@@ -45,7 +39,7 @@ export function signatureCheck(options: SignatureCheckOptions) {
   }
 
   return (request: FastifyRequest, reply: FastifyReply, done: () => void): void => {
-    if (!isAsked(request)) {
+    if (isExempt(pathOf(request.url))) {
       done()
       return
     }

@@ -1,52 +1,13 @@
-/** The calls for those who look after an office: its queues and engines, its settings, and whether its store keeps its promises. */
+/** What a server runs with, for those who look after it: `GET /api/settings`. */
 import { resolve } from 'node:path'
 import type { FastifyInstance } from 'fastify'
 import type { TokenEntry } from '../api/auth.ts'
 import { type ApiScope, serveApi } from '../api/calls.ts'
 import { describeCall, INTEGER, objectOf, TEXT, TIME } from '../api/describe.ts'
-import type { Config } from '../config/index.ts'
 import type { Instant } from '../core/clock.ts'
 import { formatMicros } from '../core/timestamp.ts'
 import { VERSION } from '../core/version.ts'
-import type { Ledger } from '../letters/ledger.ts'
-import type { Office } from '../office.ts'
-import { queueOverviewRoutes } from '../queues/overview-routes.ts'
-import { engineRoutes } from '../sources/engines/routes.ts'
 import { parseStoreUrl } from '../store/store-url.ts'
-import { verifyRoutes } from './verify-routes.ts'
-
-export interface OperatorRoutesOptions extends ApiScope {
-  readonly office: Office
-  readonly config: Config
-}
-
-/** Adds the calls to a server. */
-export async function operatorRoutes(
-  app: FastifyInstance,
-  { office, config, ...scope }: OperatorRoutesOptions,
-): Promise<void> {
-  const { ledger } = office.letters
-  await app.register(queueOverviewRoutes, {
-    ...scope,
-    queues: office.queues,
-    pendingLetters: () => pendingLetters(ledger, 'originalQueue'),
-  })
-  await app.register(engineRoutes, {
-    ...scope,
-    engines: office.engines,
-    statistics: office.engineStatistics,
-    pendingLetters: () => pendingLetters(ledger, 'engine'),
-  })
-  await app.register(settingsRoutes, {
-    ...scope,
-    startedAt: office.clock.now(),
-    store: config.store,
-    retentionDays: config.engines.tables.retentionDays,
-    environment: { name: config.console.environment, colour: config.console.colour },
-    tokens: config.auth.tokens,
-  })
-  await app.register(verifyRoutes, { ...scope, verifyRun: office.verifyRun })
-}
 
 export interface SettingsRoutesOptions extends ApiScope {
   readonly startedAt: Instant
@@ -127,18 +88,4 @@ export function storePlace(url: string): { readonly kind: 'sqlite' | 'postgres';
       }
     }
   }
-}
-
-/** How many letters are pending, by engine or by the queue they came from. Letters without one are left out. */
-export async function pendingLetters(
-  ledger: Pick<Ledger, 'counts'>,
-  key: 'engine' | 'originalQueue',
-): Promise<ReadonlyMap<string, number>> {
-  const { items } = await ledger.counts({ status: 'Pending' }, [key])
-  const pending = new Map<string, number>()
-  for (const item of items) {
-    const name = item[key]
-    if (name != null) pending.set(name, item.count)
-  }
-  return pending
 }
