@@ -4,7 +4,6 @@
  *   open ──► drain (waiters answered, writes finished, new calls refused) ──► close
  */
 
-import { checkOfficeOptions } from './config/office-options.ts'
 import type { Clock, Instant } from './core/clock.ts'
 import { parseGoDuration, usFromNs } from './core/duration.ts'
 import { failure } from './core/errors.ts'
@@ -41,6 +40,7 @@ import type { Kafka, KafkaParts } from './sources/kafka/kafka.ts'
 import { type KafkaOptions, kafkaConnection, kafkaSettings, kafkaWarnings } from './sources/kafka/options.ts'
 import { kafkaLetterSource } from './sources/kafka/source.ts'
 import { Outboxes, type OutboxSettings } from './sources/outbox/outboxes.ts'
+import { checkOfficeOptions } from './sources/settings.ts'
 import { type WebhookOptions, webhookSettings } from './sources/webhooks/settings.ts'
 import { webhookCounter } from './sources/webhooks/tallies.ts'
 import { Webhooks } from './sources/webhooks/webhooks.ts'

@@ -1,14 +1,26 @@
 /**
- * Settings that a file may give under a second name: `http.host`, `http.port`, `store.url`, `store.maxConnections`, and the section
- * `engineTablesConfig`, under which the registry of the unified tables has `engines.tables`. Both names mean
- * the same setting; a file that gives both, and differently, is refused, because whichever won would surprise somebody.
+ * Settings that a file may give under a second name: `http.host`, `http.port`, `store.url`, `store.maxConnections`, and those that
+ * sources know under two. Both names mean the same setting; a file that gives both, and differently, is refused, because whichever won
+ * would surprise somebody.
  */
+import Type, { type TSchema } from 'typebox'
 import { shown } from '../core/settings/config-error.ts'
 import { isRecord, type Settings } from '../core/settings/given.ts'
+import { SECTIONS } from '../sources/settings.ts'
 
 type Path = readonly [string, ...(readonly string[])]
 
-const TABLES_CONFIG = 'engineTablesConfig'
+/** Keys of sources that are sections of their own too. */
+const OF_SOURCES = SECTIONS.flatMap(({ name, schema, aliases = {} }) =>
+  Object.entries(aliases).flatMap(([alias, key]) => {
+    const inner = Type.IsObject(schema) ? schema.properties[key] : undefined
+    return inner !== undefined && Type.IsObject(inner) ? [{ alias, path: [name, key] as const, inner }] : []
+  }),
+)
+
+export const ALIAS_SECTIONS: Readonly<Record<string, TSchema>> = Object.fromEntries(
+  OF_SOURCES.map(({ alias, inner }) => [alias, inner]),
+)
 
 /** The second name, and the one that the setting has. */
 const ALIASES: readonly (readonly [alias: Path, name: Path])[] = [
@@ -19,8 +31,8 @@ const ALIASES: readonly (readonly [alias: Path, name: Path])[] = [
     ['store', 'maxConnections'],
     ['postgres', 'poolSize'],
   ],
-  ...(['storageAccountName', 'dlqTableName', 'historyTableName', 'retentionDays'] as const).map(
-    (key) => [[TABLES_CONFIG, key] as const, ['engines', 'tables', key] as const] as const,
+  ...OF_SOURCES.flatMap(({ alias, path, inner }) =>
+    Object.keys(inner.properties).map((key) => [[alias, key] as const, [...path, key] as const] as const),
   ),
 ]
 
@@ -45,30 +57,25 @@ export function problemsOfAliases(settings: Settings): readonly string[] {
 }
 
 /** The same settings, each under its own name. */
-export function withoutAliases(settings: Settings): Record<string, unknown> {
-  const { store, http, [TABLES_CONFIG]: tables, ...rest } = settings
-  const { host, port, ...limits } = isRecord(http) ? http : {}
-  const poolSize = valueAt(settings, ['store', 'maxConnections'])
-  const known = {
-    host: host ?? rest.host,
-    port: port ?? rest.port,
-    store: isRecord(store) ? store.url : store,
-    http: isRecord(http) ? limits : undefined,
-    ...(poolSize === undefined
-      ? {}
-      : { postgres: { ...(isRecord(rest.postgres) ? rest.postgres : {}), poolSize } }),
-    ...(isRecord(tables) ? { engines: withTables(rest.engines, tables) } : {}),
-  }
-  const given = Object.entries({ ...rest, ...known }).filter(([, value]) => value !== undefined)
-  return Object.fromEntries(given)
+export function withoutAliases(settings: Settings): Settings {
+  const rest = ALIASES.reduce((left, [[outer, inner = '']]) => without(left, outer, inner), settings)
+  return ALIASES.reduce((all, [alias, name]) => {
+    const value = valueAt(settings, alias)
+    return value === undefined ? all : put(all, name, value)
+  }, rest)
 }
 
-/** The section `engines` with these tables; keys that both have are the same. */
-function withTables(engines: unknown, tables: Settings): Settings {
-  const given = isRecord(engines) ? engines : {}
-  const values = Object.entries(tables).filter(([, value]) => value != null)
-  return {
-    ...given,
-    tables: { ...(isRecord(given.tables) ? given.tables : {}), ...Object.fromEntries(values) },
-  }
+/** Without a key of a section, and without the section when nothing else is in it. */
+function without(settings: Settings, outer: string, inner: string): Settings {
+  const { [outer]: section, ...others } = settings
+  if (!isRecord(section)) return settings
+  const { [inner]: _, ...rest } = section
+  return Object.keys(rest).length === 0 ? others : { ...others, [outer]: rest }
+}
+
+function put(settings: Settings, [outer, ...rest]: Path, value: unknown): Settings {
+  const [inner, ...further] = rest
+  if (inner === undefined) return { ...settings, [outer]: value }
+  const section = settings[outer]
+  return { ...settings, [outer]: put(isRecord(section) ? section : {}, [inner, ...further], value) }
 }

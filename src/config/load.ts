@@ -3,9 +3,8 @@ import { dirname, resolve } from 'node:path'
 import { Value } from 'typebox/value'
 import { isLoopback } from '../core/address-ranges.ts'
 import { ConfigError, shown } from '../core/settings/config-error.ts'
-import { isRecord, overlay, type Settings, withoutNothing } from '../core/settings/given.ts'
-import { absoluteFiles, type KafkaOptions, withAbsolutePaths } from '../sources/kafka/options.ts'
-import type { OutboxEntry } from '../sources/outbox/settings-schema.ts'
+import { overlay, type Settings } from '../core/settings/given.ts'
+import { SECTIONS } from '../sources/settings.ts'
 import { checkSettings } from './check.ts'
 import { readConfigFile } from './file.ts'
 import { type Config, FileSchema } from './schema.ts'
@@ -40,7 +39,7 @@ export function loadConfig(sources: ConfigSources): Config {
     }
   }
   const file = configFileOf(sources)
-  const { kafka, ...fromFile } = file === undefined ? {} : collect(() => readConfigFile(file))
+  const fromFile = file === undefined ? {} : collect(() => readConfigFile(file))
   const fromEnvironment = collect(() => environmentSettings(env))
   const fromFlags = collect(() =>
     checked([
@@ -53,20 +52,12 @@ export function loadConfig(sources: ConfigSources): Config {
   const testApi = testApiOf(env, problems)
   if (problems.length > 0) throw new ConfigError(problems)
   const merged = [fromFile, fromEnvironment, fromFlags].reduce(overlay, Value.Create(FileSchema))
-  const { outbox, ...config } = Value.Parse(FileSchema, merged)
   const folder = file === undefined ? process.cwd() : dirname(resolve(file))
-  return {
-    ...config,
-    outbox: outbox.map((entry) => withAbsoluteFiles(entry, folder)),
-    // As it was given: what is left out there has its default in the settings that it makes.
-    kafka: withAbsolutePaths(withoutNothing(kafka ?? {}) as KafkaOptions, folder),
-    testApi,
-  }
+  const placed = SECTIONS.flatMap(({ name, inFolder }) =>
+    inFolder === undefined ? [] : [[name, inFolder(merged[name], folder)]],
+  )
+  return { ...Value.Parse(FileSchema, { ...merged, ...Object.fromEntries(placed) }), testApi }
 }
-
-/** Files of a transport lie where the configuration does, as those of the section `kafka`. */
-const withAbsoluteFiles = (entry: OutboxEntry, folder: string): OutboxEntry =>
-  isRecord(entry.transport) ? { ...entry, transport: absoluteFiles(entry.transport, folder) } : entry
 
 /** The configuration file that the sources name, if any. */
 export const configFileOf = ({ file, env, flags = {} }: ConfigSources): string | undefined =>

@@ -7,11 +7,9 @@ import { queuesModule } from './queues/module.ts'
 import type { SourceModule } from './source-module.ts'
 import { webhooksModule } from './webhooks/module.ts'
 
-export const SOURCES: readonly SourceModule[] = [
-  queuesModule,
-  enginesModule,
-  outboxModule,
-  webhooksModule,
-  kafkaModule,
-  reportsModule,
-]
+const LIST = [queuesModule, enginesModule, outboxModule, webhooksModule, kafkaModule, reportsModule] as const
+
+export const SOURCES: readonly SourceModule[] = LIST
+
+/** Which they are, with what each brings. */
+export type ListedSource = (typeof LIST)[number]

@@ -1,4 +1,5 @@
 /** Settings as YAML, JSON or code give them: mappings in which null and undefined are "not given". */
+import type { Given } from './kinds.ts'
 
 export type Settings = Readonly<Record<string, unknown>>
 
@@ -25,3 +26,8 @@ export function overlay(below: Settings, above: Settings): Settings {
   }
   return merged
 }
+
+/** The defaults, with what is given in their place. */
+export const withDefaults = <T extends object>(defaults: T, given: NoInfer<Given<T>>): T =>
+  // What is given has the types of what it covers.
+  overlay(defaults as Settings, given as Settings) as T

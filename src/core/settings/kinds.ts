@@ -49,3 +49,10 @@ export const section = <Properties extends Type.TProperties>(
 
 /** What a schema allows, to be read only. */
 export type Fixed<T> = T extends object ? { readonly [Key in keyof T]: Fixed<T[Key]> } : T
+
+/** Some of it: mappings may lack keys, lists are whole. */
+export type Given<T> = T extends readonly unknown[]
+  ? T
+  : T extends object
+    ? { readonly [Key in keyof T]?: Given<T[Key]> }
+    : T

@@ -163,6 +163,16 @@ function tlsOf(given: ConnectionOptions, files: Files): NonNullable<ConnectionSe
   return { ca, cert, key, passphrase, checkHostname: given.ssl_check_hostname ?? true }
 }
 
+/** The keys with paths that mean the same wherever the server was started. */
+export const absoluteFiles = <T extends object>(given: T, folder: string): T =>
+  // Only the values of paths change, to other paths.
+  Object.fromEntries(
+    Object.entries(given).map(([key, value]) => [
+      key,
+      /^(?:ssl|sasl)_.*file$/.test(key) && typeof value === 'string' ? resolve(folder, value) : value,
+    ]),
+  ) as T
+
 /** The files that the keys name, and what was wrong with them. */
 class Files {
   readonly problems: string[] = []

@@ -1,7 +1,7 @@
 /** Reports: failures that other systems tell over HTTP. */
 import type { SourceModule } from '../source-module.ts'
 
-export const reportsModule: SourceModule = {
+export const reportsModule: SourceModule<'http'> = {
   name: 'http',
   title: 'HTTP',
 }

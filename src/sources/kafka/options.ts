@@ -5,7 +5,7 @@ import { compare } from '../../core/settings/compare.ts'
 import { ConfigError } from '../../core/settings/config-error.ts'
 import { withoutNothing } from '../../core/settings/given.ts'
 import { hostOf } from '../../outgoing/kafka/brokers.ts'
-import { type ConnectionSettings, connectionOf } from '../../outgoing/kafka/connection.ts'
+import { absoluteFiles, type ConnectionSettings, connectionOf } from '../../outgoing/kafka/connection.ts'
 import { UNKNOWN } from './event.ts'
 import { problemsOfKafka } from './settings/rules.ts'
 import { KafkaSchema, type KafkaSection, servicesOf } from './settings/schema.ts'
@@ -79,25 +79,17 @@ export function kafkaWarnings(options: KafkaOptions): readonly string[] {
   return warnings
 }
 
-/** The section with paths that mean the same wherever the server was started. */
+/** The section without what is given as nothing, with paths that mean the same wherever the server was started. */
 export function withAbsolutePaths(options: KafkaOptions, folder: string): KafkaOptions {
-  const { processors } = options
+  const given = withoutNothing(options) as KafkaOptions
+  const { processors } = given
   return {
-    ...absoluteFiles(options, folder),
+    ...absoluteFiles(given, folder),
     ...(processors === undefined
       ? {}
       : { processors: processors.map((entry) => ({ ...entry, module: resolve(folder, entry.module) })) }),
   }
 }
-
-export const absoluteFiles = <T extends object>(given: T, folder: string): T =>
-  // Only the values of paths change, to other paths.
-  Object.fromEntries(
-    Object.entries(given).map(([key, value]) => [
-      key,
-      /^(?:ssl|sasl)_.*file$/.test(key) && typeof value === 'string' ? resolve(folder, value) : value,
-    ]),
-  ) as T
 
 /** The section without what is given as nothing; throws with all its problems. */
 function checked(options: KafkaOptions): KafkaSection {
@@ -108,7 +100,7 @@ function checked(options: KafkaOptions): KafkaSection {
   // It is what the schema allows.
   const section = given as KafkaSection
   const broken = problemsOfKafka(section)
-  if (broken.length > 0) throw new ConfigError(broken.map((problem) => `kafka.${problem}`))
+  if (broken.length > 0) throw new ConfigError(broken)
   return section
 }
 

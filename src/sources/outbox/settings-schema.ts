@@ -1,10 +1,9 @@
-/** The keys of one outbox in a configuration file. */
+/** The section `outbox` of a configuration: a list of outboxes. */
 import Type, { type Static } from 'typebox'
-import { Value } from 'typebox/value'
 import { BartlebyError } from '../../core/errors.ts'
-import { isRecord } from '../../core/settings/given.ts'
-import { addressRange, oneOf, section, wholeNumber } from '../../core/settings/kinds.ts'
-import { problemsOfConnection } from '../../outgoing/kafka/connection.ts'
+import { isRecord, type Settings } from '../../core/settings/given.ts'
+import { addressRange, type Fixed, oneOf, section, wholeNumber } from '../../core/settings/kinds.ts'
+import { absoluteFiles, problemsOfConnection } from '../../outgoing/kafka/connection.ts'
 import { CONNECTION_KEYS, type ConnectionOptions, topicKey } from '../../outgoing/kafka/connection-keys.ts'
 import { COMPRESSIONS, isTopicName } from '../../outgoing/kafka/record.ts'
 import { readStoreUrl } from '../../store/store-url.ts'
@@ -93,14 +92,7 @@ const numbers = Object.fromEntries(ranges) as Record<
   ReturnType<typeof numberIn>
 >
 
-const TABLE_KEYS = {
-  table: Type.Optional(Type.String({ pattern: /^[^\0]{1,128}$/, description: 'the name of a table' })),
-  naming: Type.Optional(oneOf(NAMINGS)),
-  columns: Type.Optional(texts('a mapping of columns to their names')),
-}
-const TableSchema = Type.Object(TABLE_KEYS)
-
-export const OutboxSchema = section(
+const OutboxSchema = section(
   {
     name: Type.String({ pattern: OUTBOX_NAME, description: OUTBOX_NAME_FORM }),
     url: Type.Optional(
@@ -110,7 +102,9 @@ export const OutboxSchema = section(
         (text) => ['sqlite', 'postgres'].includes(readStoreUrl(text)?.kind ?? ''),
       ),
     ),
-    ...TABLE_KEYS,
+    table: Type.Optional(Type.String({ pattern: /^[^\0]{1,128}$/, description: 'the name of a table' })),
+    naming: Type.Optional(oneOf(NAMINGS)),
+    columns: Type.Optional(texts('a mapping of columns to their names')),
     transport: Type.Optional(TransportSchema),
     ...numbers,
     useExponentialBackoff: Type.Optional(Type.Boolean({ description: 'true or false' })),
@@ -131,6 +125,44 @@ export const OutboxSchema = section(
   'a mapping with name and transport',
 )
 
+export const OutboxesSchema = Type.Array(OutboxSchema, { default: [], description: 'a list of outboxes' })
+
+/** An outbox as a file describes it. */
+type OutboxEntry = Fixed<Static<typeof OutboxSchema>>
+
+/** Letters are known by the name of their outbox; what a transport needs depends on its type; and a table has one outbox. */
+export function problemsOfOutboxes(outboxes: readonly OutboxEntry[], all: Settings): readonly string[] {
+  const names = outboxes.map(({ name }) => name)
+  return [
+    ...outboxes.flatMap(({ transport }, index) => {
+      const problem = problemWithTransport(transport, namesServers(all))
+      return problem === null ? [] : [`outbox[${index}].transport${problem}`]
+    }),
+    ...names.flatMap((name, index) => {
+      const first = names.indexOf(name)
+      return first < index ? [`outbox[${index}].name: is the same as that of outbox[${first}]`] : []
+    }),
+    ...problemsOfTables(outboxes, all.store ?? null),
+  ]
+}
+
+/** Two outboxes on one table would share out its messages between their transports, and make two letters of one. */
+function problemsOfTables(outboxes: readonly OutboxEntry[], store: unknown): readonly string[] {
+  const owners = new Map<string, number>()
+  return outboxes.flatMap((outbox, index) => {
+    const table = tableOf(outbox)
+    if ('problem' in table) return [`outbox[${index}].${table.problem}`]
+    const place = JSON.stringify([outbox.url ?? store, table.name])
+    const first = owners.get(place) ?? index
+    owners.set(place, first)
+    return first < index ? [`outbox[${index}].table: is the same as that of outbox[${first}]`] : []
+  })
+}
+
+/** Whether the section `kafka` has a connection, which transports without servers of their own use. */
+const namesServers = ({ kafka }: Settings): boolean =>
+  isRecord(kafka) && Array.isArray(kafka.servers) && kafka.servers.length > 0
+
 /** What each type of transport has. */
 const KEYS: Readonly<Record<string, readonly string[]>> = {
   http: ['url', 'headers', 'secret', 'secrets', 'timeoutSeconds', 'connections', 'refusedAddresses'],
@@ -143,8 +175,8 @@ const NEEDS: Readonly<Record<string, readonly [key: string, allowed: string]>> =
   kafka: ['topic', 'the name of a topic'],
 }
 
-/** What each type of transport must be given, and what belongs to another type. `hasKafka`: the section kafka names servers. */
-export function problemWithTransport(given: unknown, hasKafka: boolean): string | null {
+/** What each type of transport must be given, and what belongs to another type. */
+function problemWithTransport(given: unknown, hasKafka: boolean): string | null {
   if (typeof given === 'string') return given.startsWith('kafka:') && !hasKafka ? `: ${NO_SERVERS}` : null
   if (!isRecord(given)) return null
   const transport = given
@@ -173,23 +205,26 @@ function problemWithKafka(transport: Readonly<Record<string, unknown>>, hasKafka
   return hasKafka ? null : `.servers: ${NO_SERVERS}`
 }
 
-/** The table of an outbox, or what is wrong with its names; null when that was told already. */
-export function tableOf({
+/** The table of an outbox, or what is wrong with its names. */
+function tableOf({
   table,
   naming,
   columns,
-}: Readonly<Record<string, unknown>>): { readonly name: string } | { readonly problem: string } | null {
-  const given = Object.entries({ table, naming, columns }).filter(([, value]) => value != null)
-  const options: unknown = Object.fromEntries(given)
-  if (!Value.Check(TableSchema, options)) return null
+}: OutboxEntry): { readonly name: string } | { readonly problem: string } {
+  const given = Object.entries({ table, naming, columns }).filter(([, value]) => value !== undefined)
   try {
     // Names of columns that do not exist are what it looks for.
-    return { name: nameTable(options as TableOptions).table }
+    return { name: nameTable(Object.fromEntries(given) as TableOptions).table }
   } catch (error) {
     if (!(error instanceof BartlebyError)) throw error
     return { problem: `${String(error.details.option)}: ${String(error.details.reason)}` }
   }
 }
 
-/** An outbox as a file describes it. */
-export type OutboxEntry = Static<typeof OutboxSchema>
+/** Files of a transport lie where the configuration does. */
+export const outboxesInFolder = (outboxes: readonly OutboxEntry[], folder: string): readonly OutboxEntry[] =>
+  outboxes.map((entry) =>
+    typeof entry.transport === 'object'
+      ? { ...entry, transport: absoluteFiles(entry.transport, folder) }
+      : entry,
+  )

@@ -1,7 +1,23 @@
 /** Plain queues: items that die become letters in their dead queue. The queues themselves are a layer below. */
+import Type from 'typebox'
+import { parseGoDuration } from '../../core/duration.ts'
+import { section, wholeNumber } from '../../core/settings/kinds.ts'
 import type { SourceModule } from '../source-module.ts'
 
-export const queuesModule: SourceModule = {
+const QueuesSchema = section({
+  maxProduceBytes: wholeNumber(1, 64_000_000, 5_000_000),
+  maxPendingRequests: wholeNumber(1, 100_000, 100),
+  dedupeWindow: Type.Refine(
+    Type.String({ default: '5m', description: "a duration above zero such as '30s', '5m' or '24h'" }),
+    (text) => {
+      const parsed = parseGoDuration(text)
+      return parsed.ok && parsed.ns > 0n
+    },
+  ),
+})
+
+export const queuesModule: SourceModule<'queues', typeof QueuesSchema> = {
   name: 'queues',
   title: 'Queues',
+  settings: { schema: QueuesSchema },
 }

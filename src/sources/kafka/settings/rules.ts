@@ -1,6 +1,6 @@
 /**
  * What only several keys of the section `kafka` together can tell. Most of it would otherwise show as an event that went to the wrong
- * service, or round in a circle. Each problem begins with its key below `kafka`.
+ * service, or round in a circle. Each problem begins with its key.
  */
 
 import { shown } from '../../../core/settings/config-error.ts'
@@ -30,7 +30,7 @@ export function problemsOfKafka(given: KafkaSection): readonly string[] {
     ...problemsOfNames(services),
     ...problemsOfRetryTopics(rules),
     ...problemsOfCircles(rules),
-  ]
+  ].map((problem) => `kafka.${problem}`)
 }
 
 interface Rules {

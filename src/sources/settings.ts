@@ -1,30 +1,45 @@
-/**
- * The options of `Office.open` by name, before anything is opened: a mistyped one would be a setting that silently does
- * nothing. Values are checked by the parts that use them.
- */
+/** What sources bring to a configuration and to the options of an office: each the section that has its name. */
 import Type, { type TSchema } from 'typebox'
 import { ConfigError, unknownKey } from '../core/settings/config-error.ts'
 import { isRecord } from '../core/settings/given.ts'
-import type { OfficeOptions } from '../office.ts'
+import { PostgresSchema } from '../store/settings.ts'
 import { STORE_URL_FORMS } from '../store/store-url.ts'
-import { FileSchema } from './schema.ts'
+import { type ListedSource, SOURCES } from './index.ts'
+import type { SourceModule, SourceSettings } from './source-module.ts'
 
-/** Sections have the keys of a configuration file; outboxes and Kafka check theirs. */
-const OPTIONS = {
+export const SECTIONS: readonly (SourceSettings & { readonly name: string })[] = SOURCES.flatMap(
+  ({ name, settings }) => (settings === undefined ? [] : [{ name, ...settings }]),
+)
+
+type SectionSchemas = {
+  readonly [Module in ListedSource as TSchema extends SchemaOf<Module>
+    ? never
+    : Module['name']]: SchemaOf<Module>
+}
+
+type SchemaOf<Module> = Module extends SourceModule<string, infer Schema> ? Schema : never
+
+/** Their schemas, by name. */
+export const SECTION_SCHEMAS = Object.fromEntries(
+  SECTIONS.map(({ name, schema }) => [name, schema]),
+  // They come from the list that the type is made of.
+) as SectionSchemas
+
+/** Sections have the keys of a configuration; values are checked by the parts that use them. */
+const OPTIONS: Readonly<Record<string, TSchema | null>> = {
   store: null,
-  postgres: FileSchema.properties.postgres,
-  queues: FileSchema.properties.queues,
-  engines: FileSchema.properties.engines,
-  outbox: null,
-  webhooks: FileSchema.properties.webhooks,
-  kafka: null,
+  postgres: PostgresSchema,
+  ...SECTION_SCHEMAS,
   carriesOutRedrives: null,
   unsupportedStore: null,
   clock: null,
   log: null,
-} as const satisfies Record<keyof OfficeOptions, TSchema | null>
+}
 
-/** Refuses options that do not exist, and options without a store; tells all problems together. */
+/**
+ * Refuses options of `Office.open` that do not exist, and options without a store, before anything is opened: a mistyped one would be a
+ * setting that silently does nothing. Tells all problems together.
+ */
 export function checkOfficeOptions(options: unknown): void {
   if (!isRecord(options)) throw new ConfigError([`store: is missing; allowed: ${STORE_URL_FORMS}`])
   const problems = unknownIn(options, OPTIONS, '')

@@ -1,0 +1,70 @@
+/** The section `engines` of a configuration: which engines there are, and the unified tables. */
+import Type, { type Static } from 'typebox'
+import { shown } from '../../core/settings/config-error.ts'
+import { type Fixed, type Given, oneOf, section, wholeNumber } from '../../core/settings/kinds.ts'
+import { ENGINE_CONTEXTS, NAME_FORM, NAME_PATTERN, problemWithName } from './definitions.ts'
+
+/** An engine of the user's own, or one put in the place of a preset. */
+const EngineSchema = section(
+  {
+    queue: Type.Optional(
+      Type.Union([Type.String({ pattern: /^[^\s~\p{Cc}]{1,500}$/u }), Type.Null()], {
+        description:
+          "1 to 500 characters without white space, control characters and '~', or nothing for an engine without a queue",
+      }),
+    ),
+    operations: Type.Array(Type.String({ pattern: NAME_PATTERN, description: NAME_FORM }), {
+      description: 'a list of names',
+    }),
+  },
+  'a mapping with operations and, when it has one, queue',
+)
+
+const tableName = (byDefault: string) =>
+  Type.String({
+    pattern: /^[A-Za-z][A-Za-z0-9]{2,62}$/,
+    default: byDefault,
+    description: '3 to 63 letters or digits, the first one a letter',
+  })
+
+export const EnginesSchema = section({
+  context: Type.Optional(oneOf(ENGINE_CONTEXTS)),
+  definitions: Type.Record(Type.String(), EngineSchema, {
+    default: {},
+    description: 'a mapping of names to engines',
+  }),
+  // As the registry entry has them that the unified tables are configured by.
+  tables: section({
+    // The boundary is there (tables.ts), what lies behind it is not: better refused than ignored.
+    storageAccountName: Type.Optional(
+      Type.Refine(
+        Type.String({ description: 'leaving it out; tables in Azure are not available in this version' }),
+        () => false,
+      ),
+    ),
+    dlqTableName: tableName('engineDlq'),
+    historyTableName: tableName('engineHistory'),
+    retentionDays: wholeNumber(1, 3_650, 90),
+  }),
+})
+
+/** Names of engines are free and of tables different: both are more than one key can tell. */
+export function problemsOfEngines(given: Given<Fixed<Static<typeof EnginesSchema>>>): readonly string[] {
+  const { definitions = {}, tables = {} } = given
+  const problems: string[] = []
+  for (const [name, definition] of Object.entries(definitions)) {
+    const key = `engines.definitions.${name}`
+    const problem = problemWithName(name)
+    if (problem !== null) problems.push(`${key}: is not allowed; ${problem}`)
+    if (definition?.operations?.length === 0)
+      problems.push(`${key}.operations: must name at least one operation`)
+  }
+  const { dlqTableName = 'engineDlq', historyTableName = 'engineHistory' } = tables
+  // SQLite does not tell cases apart.
+  if (dlqTableName.toLowerCase() === historyTableName.toLowerCase()) {
+    problems.push(
+      `engines.tables: dlqTableName and historyTableName must differ, both are ${shown(dlqTableName)}`,
+    )
+  }
+  return problems
+}
