@@ -15,6 +15,7 @@ const FLOORS = [
   'terminal',
   'sources/source-module.ts',
   'sources/*/',
+  'sources/index.ts',
   'sources/*.ts',
   'migrations.ts',
   'verify',
