@@ -121,7 +121,6 @@ export const KNOWN_TIMERS: readonly string[] = [
   'letters/filing.ts',
   'queues/loops.ts',
   'queues/sweeper.ts',
-  'sources/engines/engine.ts',
   'sources/kafka/processors/thread.ts',
   'sources/outbox/commit-watch.ts',
   'sources/outbox/letters/clerk.ts',

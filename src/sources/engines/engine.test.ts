@@ -3,8 +3,8 @@ import { MINUTE, SECOND, signalled, WorkBench } from '../../../test/harness/engi
 import { type StoreKind, stores } from '../../../test/harness/stores.ts'
 import { PermanentError } from '../../core/thrown.ts'
 import { ENGINE_CONTEXTS, PRESETS } from './definitions.ts'
-import { LeaseLost } from './lease-keeper.ts'
 import type { RunContext } from './options.ts'
+import { LeaseLost } from './run.ts'
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
 const text = (bytes: Uint8Array | null) => (bytes === null ? null : Buffer.from(bytes).toString())

@@ -1,27 +1,29 @@
 /**
- * An engine at work: leases messages of its queue, runs the handler on each, and settles them by the verdict.
- *
- *   start ─► leasing ⇄ full ─► stop: leases no more, waits for handlers (bounded), gives the other leases back
- *              └─► held ─► run ─► settled (history row and fate of the message in one transaction)
- *
- * It holds at most `concurrency` messages, and a message holds its place until it is settled. It outlives outages of
- * the store; a crash costs the leases it held, and nothing else.
+ * An engine at work: a worker on its queue, whose runs are those of a handler. A message holds its place until its history row and
+ * its fate are written, in one transaction of the queue. It outlives outages of the store; a crash costs the leases it
+ * held, and nothing else.
  */
 import { randomUUID } from 'node:crypto'
 import { hostname } from 'node:os'
 import { backoffDelayMs, SETBACK } from '../../core/backoff.ts'
-import type { Clock } from '../../core/clock.ts'
+import { type Clock, type Instant, later } from '../../core/clock.ts'
 import { BartlebyError } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
-import { Signal } from '../../core/signal.ts'
-import { pause } from '../../core/waiting.ts'
+import type { Held } from '../../core/work/held.ts'
+import {
+  type Blame,
+  type Claimed,
+  type Settlement,
+  type Trouble,
+  Worker,
+  type WorkTable,
+} from '../../core/work/worker.ts'
 import { engineQueueSettings } from '../../queues/engine-queues.ts'
-import type { LeasedBatch, Queues } from '../../queues/queue.ts'
+import type { Queues, RetryItem, Run } from '../../queues/queue.ts'
+import { StoreUnavailable } from '../../store/database.ts'
 import type { EngineDirectory } from './definitions.ts'
-import { EngineStopped, Holding, LeaseKeeper } from './lease-keeper.ts'
 import { type EngineOptions, type EngineTerms, termsOf } from './options.ts'
-import { type RunOffice, runOn } from './run.ts'
-import { Settler } from './settle.ts'
+import { EngineStopped, HandlerTimedOut, type Leased, LeaseLost, type RunOffice, runOn } from './run.ts'
 
 /** What an engine needs of the office it belongs to. */
 export interface EngineOffice {
@@ -47,52 +49,61 @@ export interface Engine {
 }
 
 const POLL_TIMEOUT = '1m'
-/** The longest a timer can be: it is never meant to ring. */
-const LONGEST_TIMER_MS = 2 ** 31 - 1
 const DEFAULT_STOP_MS = 10_000
+/** Runs of one call, with their inputs and outputs. */
+const MOST_SETTLED = 50
 
 /** Makes an engine of checked options; refuses wrong ones with the option's name. */
 export function createEngine<Message>(office: EngineOffice, options: EngineOptions<Message>): Engine {
   return new QueueEngine(office, termsOf(office.directory, options))
 }
 
-class QueueEngine implements Engine {
+/** What becomes of a message. */
+type Fate = { readonly completed: Run } | { readonly retried: Omit<RetryItem, 'id'> }
+
+class QueueEngine implements Engine, WorkTable<Leased, Fate> {
   readonly name: string
   readonly #office: EngineOffice
   readonly #terms: EngineTerms
   readonly #clientId: string
   readonly #runOffice: RunOffice
-  readonly #keeper: LeaseKeeper
-  readonly #settler: Settler
-
-  readonly #polling = new AbortController()
-  /** Aborts when stop waits no longer: results that could not be written by then are given up. */
-  readonly #quitting = new AbortController()
-  readonly #changes = new Signal()
-  readonly #held = new Set<Holding>()
-  readonly #tasks = new Set<Promise<void>>()
-  /** Leased messages without a verdict, to be given back. */
-  readonly #unfinished: Holding[] = []
-  /** What the process lives for. Everything else that waits here waits on timers that do not hold it. */
-  #life: NodeJS.Timeout | undefined
+  readonly #worker: Worker<Leased, Fate>
   #started: Promise<void> | undefined
-  #leasing: Promise<void> = Promise.resolve()
   #stopped: Promise<void> | undefined
+  /** Somebody deleted the queue under the engine. */
+  #isQueueGone = false
 
   constructor(office: EngineOffice, terms: EngineTerms) {
-    const { queues, clock, log, readCase } = office
-    this.name = terms.name
+    const { clock, log, readCase } = office
+    const { name, concurrency, timeout, timeoutUs } = terms
+    this.name = name
     this.#office = office
     this.#terms = terms
-    const actor = `${terms.name}@${hostname()}`
+    const actor = `${name}@${hostname()}`
     this.#clientId = `${actor}-${randomUUID()}`
-    this.#keeper = new LeaseKeeper({
+    this.#runOffice = { clock, log, actor, readCase, extendLease: (held) => this.#worker.renew(held) }
+    this.#worker = new Worker<Leased, Fate>({
       clock,
-      log,
-      extend: (partition, ids) => queues.extend({ queueName: terms.queueName, partition, ids }),
+      table: this,
+      room: ({ held }) => concurrency - held,
+      run: (held) => this.#run(held),
+      unbegun: () => GIVEN_BACK,
+      reasonOf: (why, { item }) => {
+        if (why === 'late') return new HandlerTimedOut(`the handler did not return within ${timeout}`)
+        if (why === 'lost') return new LeaseLost(`the lease of message ${item.id} was lost`)
+        return new EngineStopped(`engine '${name}' was stopped`)
+      },
+      onTrouble: (during, error, held) => this.#tell(during, error, held),
+      claimsAgain: (error) => !isCode(error, 'service_stopping'),
+      holdsProcess: true,
+      timeoutUs,
+      // Whoever has the message next is not told apart from this worker.
+      settlesInTime: true,
+      outage: SETBACK,
+      mostSettled: MOST_SETTLED,
+      mostRefusals: 1,
+      lastWritesMs: Number.POSITIVE_INFINITY,
     })
-    this.#settler = new Settler(queues, clock, log, terms)
-    this.#runOffice = { clock, log, actor, readCase, extendLease: (holding) => this.#keeper.renew(holding) }
   }
 
   start(): Promise<void> {
@@ -102,45 +113,17 @@ class QueueEngine implements Engine {
   }
 
   stop({ timeoutMs = DEFAULT_STOP_MS }: { readonly timeoutMs?: number } = {}): Promise<void> {
-    this.#stopped ??= this.#stop(timeoutMs)
+    // A start that failed has told its caller.
+    this.#stopped ??= Promise.allSettled([this.#worker.stop(timeoutMs), this.#started]).then(() => {})
     return this.#stopped
   }
 
   async #start(): Promise<void> {
-    this.#life = setInterval(() => {}, LONGEST_TIMER_MS)
-    try {
-      await this.#ensureQueue()
-      // Before the first lease: what dies in the queue from now on is the engine's.
-      await this.#office.claimQueue(this.name, this.#terms.queueName)
-    } catch (error) {
-      clearInterval(this.#life)
-      throw error
-    }
-    if (!this.#polling.signal.aborted) this.#leasing = this.#leaseMessages(this.#polling.signal)
-  }
-
-  async #stop(timeoutMs: number): Promise<void> {
-    try {
-      await this.#finish(timeoutMs)
-    } finally {
-      clearInterval(this.#life)
-    }
-  }
-
-  async #finish(timeoutMs: number): Promise<void> {
-    this.#polling.abort()
-    this.#changes.notify()
-    // A start that failed has told its caller.
-    await this.#started?.catch(() => {})
-    await this.#leasing
-    const finished = new AbortController()
-    const tasks = Promise.all(this.#tasks).then(() => finished.abort())
-    await pause(this.#office.clock, BigInt(Math.round(timeoutMs * 1_000)), finished.signal)
-    this.#quitting.abort()
-    for (const { abort } of this.#held) abort.abort(new EngineStopped(`engine '${this.name}' was stopped`))
-    await tasks
-    await this.#keeper.stop()
-    await this.#settler.giveBack(this.#unfinished)
+    await this.#ensureQueue()
+    // Before the first lease: what dies in the queue from now on is the engine's.
+    await this.#office.claimQueue(this.name, this.#terms.queueName)
+    // The office is closing; it stops the engine too.
+    this.#worker.start().catch(() => {})
   }
 
   /** Creates the queue when it is missing. One that exists keeps its settings, and may let messages die by itself. */
@@ -159,72 +142,91 @@ class QueueEngine implements Engine {
     }
   }
 
-  async #leaseMessages(signal: AbortSignal): Promise<void> {
-    const { queues, clock, log } = this.#office
-    const { queueName, concurrency } = this.#terms
-    for (let setbacks = 0; !signal.aborted; ) {
-      await this.#changes.until(() => this.#held.size < concurrency || signal.aborted)
-      if (signal.aborted) return
-      const room = concurrency - this.#held.size
-      try {
-        const request = { queueName, clientId: this.#clientId, batchSize: room, requestTimeout: POLL_TIMEOUT }
-        this.#accept(await queues.lease(request, signal))
-        setbacks = 0
-      } catch (error) {
-        if (signal.aborted || isCode(error, 'service_stopping')) return
-        if (isCode(error, 'lease_timed_out')) continue
-        setbacks += 1
-        log.warn({ err: error, engine: this.name, queueName }, 'no messages could be leased, trying again')
-        await pause(clock, BigInt(Math.round(backoffDelayMs(setbacks, SETBACK) * 1_000)), signal)
-        if (isCode(error, 'queue_unknown')) await this.#restoreQueue()
-      }
-    }
-  }
-
-  /** Somebody deleted the queue under the engine. */
-  async #restoreQueue(): Promise<void> {
+  async claim({ most, signal }: { most: number; signal: AbortSignal }): Promise<Claimed<Leased>> {
+    const { queues, clock } = this.#office
+    const { queueName } = this.#terms
+    if (this.#isQueueGone) await this.#ensureQueue()
     try {
-      await this.#ensureQueue()
+      const request = { queueName, clientId: this.#clientId, batchSize: most, requestTimeout: POLL_TIMEOUT }
+      const { partition, items } = await queues.lease(request, signal)
+      this.#isQueueGone = false
+      const jobs = items.map((item) => ({ item, partition }))
+      return { jobs, until: items[0]?.leaseDeadline ?? clock.now(), again: 'now' }
     } catch (error) {
-      this.#office.log.warn({ err: error, engine: this.name }, 'the queue of the engine could not be created')
+      this.#isQueueGone = isCode(error, 'queue_unknown')
+      if (isCode(error, 'lease_timed_out')) return { jobs: [], until: clock.now(), again: 'now' }
+      throw error
     }
   }
 
-  #accept({ partition, items }: LeasedBatch): void {
-    for (const item of items) {
-      const holding = new Holding(item, partition)
-      // What was leased while the engine stopped.
-      if (this.#polling.signal.aborted) {
-        this.#unfinished.push(holding)
-        continue
-      }
-      this.#held.add(holding)
-      this.#keeper.keep(holding)
-      const task = this.#work(holding).finally(() => {
-        this.#keeper.release(holding)
-        this.#held.delete(holding)
-        this.#tasks.delete(task)
-        this.#changes.notify()
-      })
-      this.#tasks.add(task)
-    }
+  async renew(held: readonly Held<Leased>[]): Promise<ReadonlyMap<Held<Leased>, Instant>> {
+    const until = await this.#office.queues.extend({ ...this.#place(held), ids: idsOf(held) })
+    return new Map(held.map((each) => [each, until]))
   }
 
-  /** From lease to settled. Never rejects. */
-  async #work(holding: Holding): Promise<void> {
-    try {
-      const result = await runOn(holding, this.#terms, this.#runOffice)
-      if (result.verdict !== 'none') await this.#settler.settle(holding, result, this.#quitting.signal)
-      else if (result.reason instanceof EngineStopped) this.#unfinished.push(holding)
-    } catch (error) {
-      const { log } = this.#office
-      log.warn(
-        { err: error, engine: this.name, itemId: holding.item.id },
-        'a message could not be run; it is delivered again when its lease ends',
-      )
+  groupOf({ partition }: Leased, fate?: Fate): string {
+    return `${partition} ${fate !== undefined && 'completed' in fate}`
+  }
+
+  async settle(settlements: readonly Settlement<Leased, Fate>[]): Promise<void> {
+    const { queues } = this.#office
+    const held = settlements.map((each) => each.held)
+    const runs = new Map<string, Run>()
+    const items: RetryItem[] = []
+    for (const { held, result } of settlements) {
+      const { id } = held.job.item
+      if ('completed' in result) runs.set(id, result.completed)
+      else items.push({ id, ...result.retried })
     }
+    // A group has one or the other.
+    if (items.length > 0) await queues.retry({ ...this.#place(held), items })
+    else await queues.complete({ ...this.#place(held), ids: idsOf(held), runs })
+  }
+
+  blame(error: unknown, held: readonly Held<Leased>[]): Blame<Leased> {
+    if (error instanceof StoreUnavailable || (error instanceof BartlebyError && error.retryable))
+      return 'away'
+    const text = error instanceof Error ? error.message : ''
+    return held.find(({ job }) => text.includes(`'${job.item.id}'`)) ?? 'refused'
+  }
+
+  async #run(held: Held<Leased>): Promise<Fate | null> {
+    const result = await runOn(held, this.#terms, this.#runOffice)
+    if (result.verdict === 'succeeded') return { completed: result.run }
+    if (result.verdict === 'none') return result.reason instanceof EngineStopped ? GIVEN_BACK : null
+    const { run, permanent } = result
+    const { attempts } = held.job.item
+    if (permanent || attempts >= this.#terms.maxAttempts) return { retried: { dead: true, run } }
+    const delayUs = BigInt(Math.round(backoffDelayMs(attempts, this.#terms.backoff) * 1_000))
+    return { retried: { retryAt: later(this.#office.clock.now(), delayUs), run } }
+  }
+
+  #tell(during: Trouble, error: unknown, held: readonly Held<Leased>[]): void {
+    const { log } = this.#office
+    const about = { err: error, engine: this.name, itemIds: idsOf(held) }
+    if (during === 'late') log.error(about, TROUBLE[during])
+    else log.warn(about, TROUBLE[during])
+  }
+
+  #place([first]: readonly Held<Leased>[]): { readonly queueName: string; readonly partition: number } {
+    return { queueName: this.#terms.queueName, partition: first?.job.partition ?? 0 }
   }
 }
+
+/** Other workers get it at once, and the attempt does not count. */
+const GIVEN_BACK: Fate = { retried: { unspent: true } }
+
+const TROUBLE: Readonly<Record<Trouble, string>> = {
+  claim: 'no messages could be leased, trying again',
+  renew: 'leases could not be renewed, trying again',
+  lost: 'a lease was lost while the handler ran; another worker may have the message',
+  settle: 'the results of runs could not be written, trying again',
+  refused: 'the result of a run was not written; its message is gone or another worker has it',
+  late: 'the results of runs were not written in time; the messages are delivered again',
+  run: 'a message could not be run; it is delivered again when its lease ends',
+}
+
+const idsOf = (held: readonly Held<Leased>[]): readonly string[] => held.map(({ job }) => job.item.id)
 
 const isCode = (error: unknown, code: BartlebyError['code']): boolean =>
   error instanceof BartlebyError && error.code === code

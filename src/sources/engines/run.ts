@@ -6,14 +6,35 @@
  *     └─ unreadable, delivered too often: failed for good, without a run of the handler
  */
 import { randomUUID } from 'node:crypto'
-import { type Clock, type Instant, later } from '../../core/clock.ts'
+import type { Clock, Instant } from '../../core/clock.ts'
 import type { Log } from '../../core/log.ts'
 import { describeError, PermanentError } from '../../core/thrown.ts'
+import type { Held } from '../../core/work/held.ts'
 import type { LetterId } from '../../letters/letter.ts'
-import type { FailedRun, Run } from '../../queues/queue.ts'
-import { HandlerTimedOut, type Holding } from './lease-keeper.ts'
+import type { FailedRun, LeasedItem, Run } from '../../queues/queue.ts'
 import { cleanInstanceId, correlationIdIn, outputBytes, PUBLISHER, readMessage } from './message.ts'
 import type { EngineTerms, RunContext } from './options.ts'
+
+/** A message that was leased. */
+export interface Leased {
+  readonly item: LeasedItem
+  readonly partition: number
+}
+
+/** A handler did not return in time. It is left to itself, and what it still returns is ignored. */
+export class HandlerTimedOut extends Error {
+  override readonly name = 'HandlerTimedOut'
+}
+
+/** The message is no longer this worker's: its lease ended and somebody else may have it. */
+export class LeaseLost extends Error {
+  override readonly name = 'LeaseLost'
+}
+
+/** The engine was stopped while the handler ran. */
+export class EngineStopped extends Error {
+  override readonly name = 'EngineStopped'
+}
 
 export type Verdict =
   | { readonly verdict: 'succeeded'; readonly run: Run }
@@ -28,17 +49,16 @@ export interface RunOffice {
   readonly actor: string
   /** What is on file about a message that failed before. */
   readonly readCase: (caseId: LetterId) => Promise<{ readonly correlationId: string | null } | null>
-  readonly extendLease: (holding: Holding) => Promise<void>
+  readonly extendLease: (held: Held<Leased>) => Promise<void>
 }
 
 /** Runs the handler on what is held. Rejects only when the case of the message cannot be read. */
-export async function runOn(holding: Holding, terms: EngineTerms, office: RunOffice): Promise<Verdict> {
-  const { item } = holding
+export async function runOn(held: Held<Leased>, terms: EngineTerms, office: RunOffice): Promise<Verdict> {
+  const { item } = held.job
   const startedAt = office.clock.now()
   const read = readMessage(item.payload)
   const message = read.ok ? read.message : undefined
-  const correlationId =
-    correlationIdIn(message) ?? (await correlationIdOnFile(holding, office)) ?? randomUUID()
+  const correlationId = correlationIdIn(message) ?? (await correlationIdOnFile(item, office)) ?? randomUUID()
   const log = labelled(office.log, {
     engine: terms.name,
     operation: terms.operation,
@@ -55,17 +75,16 @@ export async function runOn(holding: Holding, terms: EngineTerms, office: RunOff
   }
   if (!read.ok) return failed(about, new UnparsableMessage(`the message is not JSON; ${read.reason}`), true)
   if (item.attempts > terms.maxAttempts) return failed(about, tooOften(item.attempts, terms), true)
-  const outcome = await outcomeOf(holding, terms, office.clock, () =>
-    terms.handler(message, contextOf(holding, correlationId, log, office)),
-  )
-  if (outcome.ended === 'returned') {
-    return { verdict: 'succeeded', run: { ...runOf(about), output: outputBytes(outcome.output) } }
+  try {
+    const output = await held.unlessEnded(() =>
+      terms.handler(message, contextOf(held, correlationId, log, office)),
+    )
+    return { verdict: 'succeeded', run: { ...runOf(about), output: outputBytes(output) } }
+  } catch (error) {
+    if (!held.isEndedBy(error)) return failed(about, error, error instanceof PermanentError)
+    if (error instanceof HandlerTimedOut) return failed(about, error, false)
+    return { verdict: 'none', reason: error }
   }
-  if (outcome.ended === 'threw') {
-    return failed(about, outcome.error, outcome.error instanceof PermanentError)
-  }
-  if (outcome.reason instanceof HandlerTimedOut) return failed(about, outcome.reason, false)
-  return { verdict: 'none', reason: outcome.reason }
 }
 
 /** A message that is not JSON in UTF-8; its bytes are kept. */
@@ -111,54 +130,17 @@ const failed = (about: RunFacts, error: unknown, permanent: boolean): Verdict =>
   permanent,
 })
 
-type Outcome =
-  | { readonly ended: 'returned'; readonly output: unknown }
-  | { readonly ended: 'threw'; readonly error: unknown }
-  | { readonly ended: 'aborted'; readonly reason: unknown }
-
-/** Waits for the handler or for the end of the run, whichever comes first; what comes later is ignored. */
-async function outcomeOf(
-  { abort }: Holding,
-  { timeout, timeoutUs }: EngineTerms,
-  clock: Clock,
-  handler: () => unknown,
-): Promise<Outcome> {
-  const { signal } = abort
-  const { promise: aborted, resolve: end } = Promise.withResolvers<Outcome>()
-  const onAbort = (): void => end({ ended: 'aborted', reason: signal.reason })
-  // First in line, so that a handler which throws because of the signal comes too late.
-  signal.addEventListener('abort', onAbort)
-  if (signal.aborted) onAbort()
-  const alarm = clock.alarm(later(clock.now(), timeoutUs), () =>
-    abort.abort(new HandlerTimedOut(`the handler did not return within ${timeout}`)),
-  )
-  try {
-    return await Promise.race([signal.aborted ? aborted : settled(handler), aborted])
-  } finally {
-    alarm.cancel()
-    signal.removeEventListener('abort', onAbort)
-  }
-}
-
-async function settled(handler: () => unknown): Promise<Outcome> {
-  try {
-    return { ended: 'returned', output: await handler() }
-  } catch (error) {
-    return { ended: 'threw', error }
-  }
-}
-
-function contextOf(holding: Holding, correlationId: string, log: Log, office: RunOffice): RunContext {
+function contextOf(held: Held<Leased>, correlationId: string, log: Log, office: RunOffice): RunContext {
   return {
-    attempt: holding.item.attempts,
+    attempt: held.job.item.attempts,
     correlationId,
-    signal: holding.abort.signal,
+    signal: held.signal,
     log,
-    extendLease: () => office.extendLease(holding),
+    extendLease: () => office.extendLease(held),
   }
 }
 
-async function correlationIdOnFile({ item }: Holding, { readCase }: RunOffice): Promise<string | null> {
+async function correlationIdOnFile(item: LeasedItem, { readCase }: RunOffice): Promise<string | null> {
   if (item.caseId === undefined) return null
   return (await readCase(item.caseId))?.correlationId ?? null
 }

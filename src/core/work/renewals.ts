@@ -1,0 +1,132 @@
+/** Keeps claims alive: those that are due together, again soon where that failed. The run of a claim that is lost is ended. */
+import { type Alarm, type Instant, later } from '../clock.ts'
+import type { Held } from './held.ts'
+import type { WorkerOptions } from './worker.ts'
+
+/** After failures, and when a claim is about to end, renewals come no closer than this. */
+const SHORTEST_PAUSE_US = 200_000n
+/** Claims of one call. */
+const MOST_RENEWED = 1_000
+
+export class Renewals<Job, Result> {
+  readonly #options: WorkerOptions<Job, Result>
+  readonly #all: () => Iterable<Held<Job>>
+  readonly #underWay = new Set<Held<Job>>()
+  #alarm: { readonly at: Instant; readonly alarm: Alarm } | undefined
+  #isStopped = false
+
+  /** `all`: whatever is held. */
+  constructor(options: WorkerOptions<Job, Result>, all: () => Iterable<Held<Job>>) {
+    this.#options = options
+    this.#all = all
+  }
+
+  /** Something is held that has to be looked at then. */
+  watch(at: Instant): void {
+    const { clock, table } = this.#options
+    if (this.#isStopped || table.renew === undefined) return
+    if (this.#alarm !== undefined && this.#alarm.at <= at) return
+    this.#alarm?.alarm.cancel()
+    const alarm = clock.alarm(at, () => {
+      this.#alarm = undefined
+      this.#look()
+    })
+    this.#alarm = { at, alarm }
+  }
+
+  stop(): void {
+    this.#isStopped = true
+    this.#alarm?.alarm.cancel()
+  }
+
+  /** Renews one claim now; rejects when it is lost or the table cannot say. */
+  async renewNow(held: Held<Job>): Promise<void> {
+    held.signal.throwIfAborted()
+    const failure = await this.#renew([held])
+    held.signal.throwIfAborted()
+    if (failure !== null) throw failure.error
+  }
+
+  #look(): void {
+    const { clock, table, dropUs } = this.#options
+    const now = clock.now()
+    const due: Held<Job>[] = []
+    for (const held of this.#all()) {
+      if (held.isLost) continue
+      // Before somebody else begins it as well.
+      if (dropUs !== undefined && held.isInDoubt && held.until - now <= dropUs) this.#lose(held, null)
+      // With those that are due soon, a tenth of a claim from now.
+      else if (!this.#underWay.has(held) && held.renewAt - (held.until - held.renewAt) / 7n <= now)
+        due.push(held)
+    }
+    for (const group of Map.groupBy(due, ({ job }) => table.groupOf?.(job) ?? 0).values())
+      for (let from = 0; from < group.length; from += MOST_RENEWED)
+        void this.#renewSome(group.slice(from, from + MOST_RENEWED))
+    this.#watchFirst(now)
+  }
+
+  #watchFirst(now: Instant): void {
+    const { dropUs } = this.#options
+    let first: Instant | undefined
+    for (const held of this.#all()) {
+      if (held.isLost) continue
+      const dropAt = dropUs === undefined ? null : later(held.until, -dropUs)
+      const at = this.#underWay.has(held) ? dropAt : held.renewAt
+      if (at !== null && (first === undefined || at < first)) first = at
+    }
+    const soonest = later(now, SHORTEST_PAUSE_US)
+    if (first !== undefined) this.watch(first > soonest ? first : soonest)
+  }
+
+  async #renewSome(some: readonly Held<Job>[]): Promise<void> {
+    const { clock, onTrouble } = this.#options
+    for (const held of some) {
+      held.isInDoubt = true
+      this.#underWay.add(held)
+    }
+    const failure = await this.#renew(some)
+    const now = clock.now()
+    for (const held of some) {
+      this.#underWay.delete(held)
+      if (held.isInDoubt) held.renewAt = later(now, (held.until - now) / 3n)
+    }
+    const left = some.filter((held) => !held.isOver && !held.isLost)
+    if (failure !== null && left.length > 0) onTrouble('renew', failure.error, left)
+    this.#watchFirst(now)
+  }
+
+  /** Gives the error after which nothing is known. */
+  async #renew(some: readonly Held<Job>[]): Promise<{ readonly error: unknown } | null> {
+    const { clock, table } = this.#options
+    const calledAt = clock.now()
+    try {
+      const ends = await table.renew?.(some)
+      for (const held of some) {
+        const until = ends?.get(held)
+        if (until === undefined) this.#lose(held, null)
+        else if (until > held.until) held.claimed(calledAt, until)
+      }
+      return null
+    } catch (error) {
+      const blamed = table.blame(error, some)
+      if (blamed === 'away') return { error }
+      if (blamed !== 'refused') {
+        this.#lose(blamed, error)
+        const others = some.filter((held) => held !== blamed && !held.isOver)
+        return others.length === 0 ? null : this.#renew(others)
+      }
+      // One that is gone refuses all of them: find out which.
+      if (some.length === 1) for (const held of some) this.#lose(held, error)
+      else for (const held of some) if (!held.isOver) await this.#renew([held])
+      return null
+    }
+  }
+
+  #lose(held: Held<Job>, error: unknown): void {
+    const { reasonOf, onTrouble } = this.#options
+    if (held.isOver || held.isLost) return
+    held.isLost = true
+    held.end(reasonOf('lost', held.job))
+    onTrouble('lost', error, [held])
+  }
+}
