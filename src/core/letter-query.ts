@@ -52,7 +52,6 @@ interface LetterQueryKey {
 }
 
 const STATUSES = ['Pending', 'Resolved', 'Expired']
-const SOURCES = ['queues', 'engines', 'outbox', 'webhooks', 'kafka', 'http']
 const OUTCOMES = ['confirmed', 'unconfirmed']
 
 const MIN_SEARCH = 3
@@ -62,7 +61,7 @@ const MAX_SEARCH = 200
 export const LETTER_QUERY_KEYS: readonly LetterQueryKey[] = [
   key('status', 'what became of it', 'status:pending', ['pending', 'resolved', 'expired']),
   key('outcome', 'what is known of its retry', 'outcome:unconfirmed', OUTCOMES),
-  key('source', 'the kind of place it came from', 'source:queues', SOURCES),
+  key('source', 'the kind of place it came from', 'source:queues'),
   key('engine', 'the engine that failed', 'engine:hmac'),
   key('queue', 'the queue it came from', 'queue:orders'),
   key('signature', 'the group of its error', 'signature:1-4f2a9c'),
@@ -102,7 +101,8 @@ const oneOf =
 const READS: ReadonlyMap<string, Read> = new Map([
   ['status', oneOf('status', STATUSES)],
   ['outcome', oneOf('outcome', OUTCOMES)],
-  ['source', oneOf('source', SOURCES)],
+  // Which there are is for the server to say.
+  ['source', (value) => ({ parameter: 'source', text: value.toLowerCase() })],
   ['engine', asIs('engine')],
   ['queue', asIs('originalQueue')],
   ['signature', asIs('signature')],

@@ -4,7 +4,8 @@
  */
 import { setTimeout as rest } from 'node:timers/promises'
 import { later } from '../core/clock.ts'
-import type { LetterSummary, SourceName } from '../letters/letter.ts'
+import type { SourceName } from '../letters/kinds.ts'
+import type { LetterSummary } from '../letters/letter.ts'
 import type { Office } from '../office.ts'
 import type { FailedRun, LeasedItem, RetryItem, Run } from '../queues/queue.ts'
 import type { EngineMessage } from '../sources/engines/options.ts'

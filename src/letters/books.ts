@@ -18,7 +18,8 @@ import {
   readSignature,
   wayTo,
 } from './drawers.ts'
-import { type LetterStatus, type SourceName, STATUS, STATUSES } from './letter.ts'
+import type { SourceName } from './kinds.ts'
+import { type LetterStatus, STATUS, STATUSES } from './letter.ts'
 
 /** Letters of each status. */
 export type StatusCounts = Readonly<Record<LetterStatus, number>>

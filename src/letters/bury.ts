@@ -22,7 +22,8 @@ import {
 import { change, type Failed, type Grave, NOBODY } from './change.ts'
 import { type Case, readCases } from './confirm.ts'
 import type { Registers } from './drawers.ts'
-import { type DeathReason, type LetterId, letterId, type SourceName } from './letter.ts'
+import type { SourceName } from './kinds.ts'
+import { type DeathReason, type LetterId, letterId } from './letter.ts'
 import { type CaseRow, lockLettersOf, reopenedIn } from './locked.ts'
 import type { OfficeWork } from './work.ts'
 
@@ -44,6 +45,8 @@ export interface Cause {
     readonly status: HistoryStatus
     readonly durationMs: number
     readonly actor: string | null
+    /** It leaves out the error: values of headers, say, which stay on the letter. */
+    readonly isSilent?: boolean
     readonly input: Uint8Array | null
     readonly output: Uint8Array | null
   }

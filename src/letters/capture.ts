@@ -15,7 +15,6 @@ import { takeNumbers } from '../store/numbers.ts'
 import type { Cause, Death, Left, Taking } from './bury.ts'
 import type { Grave } from './change.ts'
 import { type LetterId, letterId, STATUS } from './letter.ts'
-import { TRANSITIONS } from './transitions.ts'
 import type { OfficeWork } from './work.ts'
 
 /** What is written about a death, in a form that fits the store: cut, cleaned, with its drawer and its history. */
@@ -41,9 +40,6 @@ const LETTER = `id, captured_at, first_failure_at, last_failure_at, item_created
 
 const HISTORY = `created_at, duration_ms, letter_id, series, letter_version, correlation_id, instance_id, actor, error, input, output, short_key`
 
-/** Engines whose errors the history row leaves out. */
-const SILENT: readonly string[] = TRANSITIONS.capture.silentOf
-
 /** What a death note has, in PostgreSQL's types: a list for each. */
 const NOTE = {
   ...{ drawer: 'int', series: 'int', engine: 'text', instance_id: 'text', correlation_id: 'text' },
@@ -55,7 +51,7 @@ const NOTE = {
     failed_by: 'text',
     reported_count: 'int',
   },
-  ...{ duration_ms: 'bigint', actor: 'text', input: 'bytea', output: 'bytea' },
+  ...{ duration_ms: 'bigint', actor: 'text', is_silent: 'int', input: 'bytea', output: 'bytea' },
 } as const
 
 /** A capture by PostgreSQL: of deaths that share one note, and of those that do not. */
@@ -104,7 +100,6 @@ const FILED = `letter_id, captured_at, first_failure_at, last_failure_at, item_c
   error_class, error_message, error_stack, failed_by, reported_count, dead_queue, encoding, kind, reference, headers, payload, NULL`
 
 function capturing(name: string, also: string, ctes: string, dying: string): Statement {
-  const silent = SILENT.map((engine) => `'${engine}'`).join(', ')
   return sql(name, {
     postgres: `
       WITH ${ctes}, filed AS (
@@ -114,7 +109,7 @@ function capturing(name: string, also: string, ctes: string, dying: string): Sta
       ), recorded AS (
         INSERT INTO bartleby.history (${HISTORY})
         SELECT $1::bigint, duration_ms, letter_id, series, 1, correlation_id, instance_id, actor,
-          CASE WHEN engine NOT IN (${silent}) THEN error_message END, input, output, NULL
+          CASE WHEN is_silent = 0 THEN error_message END, input, output, NULL
         FROM ${dying}
       )
       SELECT note, count(*) AS taken, count(CASE WHEN NOT skipped THEN 1 END) AS letters,
@@ -162,6 +157,10 @@ export async function fileAlike(
   return filed
 }
 
+/** What history says of the error of a death. */
+export const errorInHistory = ({ record, errorMessage }: DeathNote): string | null =>
+  record.isSilent === true ? null : errorMessage
+
 /** What the history row of a capture has of its note. */
 const recordValues = (note: DeathNote): readonly Value[] => [
   ...[
@@ -171,7 +170,7 @@ const recordValues = (note: DeathNote): readonly Value[] => [
     note.instanceId,
     note.record.actor,
   ],
-  ...[SILENT.includes(note.engine) ? null : note.errorMessage, note.record.input, note.record.output],
+  ...[errorInHistory(note), note.record.input, note.record.output],
 ]
 
 const insertRecord = sql('letters.recordCapture', {
@@ -210,6 +209,7 @@ export function noteLists(notes: readonly DeathNote[]): readonly List[] {
       reported_count: note.reportedCount ?? null,
       duration_ms: Math.round(record.durationMs),
       actor: record.actor,
+      is_silent: record.isSilent === true ? 1 : 0,
       input: record.input,
       output: record.output,
     }),

@@ -9,7 +9,7 @@ import { type HistoryEntry, seriesNumber } from '../history/record.ts'
 import type { Integer, Transaction } from '../store/database.ts'
 import { rowsGiven, runGiven } from '../store/idioms.ts'
 import { missingValue } from '../store/missing-value.ts'
-import type { DeathNote } from './capture.ts'
+import { type DeathNote, errorInHistory } from './capture.ts'
 import {
   CHANGES,
   type Given,
@@ -20,7 +20,7 @@ import {
   removeTexts,
 } from './change-sql.ts'
 import { type Act, isUnconfirmed, type LetterId, type RedriveRef, STATUS } from './letter.ts'
-import { errorInHistory, type TransitionName, transitionOf, wordOf } from './transitions.ts'
+import { type TransitionName, transitionOf, wordOf } from './transitions.ts'
 import type { OfficeWork } from './work.ts'
 
 /** A letter that an act is done to, and what history says of it. */
@@ -231,7 +231,7 @@ async function givenOf(tx: Transaction, act: keyof Acts, letters: readonly AnyLe
       deliveries,
       drawer,
       ...(run && ranGiven(run)),
-      ...(note && failureGiven(act, note, letter)),
+      ...(note && failureGiven(note, letter)),
     })
   }
   return given
@@ -272,7 +272,6 @@ const ranGiven = (run: HistoryEntry): Given => ({
 
 /** A new failure, and where its letter lies from now on. Its row of history is of the moment of the act. */
 function failureGiven(
-  act: TransitionName,
   note: DeathNote,
   { diedAs = null, grave = 'same' }: Partial<Failed>,
 ): Given {
@@ -292,7 +291,7 @@ function failureGiven(
     series: note.series,
     duration_ms: Math.round(record.durationMs),
     run_actor: said(record.actor),
-    error: errorInHistory(act, note),
+    error: errorInHistory(note),
     input: record.input,
     output: record.output,
   }

@@ -10,7 +10,7 @@ import { SeriesNumbers } from '../history/record.ts'
 import { type Integer, type Session, type Statement, sql, type Value } from '../store/database.ts'
 import { at, integer, rowShape, text } from '../store/row.ts'
 import { CaptureTimes } from './capture-times.ts'
-import type { SourceName } from './letter.ts'
+import type { SourceName } from './kinds.ts'
 import type { OfficeWork } from './work.ts'
 
 /** What a server remembers for captures: the numbers that every one looks up, and the times that were given. */

@@ -4,7 +4,8 @@ import type { TokenFields } from '../core/page-token.ts'
 import { formatTimestamp } from '../core/timestamp.ts'
 import type { Session } from '../store/database.ts'
 import { findDrawers } from './drawers.ts'
-import { type LetterStatus, type SourceName, STATUS, STATUSES } from './letter.ts'
+import type { SourceName } from './kinds.ts'
+import { type LetterStatus, STATUS, STATUSES } from './letter.ts'
 import { ANY_TIME, justBefore, type Span, TOP } from './positions.ts'
 
 /** What is known of letters that were sent back: their item was completed, or nothing was heard of it yet. */

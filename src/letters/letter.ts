@@ -11,6 +11,7 @@
  */
 import type { Instant } from '../core/clock.ts'
 import type { ErrorDescription } from '../core/thrown.ts'
+import type { SourceName } from './kinds.ts'
 import type { OfficeWork } from './work.ts'
 
 declare const letterIdBrand: unique symbol
@@ -37,10 +38,6 @@ export const STATUS = {
   unconfirmed: 5,
 } as const
 
-/** The kinds of places where letters come from and go back to. Each is also the name of an engine. */
-export const SOURCES = ['queues', 'engines', 'outbox', 'webhooks', 'kafka', 'http'] as const
-export type SourceName = (typeof SOURCES)[number]
-
 /** The engine of what the office does itself and that concerns no single engine, such as retention. It has no letters. */
 export const OFFICE = 'office'
 
@@ -65,29 +62,9 @@ export const ACTS = [
 ] as const
 export type Act = (typeof ACTS)[number]
 
-/** What history calls what happens to letters of Kafka; each row but that of a gap has its letter. */
-export const KAFKA_OPERATIONS = {
-  received: 'kafka.received',
-  reopened: 'kafka.reopened',
-  refused: 'kafka.refused',
-  processorFailed: 'kafka.processor_failed',
-  published: 'kafka.published',
-  publishFailed: 'kafka.publish_failed',
-  uncertain: 'kafka.uncertain',
-  resent: 'kafka.resent',
-  discarded: 'kafka.discarded',
-  reassigned: 'kafka.reassigned',
-  gap: 'kafka.gap',
-} as const
-
 /** What is done to redrives, acts on many letters; history calls it `redrive.start`. */
 export const REDRIVE_ACTS = ['start', 'pause', 'resume', 'rate', 'cancel', 'go-on', 'stop', 'finish'] as const
 export type RedriveAct = (typeof REDRIVE_ACTS)[number]
-
-/** What history calls acts on letters of sources that have words of their own. */
-export const SOURCE_OPERATIONS: Partial<Readonly<Record<SourceName, readonly string[]>>> = {
-  kafka: Object.values(KAFKA_OPERATIONS),
-}
 
 /** One failure, as the case file keeps it. */
 export interface Failure extends ErrorDescription {

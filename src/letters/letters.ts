@@ -19,17 +19,8 @@ import { expiryKind, expiryRequest } from './expire.ts'
 import type { LetterFilter } from './filter.ts'
 import { type CaptureResult, ReportIntake } from './intake.ts'
 import { Ledger } from './ledger.ts'
-import type {
-  Edit,
-  Failure,
-  Letter,
-  LetterSummary,
-  Outgoing,
-  Retry,
-  SendReceipt,
-  Settled,
-  SourceName,
-} from './letter.ts'
+import type { SourceName } from './kinds.ts'
+import type { Edit, Failure, Letter, LetterSummary, Outgoing, Retry, SendReceipt, Settled } from './letter.ts'
 import { listLetters, type Page } from './list.ts'
 import { type EngineNames, type FailureReport, inProcessReport, type ReportedFailure } from './report.ts'
 import { DEFAULT_RETENTION_DAYS, keptUntil } from './retention.ts'

@@ -1,7 +1,8 @@
 /** Letters that are locked, and what they are while they are. The order of locks is that of `bury.ts`. */
 import { sql, type Transaction } from '../store/database.ts'
 import { at, integer, oneOf, orNull, type RowOf, rowShape, text } from '../store/row.ts'
-import { type Act, type LetterId, letterId, type SourceName, STATUS } from './letter.ts'
+import type { SourceName } from './kinds.ts'
+import { type Act, type LetterId, letterId, STATUS } from './letter.ts'
 
 /** Letters by primary key, locked in the order of their numbers. */
 const lockCases = sql(

@@ -10,7 +10,8 @@ import { readFirstHour, readSeries } from './activity-series.ts'
 import { readAccounts, type StatusCounts, standingOf } from './books.ts'
 import { startOf } from './counts.ts'
 import { readUnlabelled } from './detail.ts'
-import { letterId, SOURCES, type SourceName, STATUS } from './letter.ts'
+import { type SourceName, sourceNames } from './kinds.ts'
+import { letterId, STATUS } from './letter.ts'
 
 export interface Overview {
   readonly asOf: Instant
@@ -53,7 +54,7 @@ export async function readOverview(session: Session, now: Instant): Promise<Over
     happened(session, 'returned', now, DAY_US),
   ])
   const { Pending, Resolved, Expired, unconfirmed } = standingOf(accounts)
-  const pending = new Map<SourceName, number>(SOURCES.map((source) => [source, 0]))
+  const pending = new Map<SourceName, number>(sourceNames().map((source) => [source, 0]))
   for (const { place, letters } of accounts)
     pending.set(place.source, (pending.get(place.source) ?? 0) + letters.Pending)
   return {

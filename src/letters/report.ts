@@ -18,7 +18,8 @@ import { isEngineSourceId } from '../core/source-id.ts'
 import type { ErrorDescription } from '../core/thrown.ts'
 import { formatMicros } from '../core/timestamp.ts'
 import type { Session } from '../store/database.ts'
-import { OFFICE, SOURCES, type SourceName } from './letter.ts'
+import { kindOf, type SourceName, sourceKinds, sourceNames } from './kinds.ts'
+import { OFFICE } from './letter.ts'
 import { requiredPayload } from './payload.ts'
 
 /**
@@ -151,8 +152,9 @@ export function readReport(fields: JsonObject, context: ReportContext): FailureR
  */
 function readEngine(fields: JsonObject, engines: EngineNames): string {
   const engine = requiredText(fields, 'engine', { max: 256 })
-  if (engine === OFFICE || (engine !== 'http' && SOURCES.some((source) => source === engine))) {
-    throw refuse('engine', `'${engine}' is Bartleby's own; report to another engine or 'http'`)
+  if (engine === OFFICE || (sourceNames().includes(engine) && kindOf(engine).takesReports !== true)) {
+    const open = sourceKinds().flatMap(({ name, takesReports }) => (takesReports ? `'${name}'` : []))
+    throw refuse('engine', `'${engine}' is Bartleby's own; report to another engine or ${open.join(', ')}`)
   }
   engines.check(engine)
   return engine

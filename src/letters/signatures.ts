@@ -29,7 +29,8 @@ import {
   readSignature,
   wayTo,
 } from './drawers.ts'
-import { type LetterId, type LetterStatus, letterId, type SourceName, STATUS, STATUSES } from './letter.ts'
+import type { SourceName } from './kinds.ts'
+import { type LetterId, type LetterStatus, letterId, STATUS, STATUSES } from './letter.ts'
 import { inOrder, type Position } from './positions.ts'
 
 /** All letters of one signature, as far as they match what was asked for. */

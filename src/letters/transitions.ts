@@ -6,7 +6,8 @@
  */
 import { failure } from '../core/errors.ts'
 import type { ActivityName } from './activity.ts'
-import { KAFKA_OPERATIONS, type Letter, type LetterStatus, type SourceName } from './letter.ts'
+import { kindOf, sourceKinds } from './kinds.ts'
+import type { Letter, LetterStatus } from './letter.ts'
 import type { Outcomes } from './outcomes.ts'
 
 /** What is known of how a letter ended. */
@@ -43,10 +44,6 @@ export interface Transition {
   readonly outcome: keyof Outcomes | null
   /** The operation of its history row; the run of a worker that led to it has its own. null: it is no version of its own either. */
   readonly word: string | null
-  /** The same for letters of sources with words of their own. */
-  readonly words?: Partial<Readonly<Record<SourceName, string>>>
-  /** Sources whose errors its history row leaves out: there they are values of headers, which stay on the letter. */
-  readonly silentOf?: readonly SourceName[]
 }
 
 const ANY_STATUS = ['Pending', 'Resolved', 'Expired'] as const
@@ -60,8 +57,6 @@ export const TRANSITIONS = {
     activity: 'arrived',
     outcome: null,
     word: 'capture',
-    words: { kafka: KAFKA_OPERATIONS.received },
-    silentOf: ['kafka'],
   },
   /** It failed again: the item of its retry died, or somebody reported a new failure. */
   reopen: {
@@ -72,8 +67,6 @@ export const TRANSITIONS = {
     activity: 'returned',
     outcome: 'returned',
     word: 'reopen',
-    words: { kafka: KAFKA_OPERATIONS.reopened },
-    silentOf: ['kafka'],
   },
   /** Its message is about to leave over a network, for a redrive or for nobody's. Who finds it later can tell whether it went. */
   intend: {
@@ -103,7 +96,6 @@ export const TRANSITIONS = {
     activity: 'retried',
     outcome: null,
     word: 'retry',
-    words: { kafka: KAFKA_OPERATIONS.published },
   },
   discard: {
     from: ['Pending'],
@@ -113,7 +105,6 @@ export const TRANSITIONS = {
     activity: 'discarded',
     outcome: null,
     word: 'discard',
-    words: { kafka: KAFKA_OPERATIONS.discarded },
   },
   /** What it was about is done: a consumer of its dead queue says so, or its message turns out to have arrived. */
   complete: {
@@ -163,7 +154,7 @@ export const TRANSITIONS = {
     resets: [],
     activity: null,
     outcome: null,
-    word: KAFKA_OPERATIONS.reassigned,
+    word: 'refile',
   },
   /** The users of its source ask for it. One row of history tells how many. */
   erase: {
@@ -193,17 +184,12 @@ export type TransitionName = keyof typeof TRANSITIONS
 export const transitionOf = (act: TransitionName): Transition => TRANSITIONS[act]
 
 /** What history calls an act on letters of an engine: sources with words of their own are engines of that name. */
-export const wordOf = (act: TransitionName, engine: string): string | null => {
-  const { word, words = {} }: Transition = TRANSITIONS[act]
-  return Object.entries(words).find(([source]) => source === engine)?.[1] ?? word
-}
+export const wordOf = (act: TransitionName, engine: string): string | null =>
+  kindOf(engine).words?.[act] ?? TRANSITIONS[act].word
 
-/** What history says of the error that an act is about. */
-export const errorInHistory = (
-  act: TransitionName,
-  { engine, errorMessage }: { readonly engine: string; readonly errorMessage: string },
-): string | null =>
-  transitionOf(act).silentOf?.some((source) => source === engine) === true ? null : errorMessage
+/** Everything that history calls an act, whosever the letter. */
+export const wordsFor = (act: TransitionName): readonly string[] =>
+  [TRANSITIONS[act].word, ...sourceKinds().map(({ words }) => words?.[act])].filter((word) => word != null)
 
 /** How refusals name the acts that operators ask for. */
 const PARTICIPLES = {

@@ -4,7 +4,7 @@
  */
 
 import { readDrawers } from '../letters/drawers.ts'
-import type { SourceName } from '../letters/letter.ts'
+import { goesToQueues, type SourceName } from '../letters/kinds.ts'
 import { readEngineOf } from '../queues/records.ts'
 import { type Integer, type Session, sql } from '../store/database.ts'
 import { isSending, type PlanRequest } from './redrive.ts'
@@ -19,13 +19,9 @@ export interface Way {
   readonly exists: boolean
 }
 
-/** Letters of these go back to queues, and are kept in order by their instance; the others have an order of their own. */
-export const isOfQueues = (source: SourceName): boolean =>
-  source === 'queues' || source === 'engines' || source === 'http'
-
 /** A place as rates and sentences tell it from others: a queue is one for all letters that go to it, whatever their source. */
 export const placeOf = ({ source, destination }: Pick<Way, 'source' | 'destination'>): string =>
-  `${isOfQueues(source) ? 'queue' : source} ${destination}`
+  `${goesToQueues(source) ? 'queue' : source} ${destination}`
 
 /** One row by its unique name. */
 const findQueue = sql('redrive.queueExists', 'SELECT id FROM bartleby.queues WHERE name = $1')
@@ -80,9 +76,9 @@ export class Ways {
     if (!isSending(action)) return { destination: '', exists: true }
     if (action === 'move') {
       const destination = this.#request.queue ?? ''
-      return { destination, exists: isOfQueues(source) && (await this.#exists(session, destination)) }
+      return { destination, exists: goesToQueues(source) && (await this.#exists(session, destination)) }
     }
-    if (!isOfQueues(source)) return { destination: queue, exists: true }
+    if (!goesToQueues(source)) return { destination: queue, exists: true }
     if (queue === '') return { destination: queue, exists: false }
     return { destination: queue, exists: await this.#takes(session, queue, engine) }
   }

@@ -5,7 +5,7 @@
 import { type Clock, type Instant, later } from '../core/clock.ts'
 import type { Log } from '../core/log.ts'
 import type { Xid } from '../core/xid.ts'
-import type { SourceName } from '../letters/letter.ts'
+import type { SourceName } from '../letters/kinds.ts'
 import type { LetterSource } from '../letters/source.ts'
 import { inOffice } from '../letters/work.ts'
 import type { Database } from '../store/database.ts'

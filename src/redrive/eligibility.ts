@@ -3,6 +3,7 @@
  * repaired, and may they go before those that stay. Some cannot be told yet: the batch ends before the first of these.
  */
 
+import { goesToQueues } from '../letters/kinds.ts'
 import {
   addToKey,
   type Candidate,
@@ -16,7 +17,7 @@ import {
 import { contentPortions, type KeptEdit, readContents } from '../letters/contents.ts'
 import type { LetterId } from '../letters/letter.ts'
 import type { Session, Transaction } from '../store/database.ts'
-import { isOfQueues, placeOf } from './destinations.ts'
+import { placeOf } from './destinations.ts'
 import { type Lane, readLanes, remainingOf } from './lanes.ts'
 import { type LaneLetter, lettersAhead, nextLetters } from './members.ts'
 import { type Exception, type ExceptionReason, isSending, type Redrive } from './redrive.ts'
@@ -142,7 +143,7 @@ export async function keepOrder(
   letters: readonly Candidate[],
 ): Promise<EligibilitySoFar> {
   const all = { fit: letters, exceptions: [], next: null }
-  if (!isSending(action) || terms.order !== 'key' || !isOfQueues(source)) return all
+  if (!isSending(action) || terms.order !== 'key' || !goesToQueues(source)) return all
   const keys = new Map<string, LettersOfKey>()
   for (const letter of letters) if (letter.key !== null) addToKey(keys, letter.key, letter)
   const mixed = await mixedKeys(session, engine, [...keys.values()])

@@ -1,6 +1,7 @@
 /** The rows of lanes: where their letters go, how far they are, and what became of the letters so far. */
 import { type Instant, instant } from '../core/clock.ts'
-import { type LetterId, letterId, type SourceName } from '../letters/letter.ts'
+import type { SourceName } from '../letters/kinds.ts'
+import { type LetterId, letterId } from '../letters/letter.ts'
 import { type Session, sql, type Transaction, type Value } from '../store/database.ts'
 import { at, integer, oneOf, type RowOf, rowShape, text } from '../store/row.ts'
 import { LET_GO } from '../work/run-rows.ts'

@@ -8,6 +8,7 @@
  *
  * A plan is a run: it may take longer than a request, and be taken up by another server.
  */
+import { goesToQueues, kindOf } from '../letters/kinds.ts'
 import { setImmediate as othersTurn } from 'node:timers/promises'
 import { type Clock, later } from '../core/clock.ts'
 import { BartlebyError } from '../core/errors.ts'
@@ -21,7 +22,7 @@ import type { Database, Session, Snapshot, Transaction } from '../store/database
 import type { Course, Here } from '../work/run.ts'
 import { lockRun, noteProgress, type Run, removeRun } from '../work/run-rows.ts'
 import { decide } from './commands.ts'
-import { isOfQueues, type Way, Ways } from './destinations.ts'
+import { type Way, Ways } from './destinations.ts'
 import { insertLanes, LANE_START, type Lane, type LanePlace } from './lanes.ts'
 import {
   type DealtLetter,
@@ -294,7 +295,7 @@ export class Planning implements Course {
     lane.planned++
     const { id, key, capturedAt, version } = letter
     const { action, terms } = this.#request
-    if (key !== null && isSending(action) && terms.order === 'key' && isOfQueues(way.source)) {
+    if (key !== null && isSending(action) && terms.order === 'key' && goesToQueues(way.source)) {
       lane.hasKeys = true
       this.#keys.add(way.engine, key, letter)
     }
@@ -304,14 +305,14 @@ export class Planning implements Course {
   /** Which of the lanes of its destination. Lines of an outbox are of one tenant, which is the key of its letters. */
   #shareOf({ key, id }: Plannable, { source }: Way): number {
     const { action, terms } = this.#request
-    if (!isSending(action) || (!isOfQueues(source) && source !== 'outbox')) return 0
+    if (!isSending(action) || kindOf(source).ordersByKey !== true) return 0
     switch (terms.order) {
       case 'capture':
         return 0
       case 'key':
         if (key !== null) return hashOf(key) % LANES_OF_KEYS
         // One after the other into either: they are walked side by side, so the order of capture is nearly kept.
-        return this.#areMany && isOfQueues(source) ? this.#dealt++ % 2 : 0
+        return this.#areMany && goesToQueues(source) ? this.#dealt++ % 2 : 0
       case 'none':
         return Number(id % BigInt(LANES_OF_KEYS))
     }

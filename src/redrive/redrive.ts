@@ -13,7 +13,8 @@
  * exceptions; ahead, it remains.
  */
 import type { LetterFilter } from '../letters/filter.ts'
-import type { LetterId, RedriveRef, SourceName } from '../letters/letter.ts'
+import type { SourceName } from '../letters/kinds.ts'
+import type { LetterId, RedriveRef } from '../letters/letter.ts'
 import type { LetterKey } from '../letters/letters.ts'
 import type { Recipe } from './repair/recipe.ts'
 import type { StoredRedrive } from './rows.ts'

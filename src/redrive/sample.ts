@@ -1,7 +1,8 @@
 /** The first letters of a plan as they would be sent: what an operator looks at before anything happens. */
 import { BartlebyError } from '../core/errors.ts'
 import { readLetterById } from '../letters/detail.ts'
-import type { Edit, Letter, Outgoing, SourceName } from '../letters/letter.ts'
+import type { SourceName } from '../letters/kinds.ts'
+import type { Edit, Letter, Outgoing } from '../letters/letter.ts'
 import { type LetterSource, NO_EDITS, onlyOne, outgoingOf } from '../letters/source.ts'
 import { insistOnStatus } from '../letters/transitions.ts'
 import type { Database } from '../store/database.ts'

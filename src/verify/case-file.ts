@@ -2,7 +2,7 @@
  * All that the store has about one letter, brought together in one pass over the tables: each row of letters, of their history and of
  * redrives is read once for all checks that ask about single letters.
  */
-import { KAFKA_OPERATIONS } from '../letters/letter.ts'
+import { wordsFor } from '../letters/transitions.ts'
 import type { Audit, CaseFile, Sizes } from './invariant.ts'
 import { oddColumns } from './state-columns.ts'
 import { read, together } from './walk.ts'
@@ -61,8 +61,8 @@ export const rowsOfCaseFiles = ({ letters, history, cases, redriven }: Sizes): n
 
 /** The case files of all letters, by their numbers, also of those that are gone. */
 export async function* caseFiles(audit: Audit): AsyncGenerator<CaseFile> {
-  const isSend = (operation: string) => operation === 'retry' || operation === KAFKA_OPERATIONS.published
-  const sends = [...audit.series].filter(([, { operation }]) => isSend(operation)).map(([series]) => series)
+  const words = wordsFor('retry')
+  const sends = [...audit.series].filter(([, { operation }]) => words.includes(operation)).map(([series]) => series)
   const sides = {
     letters: { statement: LETTERS },
     transitions: { statement: TRANSITIONS, values: [sends] },

@@ -10,7 +10,9 @@ import { PLAIN_ENGINE } from '../history/plain-capture.ts'
 import type { HistoryStatus } from '../history/record.ts'
 import { type Account, readAccounts, standingOf } from '../letters/books.ts'
 import { ERASE_OPERATION } from '../letters/erase.ts'
-import { ACTS, OFFICE, SOURCE_OPERATIONS, SOURCES } from '../letters/letter.ts'
+import { sourceKinds, sourceNames } from '../letters/kinds.ts'
+import { ACTS, OFFICE } from '../letters/letter.ts'
+import { wordsFor } from '../letters/transitions.ts'
 import type { Integer } from '../store/database.ts'
 import { NO_LETTER } from './case-file.ts'
 import type { Audit, CaseFile, Finding, FoundRow, Invariant } from './invariant.ts'
@@ -24,7 +26,7 @@ const readReports = read(
 )
 
 /** Retention is the office's; letters are erased by the sources that are engines. */
-const REPORTERS: readonly string[] = [OFFICE, ...SOURCES]
+const isReporter = (engine: string): boolean => engine === OFFICE || sourceNames().includes(engine)
 
 export const retention: Invariant = {
   id: 'I11',
@@ -97,7 +99,7 @@ async function readReported(audit: Audit): Promise<Reported> {
   const erased = new Sums<string>()
   let history = 0
   const series = [...audit.series]
-    .filter(([, { engine, operation }]) => operation === ERASE_OPERATION && REPORTERS.includes(engine))
+    .filter(([, { engine, operation }]) => operation === ERASE_OPERATION && isReporter(engine))
     .map(([number]) => number)
   type Report = { readonly series: Integer; readonly output: Uint8Array | null }
   for await (const rows of batchesOf<Report>(audit, readReports, series)) {
@@ -197,16 +199,12 @@ function reportOf(output: Uint8Array | null): RunReport {
   }
 }
 
-const KNOWN_ACTS: readonly string[] = [...ACTS, ...Object.values(SOURCE_OPERATIONS).flat()]
-const TO_PENDING: readonly string[] = [
-  'capture',
-  'reopen',
-  'restore',
-  'kafka.received',
-  'kafka.reopened',
-  'kafka.reassigned',
-]
+const isAct = (operation: string): boolean =>
+  ACTS.some((act) => act === operation) ||
+  sourceKinds().some(({ operations = [] }) => operations.includes(operation))
+const leadsToPending = (operation: string): boolean =>
+  (['capture', 'reopen', 'restore', 'refile'] as const).some((act) => wordsFor(act).includes(operation))
 
 /** Whether the letter was pending after this. A run of an engine stands for what it caused: a failure, a death. */
 const leavesPending = ({ operation, status }: Missing): boolean =>
-  KNOWN_ACTS.includes(operation) ? TO_PENDING.includes(operation) : status === 'Failed'
+  isAct(operation) ? leadsToPending(operation) : status === 'Failed'

@@ -2,6 +2,7 @@
  * I2: a source id has one letter, however often it fails, and each of its failures is in history: the capture, and
  * every time that it died again and was reopened.
  */
+import { wordsFor } from '../letters/transitions.ts'
 import type { SeriesLabel } from '../history/entry.ts'
 import type { Audit, CaseFile, Finding, FoundRow, Invariant, LetterCheck } from './invariant.ts'
 import { batchesOf, read } from './walk.ts'
@@ -78,9 +79,8 @@ const hasCapture = ({ plain, captured_at }: FoundRow, { transitions, captures }:
         ({ version, created_at }) => Number(version) === 1 && Number(created_at) === Number(captured_at),
       )
 
-const RELAPSES = ['reopen', 'kafka.reopened', 'capture']
 const OTHERS = ['retry', 'discard', 'complete', 'expire', 'restore', 'confirm', 'remove']
 
 /** What says that a letter died again: a reopening, another capture of it, or the run of an engine that failed. */
 const isRelapse = ({ operation, status }: SeriesLabel): boolean =>
-  RELAPSES.includes(operation) || (status === 'Failed' && !OTHERS.includes(operation))
+  operation === 'capture' || wordsFor('reopen').includes(operation) || (status === 'Failed' && !OTHERS.includes(operation))

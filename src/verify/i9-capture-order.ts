@@ -4,10 +4,11 @@
  * out before one that stayed behind: the first letter of a key that is pending, and to which nothing has happened since its
  * capture, has no successor that was sent long after it arrived.
  */
+import { goesToQueues } from '../letters/kinds.ts'
 import { instant } from '../core/clock.ts'
 import { formatMicros } from '../core/timestamp.ts'
 import { STATUS, UNNAMED_INSTANCE } from '../letters/letter.ts'
-import { isOfQueues } from '../redrive/destinations.ts'
+
 import { isSending } from '../redrive/redrive.ts'
 import { redrivePages } from './i10-redrives.ts'
 import type { Audit, Finding, FoundRow, Invariant } from './invariant.ts'
@@ -50,7 +51,7 @@ export const captureOrder: Invariant = {
 
 const isInQueue = ({ drawers }: Audit, { drawer }: FoundRow): boolean => {
   const source = drawers.get(Number(drawer))?.source
-  return source !== undefined && isOfQueues(source)
+  return source !== undefined && goesToQueues(source)
 }
 
 /** The letters of one key up to one of them. */

@@ -2,7 +2,7 @@
 import { instant } from '../../src/core/clock.ts'
 import { PLAIN_RECORD } from '../../src/letters/bury.ts'
 import { noteLists } from '../../src/letters/capture.ts'
-import type { SourceName } from '../../src/letters/letter.ts'
+import type { SourceName } from '../../src/letters/kinds.ts'
 import { type List, listFor } from '../../src/store/database.ts'
 import { type Argument, NOW } from './explain.ts'
 

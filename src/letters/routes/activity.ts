@@ -10,7 +10,8 @@ import { ACTIVITY_NAMES } from '../activity.ts'
 import { type ActivityRange, RANGES } from '../activity-series.ts'
 import type { Ledger } from '../ledger.ts'
 import { STATUSES } from '../letter.ts'
-import { SOURCE, shown, sourceOf } from './parameters.ts'
+import { SOURCE_SCHEMA } from '../kinds.ts'
+import { shown, sourceOf } from './parameters.ts'
 
 /** Asks how the sources are, by their names; those that are not told about are well. */
 export type AskSources = () => Promise<ReadonlyMap<string, SourceHealth>>
@@ -44,7 +45,7 @@ const overviewCall = (ledger: Ledger, sourceHealth: AskSources): ApiCall => ({
       sources: {
         type: 'array',
         items: objectOf({
-          source: SOURCE,
+          source: SOURCE_SCHEMA,
           pending: INTEGER,
           health: { type: 'string', enum: [...SOURCE_STATES] },
           note: TEXT_OR_NULL,
@@ -82,7 +83,7 @@ const NAMES = Object.keys(RANGES)
 
 const QUERY = {
   range: { type: 'string', enum: NAMES, default: '24h' },
-  source: SOURCE,
+  source: SOURCE_SCHEMA,
   engine: TEXT,
   originalQueue: TEXT,
   signature: TEXT,

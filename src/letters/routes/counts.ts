@@ -1,16 +1,17 @@
 /** `GET /api/counts`: exact counts of letters. */
 
 import type { ApiCall } from '../../api/calls.ts'
+import { SOURCE_SCHEMA } from '../kinds.ts'
 import { describeCall, INTEGER, objectOf, TEXT, TEXT_OR_NULL } from '../../api/describe.ts'
 import type { Query } from '../../api/query.ts'
 import { refuse } from '../../core/errors.ts'
 import type { Ledger } from '../ledger.ts'
 import { STATUSES } from '../letter.ts'
 import { TALLY_KEYS, type TallyKey } from '../tally.ts'
-import { SOURCE, STATUS, sourceOf, statusOf } from './parameters.ts'
+import { STATUS, sourceOf, statusOf } from './parameters.ts'
 
 const ITEM_KEYS: Readonly<Record<TallyKey, object>> = {
-  source: SOURCE,
+  source: SOURCE_SCHEMA,
   engine: TEXT,
   originalQueue: TEXT_OR_NULL,
   status: STATUS,
@@ -18,7 +19,7 @@ const ITEM_KEYS: Readonly<Record<TallyKey, object>> = {
 }
 
 const QUERY = {
-  source: SOURCE,
+  source: SOURCE_SCHEMA,
   engine: TEXT,
   originalQueue: TEXT,
   status: STATUS,

@@ -14,7 +14,8 @@ import {
   textUpTo,
 } from '../../api/describe.ts'
 import { RETRY_OUTCOMES } from '../filter.ts'
-import { REASONS, SOURCES, STATUSES } from '../letter.ts'
+import { SOURCE_SCHEMA } from '../kinds.ts'
+import { REASONS, STATUSES } from '../letter.ts'
 import { PAYLOAD_ENCODINGS } from '../payload.ts'
 
 const oneOf = (values: readonly string[]) => ({ type: 'string', enum: values })
@@ -33,7 +34,7 @@ export const FILTER_QUERY = {
   instanceId: TEXT,
   fromDate: DATE,
   toDate: DATE,
-  source: oneOf(SOURCES),
+  source: SOURCE_SCHEMA,
   originalQueue: TEXT,
   signature: TEXT,
   correlationId: TEXT,
@@ -74,7 +75,7 @@ const LETTER_FIELDS = {
   resolvedBy: TEXT_OR_NULL,
   resolution: TEXT_OR_NULL,
   confirmedAtUtc: TIME_OR_NULL,
-  source: oneOf(SOURCES),
+  source: SOURCE_SCHEMA,
   sourceId: TEXT,
   signature: TEXT,
   reason: oneOf(REASONS),

@@ -3,19 +3,19 @@
 import { periodOf, type Query } from '../../api/query.ts'
 import { failure, refuse } from '../../core/errors.ts'
 import { type LetterFilter, RETRY_OUTCOMES, type RetryOutcome } from '../filter.ts'
-import { type LetterStatus, SOURCES, type SourceName, STATUSES } from '../letter.ts'
+import { type SourceName, sourceNames } from '../kinds.ts'
+import { type LetterStatus, STATUSES } from '../letter.ts'
 
 /** How they look in the OpenAPI document. */
-export const SOURCE = { type: 'string', enum: [...SOURCES] }
 export const STATUS = { type: 'string', enum: [...STATUSES] }
 
 /** `source`; null when it is not given. */
 export function sourceOf(query: Query): SourceName | null {
   const text = query.get('source')
   if (text === undefined) return null
-  const source = SOURCES.find((known) => known === text)
+  const source = sourceNames().find((known) => known === text)
   if (source === undefined)
-    throw failure('source_unknown', { source: shown(text), known: SOURCES.join(', ') })
+    throw failure('source_unknown', { source: shown(text), known: sourceNames().join(', ') })
   return source
 }
 

@@ -1,14 +1,15 @@
 /** `GET /api/signatures` and `GET /api/signatures/{signature}`: letters grouped by their error. */
 
 import type { ApiCall } from '../../api/calls.ts'
+import { SOURCE_SCHEMA } from '../kinds.ts'
 import { describeCall, INTEGER, objectOf, PAGE_QUERY, pageOf, TEXT, TIME } from '../../api/describe.ts'
 import { limitOf } from '../../api/query.ts'
 import { formatMicros } from '../../core/timestamp.ts'
 import type { Ledger } from '../ledger.ts'
 import type { SignatureGroup } from '../signatures.ts'
-import { SOURCE, sourceOf } from './parameters.ts'
+import { sourceOf } from './parameters.ts'
 
-const QUERY = { source: SOURCE, engine: TEXT, originalQueue: TEXT, ...PAGE_QUERY }
+const QUERY = { source: SOURCE_SCHEMA, engine: TEXT, originalQueue: TEXT, ...PAGE_QUERY }
 
 const TEXTS = { type: 'array', items: TEXT }
 

@@ -4,7 +4,8 @@ import { mkdtemp, readdir, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
-import { SOURCES, type SourceName } from '../../letters/letter.ts'
+import type { SourceName } from '../../letters/kinds.ts'
+import { SOURCES } from '../../sources/index.ts'
 import type { RepairResult } from './apply-recipe.ts'
 import { parseRecipe } from './recipe.ts'
 import { type Repairable, Repairer } from './repairer.ts'
@@ -73,7 +74,7 @@ describe('letters that are repaired', () => {
 
   it('are not repaired where their source has no place for it', async () => {
     const patch = [{ op: 'add', path: '/a', value: 1 }]
-    const of = (recipe: unknown) => repair(recipe, ...SOURCES.map((source) => letter('{}', source)))
+    const of = (recipe: unknown) => repair(recipe, ...SOURCES.map(({ name }) => letter('{}', name)))
     const done = { payload: '{"a":1}', headers: {} }
     const webhooks = 'letters of webhooks cannot be repaired: each consumer gets what was broadcast'
     // queues, engines, outbox, webhooks, kafka, http

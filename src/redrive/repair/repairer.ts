@@ -4,8 +4,8 @@
  */
 import { failure } from '../../core/errors.ts'
 import { type Log, silentLog } from '../../core/log.ts'
-import type { SourceName } from '../../letters/letter.ts'
-import { isOfQueues } from '../destinations.ts'
+import { goesToQueues, kindOf, type SourceName } from '../../letters/kinds.ts'
+
 import type { LetterContent } from './apply-recipe.ts'
 import type { Recipe } from './recipe.ts'
 import { LETTER_MS, TOO_LONG } from './repair-bounds.ts'
@@ -158,9 +158,8 @@ function portion(
 function whyNot(recipe: Recipe, letter: Repairable | undefined): string | null {
   if (letter === undefined) return null
   const { source } = letter
-  if (source === 'webhooks') {
-    return 'letters of webhooks cannot be repaired: each consumer gets what was broadcast'
-  }
-  if (recipe.headers === null || isOfQueues(source)) return null
+  const { unrepairable } = kindOf(source)
+  if (unrepairable !== undefined) return unrepairable
+  if (recipe.headers === null || goesToQueues(source)) return null
   return `letters of ${source} have no headers that a repair could change`
 }

@@ -10,7 +10,8 @@ import {
   TIME_OR_NULL,
   textUpTo,
 } from '../../api/describe.ts'
-import { ITEM_HEADERS, SOURCES } from '../../letters/letter.ts'
+import { SOURCE_SCHEMA } from '../../letters/kinds.ts'
+import { ITEM_HEADERS } from '../../letters/letter.ts'
 import { PAYLOAD_ENCODINGS } from '../../letters/payload.ts'
 import { FILTER_QUERY } from '../../letters/routes/describe.ts'
 import {
@@ -217,7 +218,7 @@ const REDRIVE_FIELDS = {
 const REDRIVE = objectOf(REDRIVE_FIELDS)
 
 const DESTINATION = objectOf({
-  ...{ source: oneOf(SOURCES), name: TEXT },
+  ...{ source: SOURCE_SCHEMA, name: TEXT },
   ...integers(['planned', 'sent', 'skipped', 'failed', 'remaining']),
 })
 

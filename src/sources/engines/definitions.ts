@@ -6,7 +6,8 @@
  * To look for, there is also every name that the store has seen: letters outlive the definition of their engine.
  */
 import { failure, refuse } from '../../core/errors.ts'
-import { ACTS, OFFICE, REDRIVE_ACTS, SOURCE_OPERATIONS, SOURCES } from '../../letters/letter.ts'
+import { kindOf, sourceKinds, sourceNames } from '../../letters/kinds.ts'
+import { ACTS, OFFICE, REDRIVE_ACTS } from '../../letters/letter.ts'
 import type { EngineQueue } from '../../queues/records.ts'
 import type { Session } from '../../store/database.ts'
 import { NOTHING_SEEN, type SeenEngines } from './seen.ts'
@@ -66,10 +67,13 @@ export const PRESETS: Readonly<Record<EngineContext, Readonly<Record<string, Eng
  * Sources of letters that are engines themselves (each letter of another engine has the source 'engines' or 'http'),
  * and the office, for what it does that concerns no single engine.
  */
-export const OWN_ENGINES: readonly string[] = [...SOURCES.filter((source) => source !== 'engines'), OFFICE]
+export const ownEngines = (): readonly string[] => [
+  ...sourceKinds().flatMap(({ name, hasEngines }) => (hasEngines ? [] : name)),
+  OFFICE,
+]
 
 /** Every source's name is taken: a letter of engine 'kafka' must be one that Kafka gave. */
-export const RESERVED_NAMES: readonly string[] = [...SOURCES, OFFICE]
+export const reservedNames = (): readonly string[] => [...sourceNames(), OFFICE]
 
 /** Of an engine of Bartleby's own, and of an open one. */
 const UNDEFINED: EngineDefinition = { queue: null, operations: [] }
@@ -97,7 +101,7 @@ export class EngineDirectory {
       if (problem !== null) throw new TypeError(`engines.definitions.${name}: ${problem}`)
       known.set(name, { queue, operations: [...operations] })
     }
-    for (const name of OWN_ENGINES) known.set(name, UNDEFINED)
+    for (const name of ownEngines()) known.set(name, UNDEFINED)
     this.#definitions = known
   }
 
@@ -118,7 +122,7 @@ export class EngineDirectory {
     const others = (await this.#seen.names())
       .filter((name) => !this.has(name))
       .map((name) => ({ name, queue: queueAmong(taken, name), operations: [] }))
-    const isOwn = ({ name }: KnownEngine): boolean => OWN_ENGINES.includes(name)
+    const isOwn = ({ name }: KnownEngine): boolean => ownEngines().includes(name)
     return [...defined.filter((engine) => !isOwn(engine)), ...others, ...defined.filter(isOwn)]
   }
 
@@ -142,7 +146,7 @@ export class EngineDirectory {
 
   /** What history may show of an engine: its own operations, then the acts on its letters. */
   operationsOf(name: string): readonly string[] {
-    const words = SOURCES.flatMap((source) => (source === name ? (SOURCE_OPERATIONS[source] ?? []) : []))
+    const words = kindOf(name).operations ?? []
     const redrives = name === OFFICE ? REDRIVE_ACTS.map((act) => `redrive.${act}`) : []
     const own = this.#definitions.get(name)?.operations ?? []
     return [...new Set([...own, ...words, ...redrives, ...ACTS])]
@@ -223,7 +227,7 @@ const listed = (names: readonly string[]): string =>
 /** Why an engine cannot be called that, or null when it can. */
 export function problemWithName(name: string): string | null {
   if (!NAME_PATTERN.test(name)) return `an engine's name is ${NAME_FORM}`
-  return RESERVED_NAMES.includes(name) ? `'${name}' is one of Bartleby's own names` : null
+  return reservedNames().includes(name) ? `'${name}' is one of Bartleby's own names` : null
 }
 
 function problemWithOperations(operations: readonly string[]): string | null {

@@ -5,7 +5,7 @@ import { parseGoDuration, usFromNs } from '../../core/duration.ts'
 import type { Log } from '../../core/log.ts'
 import { unknownKey } from '../../core/settings/config-error.ts'
 import { checkQueueName } from '../../queues/validate.ts'
-import { type EngineDirectory, RESERVED_NAMES } from './definitions.ts'
+import { type EngineDirectory, reservedNames } from './definitions.ts'
 
 /** What a handler is told about the run it does. */
 export interface RunContext {
@@ -139,7 +139,7 @@ function queueNameOf(directory: EngineDirectory, name: string, asked: string | u
     checkQueueName(open)
     return open
   }
-  if (RESERVED_NAMES.includes(name)) throw refused('name', name, "a name that is not one of Bartleby's own")
+  if (reservedNames().includes(name)) throw refused('name', name, "a name that is not one of Bartleby's own")
   if (queue === null) {
     throw refused('name', name, 'an engine with a queue; record runs of this one over the history API')
   }

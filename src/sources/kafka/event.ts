@@ -16,6 +16,21 @@ import type { RawHeader } from '../../outgoing/kafka/record.ts'
 /** The source and the engine of these letters. */
 export const KAFKA = 'kafka'
 
+/** What history calls what happens to letters of Kafka; each row but that of a gap has its letter. */
+export const KAFKA_OPERATIONS = {
+  received: 'kafka.received',
+  reopened: 'kafka.reopened',
+  refused: 'kafka.refused',
+  processorFailed: 'kafka.processor_failed',
+  published: 'kafka.published',
+  publishFailed: 'kafka.publish_failed',
+  uncertain: 'kafka.uncertain',
+  resent: 'kafka.resent',
+  discarded: 'kafka.discarded',
+  reassigned: 'kafka.reassigned',
+  gap: 'kafka.gap',
+} as const
+
 /** The kind of run that gives events of nobody's to their services. */
 export const REASSIGNMENT = 'kafka-reassignment'
 
@@ -213,8 +228,6 @@ export interface StoredEvent {
   /** The id of the current publish: while it is publishing, uncertain or published. */
   readonly eventId: EventId | null
 }
-
-export { KAFKA_OPERATIONS } from '../../letters/letter.ts'
 
 /** Who acts, and in which request. */
 export interface Caller {

@@ -111,6 +111,7 @@ const RECORD: Cause['record'] = {
   ...PLAIN_RECORD,
   captured: KAFKA_OPERATIONS.received,
   reopened: KAFKA_OPERATIONS.reopened,
+  isSilent: true,
   actor: SYSTEM.actor,
 }
 

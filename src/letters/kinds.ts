@@ -1,0 +1,53 @@
+/**
+ * The kinds of sources: what the heart has to know of letters of a source before any of them is opened, as plain values. They are
+ * declared once in a process, by the list of sources; nothing here knows one of them by its name.
+ */
+
+/** The name of a source. Where it has no engines of its own it is the name of their engine, too. */
+export type SourceName = string
+
+export interface SourceKind {
+  readonly name: SourceName
+  /** What history calls acts on its letters, where it has words of its own: by act, for letters of the engine of its name. */
+  readonly words?: Readonly<Record<string, string>>
+  /** Everything that history may call what happens to its letters, besides what it calls that of all letters. */
+  readonly operations?: readonly string[]
+  /** Its letters go back to queues of the office: they can be moved to another queue, and keep the order of their keys there. */
+  readonly goesToQueues?: boolean
+  /** The engines of its letters have names of their own; left out: there is one, called like the source. */
+  readonly hasEngines?: boolean
+  /** Anybody may report letters of its engine. */
+  readonly takesReports?: boolean
+  /** Letters of one key leave in order, those of different keys side by side. */
+  readonly ordersByKey?: boolean
+  /** Why its letters cannot be repaired; left out: they can. */
+  readonly unrepairable?: string
+  /** Its letters are acted on with tokens of its own, where it has some. */
+  readonly hasTokens?: boolean
+}
+
+const KINDS = new Map<SourceName, SourceKind>()
+
+/** Makes a kind of source known. Again is no error: a process may open several offices. */
+export function declareKind(kind: SourceKind): void {
+  KINDS.set(kind.name, kind)
+}
+
+/** Of a source that is not there any more nothing is known but its name. */
+export const kindOf = (name: SourceName): SourceKind => KINDS.get(name) ?? { name }
+
+/** All of them, in the order of the list. */
+export const sourceKinds = (): readonly SourceKind[] => [...KINDS.values()]
+
+export const sourceNames = (): readonly SourceName[] => [...KINDS.keys()]
+
+/** What the schema of a source's name allows; made when it is read, because schemas are older than the list. */
+export const SOURCE_SCHEMA = {
+  type: 'string',
+  get enum(): SourceName[] {
+    return [...KINDS.keys()]
+  },
+}
+
+/** Letters of these go back to queues, and are kept in order by their instance; the others have an order of their own. */
+export const goesToQueues = (source: SourceName): boolean => kindOf(source).goesToQueues === true
