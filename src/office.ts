@@ -5,17 +5,15 @@
  */
 
 import type { Clock, Instant } from './core/clock.ts'
-import { parseGoDuration, usFromNs } from './core/duration.ts'
 import { failure } from './core/errors.ts'
 import { type Log, silentLog } from './core/log.ts'
 import { SystemClock } from './core/system-clock.ts'
 import { TestClock } from './core/test-clock.ts'
 import { History } from './history/history.ts'
-import { readCase } from './letters/confirm.ts'
 import { letterCounter } from './letters/counts.ts'
 import { newRegisters } from './letters/drawers.ts'
 import { FilingClerk } from './letters/filing.ts'
-import type { SourceName } from './letters/kinds.ts'
+import { declareKind, type SourceName } from './letters/kinds.ts'
 import { Letters } from './letters/letters.ts'
 import { outcomeCounter } from './letters/outcomes.ts'
 import { DEFAULT_RETENTION_DAYS, type Removed, Retention } from './letters/retention.ts'
@@ -23,27 +21,15 @@ import type { LetterSource } from './letters/source.ts'
 import { type OfficeRuns, officeRuns } from './letters/work.ts'
 import { MIGRATIONS } from './migrations.ts'
 import { VerifyRun } from './observe/verify-run.ts'
-import { recordEngineQueues } from './queues/engine-queues.ts'
-import { tellOfOlderQueues } from './queues/older-queues.ts'
+import { EngineDirectory } from './queues/engine-directory.ts'
 import type { Queues } from './queues/queue.ts'
-import { StoreQueues } from './queues/queues.ts'
+import { queueLimits, StoreQueues } from './queues/queues.ts'
+import { StoreSeenEngines } from './queues/seen-engines.ts'
 import { Redrives } from './redrive/redrives.ts'
 import { readRedriveRef } from './redrive/rows.ts'
-import { EngineDirectory, type EngineSettings } from './sources/engines/definitions.ts'
-import { createEngine, type Engine } from './sources/engines/engine.ts'
-import type { EngineMessage, EngineOptions } from './sources/engines/options.ts'
-import { StoreSeenEngines } from './sources/engines/seen.ts'
-import { EngineStatistics } from './sources/engines/statistics.ts'
-import { type EngineTables, storeTables } from './sources/engines/tables.ts'
-import { createEngineViews, type ViewNames } from './sources/engines/views.ts'
-import type { Kafka, KafkaParts } from './sources/kafka/kafka.ts'
-import { type KafkaOptions, kafkaConnection, kafkaSettings, kafkaWarnings } from './sources/kafka/options.ts'
-import { kafkaLetterSource } from './sources/kafka/source.ts'
-import { Outboxes, type OutboxSettings } from './sources/outbox/outboxes.ts'
+import { SOURCES, type SourceFaces, type SourceOptions } from './sources/index.ts'
 import { checkOfficeOptions } from './sources/settings.ts'
-import { type WebhookOptions, webhookSettings } from './sources/webhooks/settings.ts'
-import { webhookCounter } from './sources/webhooks/tallies.ts'
-import { Webhooks } from './sources/webhooks/webhooks.ts'
+import type { OfficeParts, OpenSource, SourceModule } from './sources/source-module.ts'
 import { type Database, type StoreCall, sql } from './store/database.ts'
 import { CountFolder } from './store/fold.ts'
 import { type MigrationReport, migrate } from './store/migrations.ts'
@@ -63,7 +49,8 @@ import { sharedSecret } from './store/secrets.ts'
 import { StoreClock } from './store/store-clock.ts'
 import { WriteProof } from './store/write-proof.ts'
 
-export interface OfficeOptions {
+/** The options of an office. Sections of sources have the keys of a configuration; Kafka's paths are relative to the working directory. */
+export interface OfficeOptions extends SourceOptions {
   /** `sqlite:PATH`, `sqlite::memory:` or `postgres://…`. */
   readonly store: string
   readonly postgres?: {
@@ -73,22 +60,8 @@ export interface OfficeOptions {
   }
   /** True: a server that is like PostgreSQL but another product is taken. Default false. */
   readonly unsupportedStore?: boolean
-  readonly queues?: {
-    /** Requests of one queue that may wait to be picked up. Default 100. */
-    readonly maxPendingRequests?: number
-    /** How long a dedupe key is remembered, as a Go duration. Default 5m. */
-    readonly dedupeWindow?: string
-  }
-  /** Which engines there are, and how long their letters and history are kept. Without a context every name may be one. */
-  readonly engines?: EngineSettings & {
-    readonly tables?: Partial<ViewNames> & { /** Default 90. */ readonly retentionDays?: number }
-  }
-  /** Outboxes whose messages this office delivers or watches over. */
-  readonly outbox?: readonly OutboxSettings[]
-  /** Given, this office delivers webhooks; `{}` does so with the defaults. Left out, others do. */
-  readonly webhooks?: WebhookOptions
-  /** With `enabled: true` this office takes dead events out of Kafka. Paths in it are relative to the working directory. */
-  readonly kafka?: KafkaOptions
+  /** Sources of your own, beside those that Bartleby has. */
+  readonly sources?: readonly SourceModule[]
   /** False: redrives and other runs that are begun here are left to other offices on the store, and none is taken up. Default true. */
   readonly carriesOutRedrives?: boolean
   readonly clock?: Clock
@@ -96,32 +69,14 @@ export interface OfficeOptions {
 }
 
 const DEFAULT_POOL_SIZE = 8
-const DEFAULT_MAX_PENDING = 100
-const DEFAULT_DEDUPE_WINDOW = '5m'
-
-const DEFAULT_VIEWS: ViewNames = { dlqTableName: 'engineDlq', historyTableName: 'engineHistory' }
-/** Handlers get this long to finish; the whole of a stop has ten seconds. */
-const ENGINE_STOP_MS = 5_000
 
 const probe = sql('office.ping', 'SELECT count(*) AS found FROM bartleby.migrations')
 
 /** The parts of an office, wired together. */
-interface Parts {
-  readonly db: Database
-  readonly clock: Clock
-  readonly log: Log
-  readonly queues: StoreQueues
-  readonly letters: Letters
-  readonly runs: OfficeRuns
+interface Parts extends OfficeParts {
   readonly redrives: Redrives
-  readonly history: History
-  readonly directory: EngineDirectory
-  readonly engineStatistics: EngineStatistics
   readonly verifyRun: VerifyRun
-  readonly outboxes: Outboxes
-  readonly webhooks: Webhooks
-  /** null unless it is enabled. */
-  readonly kafka: Kafka | null
+  readonly sources: readonly OpenSource[]
   readonly retention: Retention
   readonly writes: WriteProof
   readonly clerks: readonly Clerk[]
@@ -133,7 +88,10 @@ interface Clerk {
   stop(): Promise<void>
 }
 
-export class Office {
+/** An open office, with what its sources add to it. */
+export type Office = OpenOffice & SourceFaces
+
+class OpenOffice {
   readonly queues: Queues
   readonly letters: Letters
   /** Work over many rows that any server goes on with. */
@@ -141,27 +99,16 @@ export class Office {
   /** Acts on many letters, under control. */
   readonly redrives: Redrives
   readonly history: History
-  /** Letters and history as the unified tables, wherever these are kept. */
-  readonly tables: EngineTables
-  /** The engines that there are. */
-  readonly engines: EngineDirectory
-  /** How they did lately. */
-  readonly engineStatistics: EngineStatistics
   /** The check of the store's promises, on this server. */
   readonly verifyRun: VerifyRun
-  /** The outboxes that were given. */
-  readonly outboxes: Outboxes
-  /** Channels, consumers, messages and their jobs. */
-  readonly webhooks: Webhooks
-  /** Dead events of Kafka; null unless that is enabled. */
-  readonly kafka: Kafka | null
+  /** The sources of letters, in the order of the list. */
+  readonly sources: readonly OpenSource[]
   readonly clock: Clock
   readonly #parts: Parts
-  readonly #engines = new Set<Engine>()
   #missing: readonly SchemaPart[]
   #draining: Promise<void> | undefined
 
-  private constructor(parts: Parts, missing: readonly SchemaPart[]) {
+  constructor(parts: Parts, missing: readonly SchemaPart[]) {
     this.#parts = parts
     this.#missing = missing
     this.queues = parts.queues
@@ -169,91 +116,43 @@ export class Office {
     this.runs = parts.runs
     this.redrives = parts.redrives
     this.history = parts.history
-    this.tables = storeTables(parts.letters, parts.history)
-    this.engines = parts.directory
-    this.engineStatistics = parts.engineStatistics
     this.verifyRun = parts.verifyRun
-    this.outboxes = parts.outboxes
-    this.webhooks = parts.webhooks
-    this.kafka = parts.kafka
+    this.sources = parts.sources
     this.clock = parts.clock
+    Object.assign(this, ...parts.sources.map(({ face }) => face))
   }
 
-  /** Opens the office on a store, creating or upgrading its tables first. Close it when done. */
-  static async open(options: OfficeOptions): Promise<Office> {
-    checkOfficeOptions(options)
-    const { store, postgres = { poolSize: DEFAULT_POOL_SIZE }, log: given } = options
-    const db = openDatabase(store, given === undefined ? postgres : { ...postgres, log: given })
-    let office: Office | undefined
-    try {
-      if (options.unsupportedStore !== true) await requirePostgresItself(db)
-      await tellOfUpgrade(options.log ?? silentLog, migrate(db, MIGRATIONS))
-      const missing = await db.session('schema.parts', missingParts)
-      requireComplete(missing)
-      if (missing.length > 0) (options.log ?? silentLog).warn({}, slowBecause(missing))
-      await createEngineViews(db, { ...DEFAULT_VIEWS, ...options.engines?.tables })
-      const log = outageLog(options.log ?? silentLog, db)
-      const parts = await wire(db, options, log, await storeClockOf(db, options, log))
-      office = new Office(parts, missing)
-      await recordEngineQueues(db, parts.log, parts.directory.queues())
-      // Only where somebody reads it: it is told once.
-      if (options.log !== undefined) await tellOfOlderQueues(db, options.log)
-      await parts.queues.start()
-      for (const clerk of parts.clerks) clerk.start()
-      parts.outboxes.start()
-      if (options.webhooks !== undefined) await parts.webhooks.start()
-      await parts.kafka?.start()
-      parts.runs.start()
-      return office
-    } catch (error) {
-      // With what has begun already: it would go on, on a store that is closed.
-      await (office ?? db).close()
-      throw error
-    }
-  }
-
-  /**
-   * A worker on the queue of an engine; start it to begin. The office stops it when it is drained, unless that
-   * was done before.
-   */
-  engine<Message = EngineMessage>(options: EngineOptions<Message>): Engine {
-    const { db, queues, clock, log, directory } = this.#parts
-    const engine = createEngine(
-      {
-        queues,
-        clock,
-        log,
-        directory,
-        readCase: (id) => db.session('cases.read', (session) => readCase(session, id)),
-        claimQueue: (engine, queue) => recordEngineQueues(db, log, [{ engine, queue }]),
-      },
-      options,
-    )
-    this.#engines.add(engine)
-    return engine
+  /** Begins what runs by itself. */
+  async start(): Promise<void> {
+    const { queues, clerks, sources, runs } = this.#parts
+    await queues.start()
+    for (const clerk of clerks) clerk.start()
+    for (const source of sources) await source.start?.()
+    runs.start()
   }
 
   /** Resolves when the store answers and takes writes; rejects when it does not. */
   async ping(): Promise<void> {
     await this.#parts.writes.require()
-    await this.#parts.db.session('ping', (session) => session.rows(probe))
+    await this.#parts.store.db.session('ping', (session) => session.rows(probe))
   }
 
   /** Indexes that the store lacks, as a restore may leave it: it works, and is slow. */
   async missingIndexes(): Promise<readonly string[]> {
     // Nobody drops them from a store that had all; only what was missing may have been made since.
-    if (this.#missing.length > 0) this.#missing = await this.#parts.db.session('schema.parts', missingParts)
+    if (this.#missing.length > 0)
+      this.#missing = await this.#parts.store.db.session('schema.parts', missingParts)
     return this.#missing.map(partName)
   }
 
   /** A random secret that all servers on the store share; made by the first that asks for one of this name. */
   secret(name: string): Promise<Uint8Array> {
-    return sharedSecret(this.#parts.db, name)
+    return sharedSecret(this.#parts.store.db, name)
   }
 
   /** Tells `listener` about every use of the store. */
   onStoreCall(listener: (call: StoreCall) => void): void {
-    this.#parts.db.onCall(listener)
+    this.#parts.store.db.onCall(listener)
   }
 
   /** Tells `listener` after every step of retention on this server what it removed. */
@@ -297,21 +196,19 @@ export class Office {
   }
 
   async #stopAll(): Promise<void> {
-    const { runs, redrives, queues, outboxes, webhooks, kafka, clerks, verifyRun } = this.#parts
-    // Engines first: they settle what they hold through the queues.
-    await Promise.all([...this.#engines].map((engine) => engine.stop({ timeoutMs: ENGINE_STOP_MS })))
-    // Runs send to all the others.
+    const { runs, redrives, queues, sources, clerks, verifyRun } = this.#parts
+    // They send to all the others.
     await runs.stop()
     await redrives.stop()
-    // Outboxes may deliver to queues.
-    await Promise.all([outboxes.stop(), webhooks.stop(), kafka?.stop()])
+    // Sources settle what they hold through the queues, or deliver to them.
+    await Promise.all(sources.map((source) => source.stop?.()))
     await Promise.all([queues.drain(), verifyRun.stop(), ...clerks.map((clerk) => clerk.stop())])
   }
 
   /** Drains and closes the store. */
   async close(): Promise<void> {
     await this.drain()
-    await this.#parts.db.close()
+    await this.#parts.store.db.close()
   }
 
   #testClock(): TestClock {
@@ -319,6 +216,38 @@ export class Office {
     return this.clock
   }
 }
+
+export const Office = {
+  /** Opens the office on a store, creating or upgrading its tables first. Close it when done. */
+  async open(options: OfficeOptions): Promise<Office> {
+    checkOfficeOptions(options)
+    const { store, postgres = { poolSize: DEFAULT_POOL_SIZE }, log: given, log = silentLog } = options
+    const db = openDatabase(store, given === undefined ? postgres : { ...postgres, log: given })
+    let office: OpenOffice | undefined
+    try {
+      if (options.unsupportedStore !== true) await requirePostgresItself(db)
+      const modules = [...SOURCES, ...(options.sources ?? [])]
+      await tellOfUpgrade(log, migrate(db, migrationsOf(modules)))
+      const missing = await db.session('schema.parts', missingParts)
+      requireComplete(missing)
+      if (missing.length > 0) log.warn({}, slowBecause(missing))
+      office = new OpenOffice(await wire(db, options, modules), missing)
+      await office.start()
+      // With the faces of its sources, which its constructor has put on it.
+      return office as Office
+    } catch (error) {
+      // With what has begun already: it would go on, on a store that is closed.
+      await (office ?? db).close()
+      throw error
+    }
+  },
+}
+
+/** Those of the office and of its sources, whether they are in the list or its own. */
+const migrationsOf = (modules: readonly SourceModule[]) => [
+  ...MIGRATIONS,
+  ...modules.slice(SOURCES.length).flatMap(({ migrations = [] }) => migrations),
+]
 
 /** A clock that all servers on the store agree on; null where there is one already, or nobody to agree with. */
 async function storeClockOf(db: Database, options: OfficeOptions, log: Log): Promise<StoreClock | null> {
@@ -328,96 +257,42 @@ async function storeClockOf(db: Database, options: OfficeOptions, log: Log): Pro
   return storeClock
 }
 
-async function wire(
-  db: Database,
-  options: OfficeOptions,
-  log: Log,
-  storeClock: StoreClock | null,
-): Promise<Parts> {
+async function wire(db: Database, options: OfficeOptions, modules: readonly SourceModule[]): Promise<Parts> {
+  const plainLog = options.log ?? silentLog
+  const log = outageLog(plainLog, db)
+  const storeClock = await storeClockOf(db, options, log)
   const clock = options.clock ?? storeClock?.clock ?? new SystemClock()
   const registers = newRegisters()
-  const directory = new EngineDirectory(options.engines, new StoreSeenEngines(db))
-  const carriesOut = options.carriesOutRedrives ?? true
-  const runs = officeRuns(db, clock, log, { carriesOut })
-  const queues = new StoreQueues(db, clock, log, {
-    registers,
-    runs,
-    maxPendingRequests: options.queues?.maxPendingRequests ?? DEFAULT_MAX_PENDING,
-    dedupeWindowUs: windowUs(options.queues?.dedupeWindow ?? DEFAULT_DEDUPE_WINDOW),
-  })
-  const outboxes = new Outboxes(options.outbox ?? [], {
-    store: { url: options.store, db },
-    clock,
-    // Their databases may be others, with outages of their own.
-    log: options.log ?? silentLog,
-    registers,
-    queues,
-    kafka: kafkaConnection(options.kafka ?? {}),
-  })
-  const webhooks = new Webhooks({
-    db,
-    clock,
-    log,
-    registers,
-    runs,
-    announcer: queues.announcer,
-    settings: webhookSettings(options.webhooks ?? {}),
-  })
-  const sources = new Map<SourceName, LetterSource>([
-    ...(['queues', 'engines', 'http'] as const).map((name) => [name, queues.letterSource(name)] as const),
-    ['outbox', outboxes.source],
-    ['webhooks', webhooks.source],
-    // Also where Kafka is not enabled: its letters can be discarded everywhere.
-    [
-      'kafka',
-      kafkaLetterSource({
-        returnWay: () => kafka?.letterReturn ?? null,
-        discarded: (service, topic) => kafka?.countDiscarded(service, topic),
-      }),
-    ],
-  ])
+  const engines = new EngineDirectory(options.engines, new StoreSeenEngines(db))
   const retentionDays = options.engines?.tables?.retentionDays ?? DEFAULT_RETENTION_DAYS
-  const foldMs = webhooks.settings.dlq.summaryIntervalSeconds * 1_000
-  const letters = new Letters(db, clock, { registers, sources, engines: directory, runs, retentionDays })
-  const kafka = await openKafka(options.kafka ?? {}, {
-    db,
-    clock,
-    log,
-    registers,
-    runs,
-    ledger: letters.ledger,
-    redriveOf: readRedriveRef,
-  })
-  const retention = new Retention(runs, { retentionDays, sources: [...sources.values()], log })
+  const runs = officeRuns(db, clock, log, { carriesOut: options.carriesOutRedrives ?? true })
+  const queues = new StoreQueues(db, clock, log, { registers, runs, ...queueLimits(options.queues) })
+  // Filled below: sources are opened with the letters that are theirs.
+  const ways = new Map<SourceName, LetterSource>()
+  const letters = new Letters(db, clock, { registers, sources: ways, engines, runs, retentionDays })
+  const history = new History(db, clock, engines)
+  // Each reads its own section.
+  const given: Readonly<Record<string, unknown>> = { ...options }
+  const offers = Object.assign({}, ...modules.map((module) => module.offers?.(given[module.name])))
+  const store = { url: options.store, db }
+  const core = { store, clock, log, plainLog, registers, runs, queues, letters, history, engines }
+  const parts: OfficeParts = { ...core, redriveOf: readRedriveRef, offers }
+  const sources: OpenSource[] = []
+  for (const module of modules) {
+    declareKind({ ...module.kind, name: module.name })
+    const source = await module.open(parts, given[module.name])
+    ways.set(module.name, source.letters)
+    sources.push(source)
+  }
   return {
-    db,
-    clock,
-    log,
-    queues,
-    letters,
-    runs,
-    redrives: new Redrives({
-      db,
-      clock,
-      log,
-      runs,
-      sources,
-      engines: directory,
-      retentionDays,
-    }),
-    history: new History(db, clock, directory),
-    directory,
-    engineStatistics: new EngineStatistics(db, clock),
+    ...parts,
+    redrives: new Redrives({ db, clock, log, runs, sources: ways, engines, retentionDays }),
     verifyRun: new VerifyRun({ lend: (work) => lendReader(db, options.store, work), clock, log }),
-    outboxes,
-    webhooks,
-    kafka,
-    retention,
+    sources,
+    retention: new Retention(runs, { retentionDays, sources: [...ways.values()], log }),
     writes: new WriteProof(db),
     clerks: [
-      ...[letterCounter, outcomeCounter, webhookCounter].map(
-        (counter) => new CountFolder(counter, { db, clock, log, everyMs: foldMs }),
-      ),
+      ...[letterCounter, outcomeCounter].map((counter) => new CountFolder(counter, { db, clock, log })),
       new FilingClerk(db, log),
       ...(storeClock === null ? [] : [storeClock]),
     ],
@@ -437,16 +312,6 @@ async function lendReader<T>(
   } finally {
     await reader.close()
   }
-}
-
-async function openKafka(options: KafkaOptions, parts: Omit<KafkaParts, 'settings'>): Promise<Kafka | null> {
-  const settings = kafkaSettings(options)
-  for (const warning of kafkaWarnings(options))
-    parts.log.warn({ warning }, 'the configuration of kafka is worth a second look')
-  if (settings === null) return null
-  // Loaded when it is used: most offices have no Kafka, and it is a third of the program.
-  const { Kafka } = await import('./sources/kafka/kafka.ts')
-  return Kafka.open({ ...parts, settings })
 }
 
 type StoreOptions = Pick<OfficeOptions, 'unsupportedStore'>
@@ -474,12 +339,4 @@ async function onStore<T>(
   } finally {
     await db.close()
   }
-}
-
-function windowUs(text: string): bigint {
-  const parsed = parseGoDuration(text)
-  if (!parsed.ok || parsed.ns < 0n) {
-    throw new TypeError(`queues.dedupeWindow: '${text}' is not a duration such as 5m or 1h`)
-  }
-  return usFromNs(parsed.ns)
 }

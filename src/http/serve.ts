@@ -10,7 +10,7 @@ import type { Clock } from '../core/clock.ts'
 import { ConfigError } from '../core/settings/config-error.ts'
 import { TestClock } from '../core/test-clock.ts'
 import { Office } from '../office.ts'
-import { contextNamed } from '../sources/engines/definitions.ts'
+import { contextNamed } from '../queues/engine-directory.ts'
 import { createHttpServer, type HttpServer } from './server.ts'
 import type { DemoSignatures } from './session/routes.ts'
 

@@ -271,10 +271,7 @@ const ranGiven = (run: HistoryEntry): Given => ({
 })
 
 /** A new failure, and where its letter lies from now on. Its row of history is of the moment of the act. */
-function failureGiven(
-  note: DeathNote,
-  { diedAs = null, grave = 'same' }: Partial<Failed>,
-): Given {
+function failureGiven(note: DeathNote, { diedAs = null, grave = 'same' }: Partial<Failed>): Given {
   const { record } = note
   return {
     drawer: note.drawer,

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { instant } from '../core/clock.ts'
-import { EngineDirectory } from '../sources/engines/definitions.ts'
+import { EngineDirectory } from '../queues/engine-directory.ts'
 import { readReport } from './report.ts'
 
 const context = {

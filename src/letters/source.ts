@@ -8,7 +8,20 @@ import { type Before, change } from './change.ts'
 import { keepEdits } from './contents.ts'
 import { readLetterById } from './detail.ts'
 import type { SourceName } from './kinds.ts'
-import { type Edit, isUnconfirmed, type Letter, type LetterId, type LetterStatus, type Outgoing, type Placed, RETRIED, type RedriveRef, type Sending, STATUS, sentBy } from './letter.ts'
+import {
+  type Edit,
+  isUnconfirmed,
+  type Letter,
+  type LetterId,
+  type LetterStatus,
+  type Outgoing,
+  type Placed,
+  RETRIED,
+  type RedriveRef,
+  type Sending,
+  STATUS,
+  sentBy,
+} from './letter.ts'
 import { insistOnStatus } from './transitions.ts'
 import type { OfficeWork } from './work.ts'
 

@@ -2,9 +2,10 @@
  * Queues over a store: looks a queue up, checks the request in the contract's order, and hands it to the queue's
  * loop (produce, lease, complete, retry, extend) or straight to the store (everything else).
  */
+
 import type { Clock, Instant } from '../core/clock.ts'
 import { payloadBytes } from '../core/content.ts'
-import { usFromNs } from '../core/duration.ts'
+import { parseGoDuration, usFromNs } from '../core/duration.ts'
 import { BartlebyError, failure } from '../core/errors.ts'
 import { checkKsuid, serialFromId } from '../core/ksuid.ts'
 import type { Log } from '../core/log.ts'
@@ -74,6 +75,22 @@ import {
   parseExtension,
   peekLimit,
 } from './validate.ts'
+
+/** The section `queues` of the options of an office. */
+export interface QueueOptions {
+  /** Requests of one queue that may wait to be picked up. Default 100. */
+  readonly maxPendingRequests?: number
+  /** How long a dedupe key is remembered, as a Go duration. Default 5m. */
+  readonly dedupeWindow?: string
+}
+
+/** The limits of queues; refuses what is no duration. */
+export function queueLimits({ maxPendingRequests = 100, dedupeWindow = '5m' }: QueueOptions = {}) {
+  const parsed = parseGoDuration(dedupeWindow)
+  if (!parsed.ok || parsed.ns < 0n)
+    throw new TypeError(`queues.dedupeWindow: '${dedupeWindow}' is not a duration such as 5m or 1h`)
+  return { maxPendingRequests, dedupeWindowUs: usFromNs(parsed.ns) }
+}
 
 export interface QueuesOptions {
   /** Requests of one queue that may wait to be picked up; waiting leases do not count. */

@@ -3,7 +3,6 @@
  * repaired, and may they go before those that stay. Some cannot be told yet: the batch ends before the first of these.
  */
 
-import { goesToQueues } from '../letters/kinds.ts'
 import {
   addToKey,
   type Candidate,
@@ -15,6 +14,7 @@ import {
   mixedKeys,
 } from '../letters/candidates.ts'
 import { contentPortions, type KeptEdit, readContents } from '../letters/contents.ts'
+import { goesToQueues } from '../letters/kinds.ts'
 import type { LetterId } from '../letters/letter.ts'
 import type { Session, Transaction } from '../store/database.ts'
 import { placeOf } from './destinations.ts'

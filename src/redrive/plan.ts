@@ -8,7 +8,7 @@
  *
  * A plan is a run: it may take longer than a request, and be taken up by another server.
  */
-import { goesToQueues, kindOf } from '../letters/kinds.ts'
+
 import { setImmediate as othersTurn } from 'node:timers/promises'
 import { type Clock, later } from '../core/clock.ts'
 import { BartlebyError } from '../core/errors.ts'
@@ -16,6 +16,7 @@ import type { Log } from '../core/log.ts'
 import type { Xid } from '../core/xid.ts'
 import { type Plannable, readPlannables } from '../letters/candidates.ts'
 import { contentPortions, readContents } from '../letters/contents.ts'
+import { goesToQueues, kindOf } from '../letters/kinds.ts'
 import { type LetterId, STATUS } from '../letters/letter.ts'
 import { inOffice } from '../letters/work.ts'
 import type { Database, Session, Snapshot, Transaction } from '../store/database.ts'

@@ -1,4 +1,5 @@
 /** The sources of letters, in the order in which they are opened and shown. A new source is a line here. */
+import { declareKind } from '../letters/kinds.ts'
 import { enginesModule } from './engines/module.ts'
 import { reportsModule } from './http/module.ts'
 import { kafkaModule } from './kafka/module.ts'
@@ -11,5 +12,26 @@ const LIST = [queuesModule, enginesModule, outboxModule, webhooksModule, kafkaMo
 
 export const SOURCES: readonly SourceModule[] = LIST
 
+for (const { name, kind } of SOURCES) declareKind({ ...kind, name })
+
 /** Which they are, with what each brings. */
 export type ListedSource = (typeof LIST)[number]
+
+/** What sources are given by whoever opens an office, each under its name. */
+export type SourceOptions = {
+  readonly [Module in ListedSource as OptionsOf<Module> extends undefined
+    ? never
+    : Module['name']]?: OptionsOf<Module>
+}
+
+type OptionsOf<Module> = Module extends SourceModule<string, infer _, infer Options> ? Options : never
+
+/** What they add to an office, all together. */
+export type SourceFaces = AllOf<ListedSource extends infer Module ? FaceOf<Module> : never>
+
+type FaceOf<Module> = Module extends SourceModule<string, infer _, infer __, infer Face> ? Face : never
+
+/** Every one of a union at once. */
+type AllOf<Union> = (Union extends unknown ? (one: Union) => void : never) extends (all: infer All) => void
+  ? All
+  : never

@@ -32,6 +32,7 @@ const OPTIONS: Readonly<Record<string, TSchema | null>> = {
   ...SECTION_SCHEMAS,
   carriesOutRedrives: null,
   unsupportedStore: null,
+  sources: null,
   clock: null,
   log: null,
 }

@@ -3,19 +3,47 @@
  * loops over one list of these (`index.ts`); none of them knows a source by its name.
  */
 import type { Static, TSchema } from 'typebox'
+import type { Clock } from '../core/clock.ts'
+import type { Log } from '../core/log.ts'
 import type { Settings } from '../core/settings/given.ts'
 import type { Fixed, Given } from '../core/settings/kinds.ts'
+import type { History } from '../history/history.ts'
+import type { Registers } from '../letters/drawers.ts'
+import type { SourceKind } from '../letters/kinds.ts'
+import type { Letters } from '../letters/letters.ts'
+import type { LetterSource } from '../letters/source.ts'
+import type { OfficeRuns } from '../letters/work.ts'
+import type { EngineDirectory } from '../queues/engine-directory.ts'
+import type { StoreQueues } from '../queues/queues.ts'
+import type { readRedriveRef } from '../redrive/rows.ts'
+import type { Database } from '../store/database.ts'
 import type { Migration } from '../store/migrations.ts'
+import type { ConnectionSettings } from '../outgoing/kafka/connection.ts'
 
-export interface SourceModule<Name extends string = string, Schema extends TSchema = TSchema> {
+/**
+ * A source as the list has it. `Schema` is that of its section in a configuration, `Options` what whoever opens an office gives in its
+ * place, `Face` what it adds to the office.
+ */
+export interface SourceModule<
+  Name extends string = string,
+  Schema extends TSchema = TSchema,
+  Options = unknown,
+  Face extends object = object,
+> {
   /** The name of its letters' source, of its section in a configuration, and of its command. */
   readonly name: Name
   /** As people say it. */
   readonly title: string
+  /** What the heart has to know of its letters; its name is the module's. */
+  readonly kind: Omit<SourceKind, 'name'>
   /** Left out: there is nothing to configure. */
   readonly settings?: SourceSettings<Schema>
   /** Their numbers are unique over all modules. */
   readonly migrations?: readonly Migration[]
+  /** What others may use of it, known before anything is open. */
+  offers?(options: Options | undefined): Offers
+  /** Makes it ready, on a store that is up to date. Nothing runs before it is started. */
+  open(parts: OfficeParts, options: Options | undefined): OpenSource<Face> | Promise<OpenSource<Face>>
 }
 
 /** The section of a configuration that has the source's name. */
@@ -32,3 +60,41 @@ export interface SourceSettings<Schema extends TSchema = TSchema> {
 
 /** What a configuration has under the source's name. */
 export type SectionOf<Schema extends TSchema> = Fixed<Static<Schema>>
+
+/** What one source has and another may use. */
+export interface Offers {
+  /** How brokers are reached, where that is configured. */
+  readonly brokers?: ConnectionSettings | null
+}
+
+/** What a source has of its office. */
+export interface OfficeParts {
+  /** Where the office is kept; `url` as it was given. */
+  readonly store: { readonly url: string; readonly db: Database }
+  readonly clock: Clock
+  /** Tells an outage of the store once. */
+  readonly log: Log
+  /** Tells everything: for what lies in other databases, with outages of their own. */
+  readonly plainLog: Log
+  readonly registers: Registers
+  readonly runs: OfficeRuns
+  readonly queues: StoreQueues
+  readonly letters: Letters
+  readonly history: History
+  readonly engines: EngineDirectory
+  /** Redrives by their numbers. */
+  readonly redriveOf: typeof readRedriveRef
+  readonly offers: Offers
+}
+
+/** A source that is open. */
+export interface OpenSource<Face extends object = object> {
+  /** The way back of its letters. */
+  readonly letters: LetterSource
+  /** What it adds to the office: `office.webhooks`. */
+  readonly face: Face
+  /** Left out: nothing of it runs by itself. */
+  start?(): void | Promise<void>
+  /** Ends what runs, within a few seconds. Runs and redrives are over; queues still take what it settles. */
+  stop?(): Promise<void>
+}

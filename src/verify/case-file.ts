@@ -62,7 +62,9 @@ export const rowsOfCaseFiles = ({ letters, history, cases, redriven }: Sizes): n
 /** The case files of all letters, by their numbers, also of those that are gone. */
 export async function* caseFiles(audit: Audit): AsyncGenerator<CaseFile> {
   const words = wordsFor('retry')
-  const sends = [...audit.series].filter(([, { operation }]) => words.includes(operation)).map(([series]) => series)
+  const sends = [...audit.series]
+    .filter(([, { operation }]) => words.includes(operation))
+    .map(([series]) => series)
   const sides = {
     letters: { statement: LETTERS },
     transitions: { statement: TRANSITIONS, values: [sends] },

@@ -2,8 +2,9 @@
  * I2: a source id has one letter, however often it fails, and each of its failures is in history: the capture, and
  * every time that it died again and was reopened.
  */
-import { wordsFor } from '../letters/transitions.ts'
+
 import type { SeriesLabel } from '../history/entry.ts'
+import { wordsFor } from '../letters/transitions.ts'
 import type { Audit, CaseFile, Finding, FoundRow, Invariant, LetterCheck } from './invariant.ts'
 import { batchesOf, read } from './walk.ts'
 
@@ -83,4 +84,6 @@ const OTHERS = ['retry', 'discard', 'complete', 'expire', 'restore', 'confirm', 
 
 /** What says that a letter died again: a reopening, another capture of it, or the run of an engine that failed. */
 const isRelapse = ({ operation, status }: SeriesLabel): boolean =>
-  operation === 'capture' || wordsFor('reopen').includes(operation) || (status === 'Failed' && !OTHERS.includes(operation))
+  operation === 'capture' ||
+  wordsFor('reopen').includes(operation) ||
+  (status === 'Failed' && !OTHERS.includes(operation))

@@ -4,9 +4,10 @@
  * out before one that stayed behind: the first letter of a key that is pending, and to which nothing has happened since its
  * capture, has no successor that was sent long after it arrived.
  */
-import { goesToQueues } from '../letters/kinds.ts'
+
 import { instant } from '../core/clock.ts'
 import { formatMicros } from '../core/timestamp.ts'
+import { goesToQueues } from '../letters/kinds.ts'
 import { STATUS, UNNAMED_INSTANCE } from '../letters/letter.ts'
 
 import { isSending } from '../redrive/redrive.ts'

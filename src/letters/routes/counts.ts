@@ -1,10 +1,10 @@
 /** `GET /api/counts`: exact counts of letters. */
 
 import type { ApiCall } from '../../api/calls.ts'
-import { SOURCE_SCHEMA } from '../kinds.ts'
 import { describeCall, INTEGER, objectOf, TEXT, TEXT_OR_NULL } from '../../api/describe.ts'
 import type { Query } from '../../api/query.ts'
 import { refuse } from '../../core/errors.ts'
+import { SOURCE_SCHEMA } from '../kinds.ts'
 import type { Ledger } from '../ledger.ts'
 import { STATUSES } from '../letter.ts'
 import { TALLY_KEYS, type TallyKey } from '../tally.ts'

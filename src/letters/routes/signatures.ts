@@ -1,10 +1,10 @@
 /** `GET /api/signatures` and `GET /api/signatures/{signature}`: letters grouped by their error. */
 
 import type { ApiCall } from '../../api/calls.ts'
-import { SOURCE_SCHEMA } from '../kinds.ts'
 import { describeCall, INTEGER, objectOf, PAGE_QUERY, pageOf, TEXT, TIME } from '../../api/describe.ts'
 import { limitOf } from '../../api/query.ts'
 import { formatMicros } from '../../core/timestamp.ts'
+import { SOURCE_SCHEMA } from '../kinds.ts'
 import type { Ledger } from '../ledger.ts'
 import type { SignatureGroup } from '../signatures.ts'
 import { sourceOf } from './parameters.ts'

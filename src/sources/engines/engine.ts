@@ -21,7 +21,7 @@ import {
 import { engineQueueSettings } from '../../queues/engine-queues.ts'
 import type { Queues, RetryItem, Run } from '../../queues/queue.ts'
 import { StoreUnavailable } from '../../store/database.ts'
-import type { EngineDirectory } from './definitions.ts'
+import type { EngineDirectory } from '../../queues/engine-directory.ts'
 import { type EngineOptions, type EngineTerms, termsOf } from './options.ts'
 import { EngineStopped, HandlerTimedOut, type Leased, LeaseLost, type RunOffice, runOn } from './run.ts'
 

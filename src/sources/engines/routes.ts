@@ -5,7 +5,7 @@ import { describeCall, INTEGER, objectOf, TEXT, TEXT_OR_NULL, TIME_OR_NULL } fro
 import type { ServedSource } from '../../api/source-http.ts'
 import { formatMicros } from '../../core/timestamp.ts'
 import type { Ledger } from '../../letters/ledger.ts'
-import type { EngineDirectory, KnownEngine } from './definitions.ts'
+import type { EngineDirectory, KnownEngine } from '../../queues/engine-directory.ts'
 import { type EngineRuns, type OperationStatistics, withoutRuns } from './statistics.ts'
 
 interface EngineParts {

@@ -1,7 +1,12 @@
-/** Reports: failures that other systems tell over HTTP. */
+/** Reports: failures that other systems tell over HTTP. Their letters go back to queues. */
+import type { TSchema } from 'typebox'
 import type { SourceModule } from '../source-module.ts'
 
-export const reportsModule: SourceModule<'http'> = {
+export const reportsModule: SourceModule<'http', TSchema, undefined> = {
   name: 'http',
   title: 'HTTP',
+  kind: { goesToQueues: true, ordersByKey: true, takesReports: true },
+  open({ queues }) {
+    return { letters: queues.letterSource(this.name), face: {} }
+  },
 }

@@ -1,13 +1,57 @@
 /** Kafka: dead events of DLQ topics. */
-import type { SourceModule } from '../source-module.ts'
-import { withAbsolutePaths } from './options.ts'
+import type { OfficeParts, SourceModule } from '../source-module.ts'
+import { KAFKA_OPERATIONS } from './event.ts'
+import type { Kafka } from './kafka.ts'
+import { type KafkaOptions, kafkaConnection, kafkaSettings, kafkaWarnings, withAbsolutePaths } from './options.ts'
 import { kafkaMigration, unplacedSendsMigration } from './schema.ts'
 import { problemsOfKafka } from './settings/rules.ts'
 import { KafkaSchema } from './settings/schema.ts'
+import { kafkaLetterSource } from './source.ts'
 
-export const kafkaModule: SourceModule<'kafka', typeof KafkaSchema> = {
+export interface KafkaFace {
+  /** Dead events of Kafka; null unless that is enabled. */
+  readonly kafka: Kafka | null
+}
+
+export const kafkaModule: SourceModule<'kafka', typeof KafkaSchema, KafkaOptions, KafkaFace> = {
   name: 'kafka',
   title: 'Kafka',
   settings: { schema: KafkaSchema, problems: problemsOfKafka, inFolder: withAbsolutePaths },
+  kind: {
+    words: {
+      capture: KAFKA_OPERATIONS.received,
+      reopen: KAFKA_OPERATIONS.reopened,
+      retry: KAFKA_OPERATIONS.published,
+      discard: KAFKA_OPERATIONS.discarded,
+      refile: KAFKA_OPERATIONS.reassigned,
+    },
+    operations: Object.values(KAFKA_OPERATIONS),
+    hasTokens: true,
+  },
   migrations: [kafkaMigration, unplacedSendsMigration],
+  offers: (options) => ({ brokers: kafkaConnection(options ?? {}) }),
+  async open(parts, options) {
+    const kafka = await openKafka(parts, options ?? {})
+    return {
+      // Also where Kafka is not enabled: its letters can be discarded everywhere.
+      letters: kafkaLetterSource({
+        returnWay: () => kafka?.letterReturn ?? null,
+        discarded: (service, topic) => kafka?.countDiscarded(service, topic),
+      }),
+      face: { kafka },
+      start: () => kafka?.start(),
+      stop: async () => kafka?.stop(),
+    }
+  },
+}
+
+async function openKafka(parts: OfficeParts, options: KafkaOptions): Promise<Kafka | null> {
+  const settings = kafkaSettings(options)
+  for (const warning of kafkaWarnings(options))
+    parts.log.warn({ warning }, 'the configuration of kafka is worth a second look')
+  if (settings === null) return null
+  // Loaded when it is used: most offices have no Kafka, and it is a third of the program.
+  const { Kafka } = await import('./kafka.ts')
+  const { store, clock, log, registers, runs, letters, redriveOf } = parts
+  return Kafka.open({ db: store.db, clock, log, registers, runs, ledger: letters.ledger, redriveOf, settings })
 }

@@ -1,9 +1,25 @@
 /** Outboxes: messages that an application wrote in its own transaction, and nobody took. */
 import type { SourceModule } from '../source-module.ts'
 import { OutboxesSchema, outboxesInFolder, problemsOfOutboxes } from './settings-schema.ts'
+import { Outboxes, type OutboxSettings } from './outboxes.ts'
 
-export const outboxModule: SourceModule<'outbox', typeof OutboxesSchema> = {
+export interface OutboxFace {
+  /** The outboxes that were given. */
+  readonly outboxes: Outboxes
+}
+
+export const outboxModule: SourceModule<'outbox', typeof OutboxesSchema, readonly OutboxSettings[], OutboxFace> = {
   name: 'outbox',
   title: 'Outbox',
   settings: { schema: OutboxesSchema, problems: problemsOfOutboxes, inFolder: outboxesInFolder },
+  kind: { ordersByKey: true },
+  open({ store, clock, plainLog: log, registers, queues, offers: { brokers = null } }, options) {
+    const outboxes = new Outboxes(options ?? [], { store, clock, log, registers, queues, kafka: brokers })
+    return {
+      letters: outboxes.source,
+      face: { outboxes },
+      start: () => outboxes.start(),
+      stop: () => outboxes.stop(),
+    }
+  },
 }

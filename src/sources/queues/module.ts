@@ -1,7 +1,10 @@
 /** Plain queues: items that die become letters in their dead queue. The queues themselves are a layer below. */
 import Type from 'typebox'
 import { parseGoDuration } from '../../core/duration.ts'
+import { silentLog } from '../../core/log.ts'
 import { section, wholeNumber } from '../../core/settings/kinds.ts'
+import { tellOfOlderQueues } from '../../queues/older-queues.ts'
+import type { QueueOptions } from '../../queues/queues.ts'
 import type { SourceModule } from '../source-module.ts'
 
 const QueuesSchema = section({
@@ -16,8 +19,14 @@ const QueuesSchema = section({
   ),
 })
 
-export const queuesModule: SourceModule<'queues', typeof QueuesSchema> = {
+export const queuesModule: SourceModule<'queues', typeof QueuesSchema, QueueOptions> = {
   name: 'queues',
   title: 'Queues',
   settings: { schema: QueuesSchema },
+  kind: { goesToQueues: true, ordersByKey: true },
+  async open({ queues, store, plainLog }) {
+    // Only where somebody reads it: it is told once.
+    if (plainLog !== silentLog) await tellOfOlderQueues(store.db, plainLog)
+    return { letters: queues.letterSource(this.name), face: {} }
+  },
 }

@@ -1,11 +1,38 @@
 /** Webhooks: jobs that a consumer did not take. */
+import { CountFolder } from '../../store/fold.ts'
 import type { SourceModule } from '../source-module.ts'
 import { webhookMigration } from './schema.ts'
-import { problemsOfWebhooks, WebhooksSchema } from './settings.ts'
+import { problemsOfWebhooks, type WebhookOptions, WebhooksSchema, webhookSettings } from './settings.ts'
+import { webhookCounter } from './tallies.ts'
+import { Webhooks } from './webhooks.ts'
 
-export const webhooksModule: SourceModule<'webhooks', typeof WebhooksSchema> = {
+export interface WebhooksFace {
+  /** Channels, consumers, messages and their jobs. */
+  readonly webhooks: Webhooks
+}
+
+export const webhooksModule: SourceModule<'webhooks', typeof WebhooksSchema, WebhookOptions, WebhooksFace> = {
   name: 'webhooks',
   title: 'Webhooks',
   settings: { schema: WebhooksSchema, problems: problemsOfWebhooks },
+  kind: { unrepairable: 'letters of webhooks cannot be repaired: each consumer gets what was broadcast' },
   migrations: [webhookMigration],
+  open({ store: { db }, clock, log, registers, runs, queues: { announcer } }, options) {
+    const settings = webhookSettings(options ?? {})
+    const webhooks = new Webhooks({ db, clock, log, registers, runs, announcer, settings })
+    const everyMs = settings.dlq.summaryIntervalSeconds * 1_000
+    const folder = new CountFolder(webhookCounter, { db, clock, log, everyMs })
+    return {
+      letters: webhooks.source,
+      face: { webhooks },
+      async start() {
+        folder.start()
+        // Left out, other servers deliver.
+        if (options !== undefined) await webhooks.start()
+      },
+      async stop() {
+        await Promise.all([webhooks.stop(), folder.stop()])
+      },
+    }
+  },
 }

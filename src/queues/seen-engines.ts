@@ -3,10 +3,10 @@
  * removed, and a worker that started has its queue on record.
  */
 
-import { readSeriesLabels } from '../../history/entry.ts'
-import { seriesHasEngine } from '../../history/record.ts'
-import { type EngineQueue, readEngineQueues } from '../../queues/records.ts'
-import type { Database, Session } from '../../store/database.ts'
+import { readSeriesLabels } from '../history/entry.ts'
+import { seriesHasEngine } from '../history/record.ts'
+import type { Database, Session } from '../store/database.ts'
+import { type EngineQueue, readEngineQueues } from './records.ts'
 
 /** With a session, as part of its transaction. */
 export interface SeenEngines {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { EngineDirectory } from './definitions.ts'
-import type { SeenEngines } from './seen.ts'
+import { EngineDirectory } from './engine-directory.ts'
+import type { SeenEngines } from './seen-engines.ts'
 
 const OWN = ['queues', 'outbox', 'webhooks', 'kafka', 'http', 'office']
 const PUBLISHER = ['provisioning', 'hmac', 'tls', 'spn', 'update-publisher', 'alerts']

@@ -5,12 +5,12 @@
  *
  * To look for, there is also every name that the store has seen: letters outlive the definition of their engine.
  */
-import { failure, refuse } from '../../core/errors.ts'
-import { kindOf, sourceKinds, sourceNames } from '../../letters/kinds.ts'
-import { ACTS, OFFICE, REDRIVE_ACTS } from '../../letters/letter.ts'
-import type { EngineQueue } from '../../queues/records.ts'
-import type { Session } from '../../store/database.ts'
-import { NOTHING_SEEN, type SeenEngines } from './seen.ts'
+import { failure, refuse } from '../core/errors.ts'
+import { kindOf, sourceKinds, sourceNames } from '../letters/kinds.ts'
+import { ACTS, OFFICE, REDRIVE_ACTS } from '../letters/letter.ts'
+import type { Session } from '../store/database.ts'
+import type { EngineQueue } from './records.ts'
+import { NOTHING_SEEN, type SeenEngines } from './seen-engines.ts'
 
 export const ENGINE_CONTEXTS = ['publisher', 'managed-app'] as const
 export type EngineContext = (typeof ENGINE_CONTEXTS)[number]
