@@ -3,6 +3,7 @@ import { Button, CloseButton, Combobox, Group, Text, TextInput, useCombobox } fr
 import { type FormEvent, useEffect, useRef, useState } from 'react'
 import { formatLetterQuery, type LetterQueryProblem } from '../../../src/core/letter-query.ts'
 import type { LetterFilter } from '../api/types.ts'
+import { useSession } from '../kit/role.tsx'
 import { isChosen, QUICK_FILTERS, withQuickFilter } from './quick-filters.ts'
 import { applied, suggestionsAt } from './suggest.ts'
 
@@ -47,7 +48,7 @@ function QueryField({ text, problems, ask }: QueryFieldProps) {
   // The address may change without the field: by a quick filter, a link, the way back.
   useEffect(() => setTyped(text), [text])
 
-  const suggestions = suggestionsAt(typed, caret)
+  const suggestions = suggestionsAt(typed, caret, Object.keys(useSession().sources))
   const submit = (event: FormEvent) => {
     event.preventDefault()
     combobox.closeDropdown()

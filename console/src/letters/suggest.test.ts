@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { applied, suggestionsAt } from './suggest.ts'
 
-const texts = (text: string, caret = text.length) => suggestionsAt(text, caret).all.map((each) => each.text)
+const texts = (text: string, caret = text.length) =>
+  suggestionsAt(text, caret, ['queues', 'kafka']).all.map((each) => each.text)
 
 describe('suggestions', () => {
   it('are keys that begin with the word', () => {

@@ -14,8 +14,8 @@ export interface Suggestions {
   readonly all: readonly Suggestion[]
 }
 
-/** What could stand where the caret is. Within quotes nothing is suggested. */
-export function suggestionsAt(text: string, caret: number): Suggestions {
+/** What could stand where the caret is. Within quotes nothing is suggested. `sources` are those that the server has. */
+export function suggestionsAt(text: string, caret: number, sources: readonly string[] = []): Suggestions {
   const before = text.slice(0, caret)
   const start = Math.max(before.lastIndexOf(' '), before.lastIndexOf('\t')) + 1
   const word = before.slice(start).toLowerCase()
@@ -27,7 +27,8 @@ export function suggestionsAt(text: string, caret: number): Suggestions {
     return { ...none, all: keys.map(({ key, means }) => ({ text: `${key}:`, means })) }
   }
   const known = LETTER_QUERY_KEYS.find(({ key }) => key === word.slice(0, colon))
-  const values = known?.values.filter((value) => value.startsWith(word.slice(colon + 1))) ?? []
+  const few = known?.key === 'source' ? sources : (known?.values ?? [])
+  const values = few.filter((value) => value.startsWith(word.slice(colon + 1)))
   return {
     ...none,
     all: values.map((value) => ({ text: `${known?.key}:${value} `, means: known?.means ?? '' })),
