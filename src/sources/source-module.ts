@@ -13,12 +13,12 @@ import type { SourceKind } from '../letters/kinds.ts'
 import type { Letters } from '../letters/letters.ts'
 import type { LetterSource } from '../letters/source.ts'
 import type { OfficeRuns } from '../letters/work.ts'
+import type { ConnectionSettings } from '../outgoing/kafka/connection.ts'
 import type { EngineDirectory } from '../queues/engine-directory.ts'
 import type { StoreQueues } from '../queues/queues.ts'
 import type { readRedriveRef } from '../redrive/rows.ts'
 import type { Database } from '../store/database.ts'
 import type { Migration } from '../store/migrations.ts'
-import type { ConnectionSettings } from '../outgoing/kafka/connection.ts'
 
 /**
  * A source as the list has it. `Schema` is that of its section in a configuration, `Options` what whoever opens an office gives in its

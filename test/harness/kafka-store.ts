@@ -13,8 +13,8 @@ import { Letters } from '../../src/letters/letters.ts'
 import type { LetterSource } from '../../src/letters/source.ts'
 import { inOffice, type OfficeRuns, officeRuns } from '../../src/letters/work.ts'
 import { MIGRATIONS } from '../../src/migrations.ts'
-import { readRedriveRef } from '../../src/redrive/rows.ts'
 import { EngineDirectory } from '../../src/queues/engine-directory.ts'
+import { readRedriveRef } from '../../src/redrive/rows.ts'
 import {
   type DlqId,
   type EventId,

@@ -8,9 +8,9 @@ import { refuse } from '../../core/errors.ts'
 import { formatMicros } from '../../core/timestamp.ts'
 import { ACTIVITY_NAMES } from '../activity.ts'
 import { type ActivityRange, RANGES } from '../activity-series.ts'
+import { SOURCE_SCHEMA } from '../kinds.ts'
 import type { Ledger } from '../ledger.ts'
 import { STATUSES } from '../letter.ts'
-import { SOURCE_SCHEMA } from '../kinds.ts'
 import { shown, sourceOf } from './parameters.ts'
 
 /** Asks how the sources are, by their names; those that are not told about are well. */

@@ -18,10 +18,10 @@ import {
   Worker,
   type WorkTable,
 } from '../../core/work/worker.ts'
+import type { EngineDirectory } from '../../queues/engine-directory.ts'
 import { engineQueueSettings } from '../../queues/engine-queues.ts'
 import type { Queues, RetryItem, Run } from '../../queues/queue.ts'
 import { StoreUnavailable } from '../../store/database.ts'
-import type { EngineDirectory } from '../../queues/engine-directory.ts'
 import { type EngineOptions, type EngineTerms, termsOf } from './options.ts'
 import { EngineStopped, HandlerTimedOut, type Leased, LeaseLost, type RunOffice, runOn } from './run.ts'
 

@@ -2,7 +2,13 @@
 import type { OfficeParts, SourceModule } from '../source-module.ts'
 import { KAFKA_OPERATIONS } from './event.ts'
 import type { Kafka } from './kafka.ts'
-import { type KafkaOptions, kafkaConnection, kafkaSettings, kafkaWarnings, withAbsolutePaths } from './options.ts'
+import {
+  type KafkaOptions,
+  kafkaConnection,
+  kafkaSettings,
+  kafkaWarnings,
+  withAbsolutePaths,
+} from './options.ts'
 import { kafkaMigration, unplacedSendsMigration } from './schema.ts'
 import { problemsOfKafka } from './settings/rules.ts'
 import { KafkaSchema } from './settings/schema.ts'
@@ -53,5 +59,14 @@ async function openKafka(parts: OfficeParts, options: KafkaOptions): Promise<Kaf
   // Loaded when it is used: most offices have no Kafka, and it is a third of the program.
   const { Kafka } = await import('./kafka.ts')
   const { store, clock, log, registers, runs, letters, redriveOf } = parts
-  return Kafka.open({ db: store.db, clock, log, registers, runs, ledger: letters.ledger, redriveOf, settings })
+  return Kafka.open({
+    db: store.db,
+    clock,
+    log,
+    registers,
+    runs,
+    ledger: letters.ledger,
+    redriveOf,
+    settings,
+  })
 }

@@ -1,14 +1,19 @@
 /** Outboxes: messages that an application wrote in its own transaction, and nobody took. */
 import type { SourceModule } from '../source-module.ts'
-import { OutboxesSchema, outboxesInFolder, problemsOfOutboxes } from './settings-schema.ts'
 import { Outboxes, type OutboxSettings } from './outboxes.ts'
+import { OutboxesSchema, outboxesInFolder, problemsOfOutboxes } from './settings-schema.ts'
 
 export interface OutboxFace {
   /** The outboxes that were given. */
   readonly outboxes: Outboxes
 }
 
-export const outboxModule: SourceModule<'outbox', typeof OutboxesSchema, readonly OutboxSettings[], OutboxFace> = {
+export const outboxModule: SourceModule<
+  'outbox',
+  typeof OutboxesSchema,
+  readonly OutboxSettings[],
+  OutboxFace
+> = {
   name: 'outbox',
   title: 'Outbox',
   settings: { schema: OutboxesSchema, problems: problemsOfOutboxes, inFolder: outboxesInFolder },
