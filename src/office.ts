@@ -12,7 +12,7 @@ import { TestClock } from './core/test-clock.ts'
 import { History } from './history/history.ts'
 import { letterCounter } from './letters/counts.ts'
 import { newRegisters } from './letters/drawers.ts'
-import { FilingClerk } from './letters/filing.ts'
+import { filing } from './letters/filing.ts'
 import { declareKind, type SourceName } from './letters/kinds.ts'
 import { Letters } from './letters/letters.ts'
 import { outcomeCounter } from './letters/outcomes.ts'
@@ -293,7 +293,7 @@ async function wire(db: Database, options: OfficeOptions, modules: readonly Sour
     writes: new WriteProof(db),
     clerks: [
       ...[letterCounter, outcomeCounter].map((counter) => new CountFolder(counter, { db, clock, log })),
-      new FilingClerk(db, log),
+      filing(db, clock, log),
       ...(storeClock === null ? [] : [storeClock]),
     ],
   }

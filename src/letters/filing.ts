@@ -2,13 +2,15 @@
  * Filing: making the texts of new and reopened letters searchable, a moment after their commit, in small batches.
  * `letters_to_file` says which are waiting; until then search reads them as they are.
  */
+import type { Clock } from '../core/clock.ts'
 import type { Log } from '../core/log.ts'
+import { Rounds } from '../core/rounds.ts'
 import { sleep } from '../core/waiting.ts'
 import { type Database, type Integer, type Session, sql } from '../store/database.ts'
 import { runGiven } from '../store/idioms.ts'
 import { indexable, readWordsBetween } from './texts.ts'
 
-const EVERY_MS = 1_000
+const EVERY_US = 1_000_000n
 /** Letters of one transaction: on SQLite everybody else waits for it. */
 const BATCH = 100
 /**
@@ -94,65 +96,19 @@ async function waitingRanges(session: Session): Promise<{ id: bigint; first: big
   }))
 }
 
-/** Files what waits, every second, until it is stopped. */
-export class FilingClerk {
-  readonly #db: Database
-  readonly #log: Log
-  readonly #stopped = new AbortController()
-  #timer: NodeJS.Timeout | undefined
-  #rounds = 0
-  #running: Promise<unknown> = Promise.resolve()
+/** Files what waits, every second, until it is stopped; then it ends after the batch at hand. */
+export const filing = (db: Database, clock: Clock, log: Log): Rounds =>
+  new Rounds({
+    ...{ name: 'letters.file', clock, log, everyUs: EVERY_US, isFirstLater: true },
+    act: (signal) => fileAll(db, signal),
+    trouble: 'letters were not filed for search; the next round tries again',
+  })
 
-  constructor(db: Database, log: Log) {
-    this.#db = db
-    this.#log = log
-  }
-
-  start(): void {
-    this.#timer = setInterval(() => {
-      // A round that takes long is not followed by those it was late for.
-      if (this.#rounds > 0) return
-      this.#round(REST).catch((error: unknown) => {
-        this.#log.warn({ err: error }, 'letters were not filed for search; the next round tries again')
-      })
-    }, EVERY_MS)
-    this.#timer.unref()
-  }
-
-  /** Ends after the batch at hand. */
-  async stop(): Promise<void> {
-    this.#stopped.abort()
-    clearInterval(this.#timer)
-    await this.#running.catch(() => {})
-  }
-
-  /** Files everything that waits now, without a rest; gives how many letters. */
-  fileNow(): Promise<number> {
-    return this.#round(0)
-  }
-
-  #round(rest: number): Promise<number> {
-    this.#rounds++
-    const round = this.#running
-      .catch(() => {})
-      .then(() => this.#fileAll(rest))
-      .finally(() => {
-        this.#rounds--
-      })
-    this.#running = round
-    return round
-  }
-
-  async #fileAll(rest: number): Promise<number> {
-    const { signal } = this.#stopped
-    let all = 0
-    while (!signal.aborted) {
-      const startedMs = performance.now()
-      const { filed, more } = await fileLetters(this.#db, BATCH)
-      all += filed
-      if (!more) break
-      if (rest > 0) await sleep((performance.now() - startedMs) * rest, signal)
-    }
-    return all
+async function fileAll(db: Database, signal: AbortSignal): Promise<void> {
+  while (!signal.aborted) {
+    const startedMs = performance.now()
+    const { more } = await fileLetters(db, BATCH)
+    if (!more) return
+    await sleep((performance.now() - startedMs) * REST, signal)
   }
 }

@@ -5,8 +5,9 @@ import { LetterStore } from '../../test/harness/letter-store.ts'
 import { stores } from '../../test/harness/stores.ts'
 import { later } from '../core/clock.ts'
 import { silentLog } from '../core/log.ts'
+import type { Rounds } from '../core/rounds.ts'
 import { sql } from '../store/database.ts'
-import { FilingClerk } from './filing.ts'
+import { filing } from './filing.ts'
 import type { LetterFilter } from './filter.ts'
 import type { LetterId } from './letter.ts'
 import { listLetters } from './list.ts'
@@ -21,10 +22,10 @@ const FILED = sql('test.filed', 'SELECT count(*) AS texts FROM bartleby.letter_t
 
 describe.each(stores)('search on $name', (kind) => {
   let store: LetterStore
-  let clerk: FilingClerk
+  let clerk: Rounds
   beforeAll(async () => {
     store = await LetterStore.open(kind)
-    clerk = new FilingClerk(store.db, silentLog)
+    clerk = filing(store.db, store.clock, silentLog)
   })
   afterAll(async () => {
     await clerk?.stop()
@@ -75,7 +76,7 @@ describe.each(stores)('search on $name', (kind) => {
     ]
     for (const file of [false, true]) {
       if (file) {
-        await clerk.fileNow()
+        await clerk.now()
         await bury()
       }
       for (const q of queries) expect({ q, ids: await walk({ q }) }).toEqual({ q, ids: [id] })
@@ -116,7 +117,7 @@ describe.each(stores)('search on $name', (kind) => {
       expect(await shown({ engine: 'queues', status: 'Resolved' })).toEqual([])
     }
     await check()
-    await clerk.fileNow()
+    await clerk.now()
     await check()
     await bury()
     await check()
@@ -124,14 +125,14 @@ describe.each(stores)('search on $name', (kind) => {
 
   it('finds a reopened letter by its new error, not by its old one', async () => {
     const id = await store.capture({ errorMessage: 'ancient trouble' })
-    await clerk.fileNow()
+    await clerk.now()
     await reopen(store, [id], 'modern trouble')
     expect(await walk({ q: 'modern t' })).toEqual([id])
     expect(await walk({ q: 'ancient' })).toEqual([])
     await bury()
     expect(await walk({ q: 'modern t' })).toEqual([id])
     expect(await walk({ q: 'ancient' })).toEqual([])
-    await clerk.fileNow()
+    await clerk.now()
     expect(await walk({ q: 'modern t' })).toEqual([id])
     expect(await walk({ q: 'ancient' })).toEqual([])
   })
@@ -172,7 +173,7 @@ describe.each(stores)('search on $name', (kind) => {
             payload: Buffer.from('{}'),
           }))
           const newest = await walk({ engine, q }, limit)
-          await clerk.fileNow()
+          await clerk.now()
           expect(await walk({ engine, q }, limit)).toEqual(newest)
         },
       ),
@@ -201,19 +202,19 @@ describe.each(stores)('search on $name', (kind) => {
     const found = await find()
     expect(found).toHaveLength(100)
     expect(new Set(found).size).toBe(100)
-    await clerk.fileNow()
+    await clerk.now()
     expect(await find()).toEqual(found)
   })
 
   it('files what waits, in batches, and leaves nothing behind', async () => {
     await store.captureMany(3)
-    await clerk.fileNow()
+    await clerk.now()
     const [waiting] = await store.db.session('test', (session) => session.rows<{ ranges: number }>(WAITING))
     expect(Number(waiting?.ranges)).toBe(0)
     const [before] = await store.db.session('test', (session) => session.rows<{ texts: number }>(FILED))
     const ids = await store.captureMany(405)
-    expect(await clerk.fileNow()).toBe(405)
-    expect(await clerk.fileNow()).toBe(0)
+    await clerk.now()
+    expect(clerk.state()).toMatchObject({ failures: 0 })
     const [after] = await store.db.session('test', (session) => session.rows<{ texts: number }>(FILED))
     expect(Number(after?.texts)).toBe(Number(before?.texts) + ids.length)
   })

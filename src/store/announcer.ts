@@ -7,6 +7,8 @@
  * newcomers, and every few seconds. Who cannot hear itself cannot hear others either, and announces everything.
  */
 import type { Log } from '../core/log.ts'
+import { Rounds, type Service } from '../core/rounds.ts'
+import { SystemClock } from '../core/system-clock.ts'
 import type { Database } from './database.ts'
 
 /** Items of a part of a queue, from a serial on; or jobs of a webhook consumer. */
@@ -28,6 +30,8 @@ const INTERVAL_MS = 10
 /** Numbers in one notification, which holds 8,000 bytes. */
 const MOST_NAMED = 250
 const HELLO_EVERY_MS = 5_000
+const HELLO_EVERY_US = BigInt(HELLO_EVERY_MS) * 1_000n
+const UNTOLD = 'other servers were not told; they will look'
 /** A server that was not heard for this long is gone. */
 const GONE_AFTER_MS = 3 * HELLO_EVERY_MS
 /** One that did not hear itself for this long cannot hear: shorter, so that it knows before the others seem to be gone. */
@@ -43,7 +47,10 @@ interface Outgoing {
 
 type Store = Pick<Database, 'dialect' | 'notify' | 'listen'>
 
-export class Announcer {
+export class Announcer implements Service {
+  readonly name = 'servers.hello'
+  /** By the system's clock: servers are there whatever time tests make it. */
+  readonly #hellos: Rounds
   readonly #db: Store
   readonly #log: Log
   readonly #nowMs: () => number
@@ -53,13 +60,20 @@ export class Announcer {
   /** When each server was last heard, this one too. */
   readonly #heardMs = new Map<string, number>()
   #startedMs = Number.POSITIVE_INFINITY
-  #hellos: NodeJS.Timeout | undefined
   #stopped = false
 
   constructor(db: Store, log: Log, nowMs = () => performance.now()) {
     this.#db = db
     this.#log = log
     this.#nowMs = nowMs
+    this.#hellos = new Rounds({
+      ...{ name: this.name, clock: new SystemClock(), log, everyUs: HELLO_EVERY_US },
+      ...{ act: () => db.notify(CHANNEL, this.#self), trouble: UNTOLD, level: 'debug' },
+    })
+  }
+
+  get rounds(): readonly Rounds[] {
+    return [this.#hellos]
   }
 
   /** Calls `listener` with what other servers say, about whatever it is. */
@@ -72,9 +86,7 @@ export class Announcer {
     await this.#db.listen(CHANNEL, (payload) => this.#hear(payload))
     if (this.#stopped) return
     this.#startedMs = this.#nowMs()
-    this.#say(this.#self)
-    this.#hellos = setInterval(() => this.#say(this.#self), HELLO_EVERY_MS)
-    this.#hellos.unref()
+    this.#hellos.start()
   }
 
   /** Tells other servers, if there are any; about the same thing no more often than `everyMs`. */
@@ -91,8 +103,8 @@ export class Announcer {
   }
 
   /** Says what was not said yet. Not waited for: a store that does not answer must not hold up the end. */
-  stop(): void {
-    clearInterval(this.#hellos)
+  async stop(): Promise<void> {
+    void this.#hellos.stop()
     for (const [about, outgoing] of this.#outgoing) {
       clearTimeout(outgoing.timer)
       while (outgoing.unsaid.size > 0) this.#sayOf(about, outgoing)
@@ -150,8 +162,6 @@ export class Announcer {
 
   #say(words: string): void {
     if (this.#stopped) return
-    this.#db.notify(CHANNEL, words).catch((error: unknown) => {
-      this.#log.debug({ err: error }, 'other servers were not told; they will look')
-    })
+    this.#db.notify(CHANNEL, words).catch((error: unknown) => this.#log.debug({ err: error }, UNTOLD))
   }
 }

@@ -2,8 +2,9 @@
  * Folding of counts: the deltas that transactions on PostgreSQL appended are added to the totals (`counter.ts`). SQLite has nothing to
  * fold. A fold removes exactly the rows that it adds up, in one statement. One server folds at a time, under a leased lock.
  */
-import { type Clock, type Instant, instant, later } from '../core/clock.ts'
+import { type Clock, type Instant, instant, later, microseconds } from '../core/clock.ts'
 import type { Log } from '../core/log.ts'
+import { Rounds, type Service } from '../core/rounds.ts'
 import { type Database, type Integer, type Session, type Statement, sql } from './database.ts'
 import { leasedLock } from './lock.ts'
 
@@ -93,34 +94,45 @@ interface CountFolderOptions {
 }
 
 /** Folds certain counts as long as it runs: at its start, then every second. */
-export class CountFolder {
+export class CountFolder implements Service {
+  readonly name: string
   readonly #options: CountFolderOptions
   readonly #fold: Fold
   readonly #owner = crypto.randomUUID()
-  #timer: NodeJS.Timeout | undefined
-  #running: Promise<void> | undefined
-  #rounds = 0
+  readonly #folding: Rounds
+  #folds = 0
   #foldedThrough = 0
   /** Whether the last round had the lock. */
   #isHeld = false
 
   constructor(fold: Fold, options: CountFolderOptions) {
+    const { clock, log, everyMs = EVERY_MS } = options
+    this.name = fold.name
     this.#fold = fold
     this.#options = options
+    this.#folding = new Rounds({
+      ...{ name: fold.name, clock, log, everyUs: microseconds(Math.min(EVERY_MS, everyMs) / 1_000) },
+      act: () => this.#foldNew(),
+      trouble: 'counts were not folded; the next round tries again',
+      about: { counts: fold.name },
+    })
+  }
+
+  get rounds(): readonly Rounds[] {
+    return this.#isNeeded ? [this.#folding] : []
+  }
+
+  get #isNeeded(): boolean {
+    return this.#options.db.dialect !== 'sqlite'
   }
 
   start(): void {
-    if (this.#options.db.dialect === 'sqlite') return
-    const everyMs = Math.min(EVERY_MS, this.#options.everyMs ?? EVERY_MS)
-    this.#timer = setInterval(() => this.#runOnce(), everyMs)
-    this.#timer.unref()
-    this.#runOnce()
+    if (this.#isNeeded) this.#folding.start()
   }
 
   /** Ends after the fold at hand, and leaves the lock to whoever is next. */
   async stop(): Promise<void> {
-    clearInterval(this.#timer)
-    await this.#running
+    await this.#folding.stop()
     // Not when the last round failed: a store that is away must not be waited for, and the lease ends by itself.
     if (!this.#isHeld) return
     const { db, clock } = this.#options
@@ -129,22 +141,9 @@ export class CountFolder {
       .catch(() => {})
   }
 
-  #runOnce(): void {
-    this.#running ??= this.#round()
-      .catch((error: unknown) =>
-        this.#options.log.warn(
-          { err: error, counts: this.#fold.name },
-          'counts were not folded; the next round tries again',
-        ),
-      )
-      .finally(() => {
-        this.#running = undefined
-      })
-  }
-
-  async #round(): Promise<void> {
+  async #foldNew(): Promise<void> {
     const { db, clock } = this.#options
-    const after = this.#rounds++ % FROM_START_EVERY === 0 ? 0 : this.#foldedThrough
+    const after = this.#folds++ % FROM_START_EVERY === 0 ? 0 : this.#foldedThrough
     this.#isHeld = false
     const last = await foldCounts(db, this.#fold, { clock, owner: this.#owner, after })
     this.#isHeld = last !== null

@@ -5,10 +5,11 @@
  */
 import type { Clock } from '../core/clock.ts'
 import type { Log } from '../core/log.ts'
+import { Rounds, type Service } from '../core/rounds.ts'
 import { NODE_SOURCES, SystemClock, type TimeSources } from '../core/system-clock.ts'
 import { type Database, type Integer, type Session, sql } from './database.ts'
 
-const EVERY_MS = 30_000
+const EVERY_US = 30_000_000n
 /** The quickest of so many round trips is taken: in it the answer cannot be far from the middle. */
 const ROUND_TRIPS = 3
 /**
@@ -31,7 +32,8 @@ interface Reading {
   readonly tookMs: number
 }
 
-export class StoreClock {
+export class StoreClock implements Service {
+  readonly name = 'store.clock'
   /** The machine's clock, set by the database's. */
   readonly clock: Clock
   readonly #db: Database
@@ -40,8 +42,7 @@ export class StoreClock {
   /** Whole milliseconds: ticks of the shifted clock are ticks of the machine's. */
   #shiftMs = 0
   #isWarned = false
-  #timer: NodeJS.Timeout | undefined
-  #running: Promise<void> | undefined
+  readonly #following: Rounds
 
   /** Shifted by nothing until `follow` was called. */
   constructor(db: Database, log: Log, machine: TimeSources = NODE_SOURCES) {
@@ -52,6 +53,16 @@ export class StoreClock {
       wallMs: () => machine.wallMs() + this.#shiftMs,
       steadyMs: () => machine.steadyMs(),
     })
+    this.#following = new Rounds({
+      ...{ name: this.name, clock: this.clock, log, everyUs: EVERY_US, isFirstLater: true },
+      act: () => this.follow(),
+      trouble: "the database's clock was not read; the next round tries again",
+      level: 'debug',
+    })
+  }
+
+  get rounds(): readonly Rounds[] {
+    return [this.#following]
   }
 
   /** Looks at the database's clock and follows it from now on, when the difference is worth it. */
@@ -74,21 +85,11 @@ export class StoreClock {
 
   /** Goes on following. */
   start(): void {
-    this.#timer = setInterval(() => {
-      this.#running ??= this.follow()
-        .catch((error: unknown) =>
-          this.#log.debug({ err: error }, "the database's clock was not read; the next round tries again"),
-        )
-        .finally(() => {
-          this.#running = undefined
-        })
-    }, EVERY_MS)
-    this.#timer.unref()
+    this.#following.start()
   }
 
-  async stop(): Promise<void> {
-    clearInterval(this.#timer)
-    await this.#running
+  stop(): Promise<void> {
+    return this.#following.stop()
   }
 
   async #read(session: Session): Promise<Reading> {
