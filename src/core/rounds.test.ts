@@ -47,6 +47,15 @@ describe('rounds', () => {
     expect(count).toBe(2)
   })
 
+  it('come at once when the clock was moved past the next while one was under way', async () => {
+    const { act, ends } = slowAct()
+    const { rounds, clock } = roundsOf(act)
+    rounds.start()
+    clock.advance(60n * SECOND_US)
+    ends[0]?.()
+    await expect.poll(() => ends.length).toBe(2)
+  })
+
   it('may leave the first interval alone', async () => {
     let count = 0
     const { rounds, pass } = roundsOf(async () => count++, { isFirstLater: true })

@@ -4,7 +4,7 @@
  *
  * It lies in core, below work/, because the store has rounds too: folding of counts, the time of servers, hellos.
  */
-import { type Alarm, after, type Clock, type Instant } from './clock.ts'
+import { type Alarm, after, type Clock, type Instant, microseconds } from './clock.ts'
 import type { Log } from './log.ts'
 import { describeError, type ErrorDescription } from './thrown.ts'
 
@@ -123,6 +123,9 @@ export class Rounds implements Service {
 
   #begin(): Promise<void> {
     this.#alarm?.cancel()
+    const { clock } = this.#options
+    const startedAt = clock.now()
+    const startedMs = performance.now()
     const { promise, resolve } = Promise.withResolvers<void>()
     // Before the act, which may ask for another one.
     this.#acting = promise
@@ -131,18 +134,21 @@ export class Rounds implements Service {
       resolve()
       const again = this.#again
       this.#again = undefined
-      if (again === undefined) this.#arm()
+      // A clock that was moved during the round has come closer to the next one.
+      const movedUs = clock.now() - startedAt - microseconds((performance.now() - startedMs) / 1_000)
+      if (again === undefined) this.#arm(movedUs > 0n ? movedUs : 0n)
       else if (this.#stopped.signal.aborted) again.resolve()
       else void this.#begin().then(again.resolve)
     })
     return promise
   }
 
-  #arm(): void {
+  /** `sinceUs`: how much of the interval is over already. */
+  #arm(sinceUs = 0n): void {
     if (!this.#isStarted || this.#stopped.signal.aborted) return
     const { clock, everyUs } = this.#options
     const us = typeof everyUs === 'bigint' ? everyUs : everyUs(this.#failuresInRow)
-    if (us !== null) this.#alarm = after(clock, us, () => void this.now())
+    if (us !== null) this.#alarm = after(clock, us - sinceUs, () => void this.now())
   }
 
   /** Never rejects. */

@@ -5,6 +5,7 @@
 import type { Clock, Instant } from '../core/clock.ts'
 import { failure } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
+import { Rounds } from '../core/rounds.ts'
 import { Announcer } from '../store/announcer.ts'
 import { type Database, sql } from '../store/database.ts'
 import { CountFolder } from '../store/fold.ts'
@@ -17,7 +18,7 @@ import { type QueueRecord, readQueue } from './records.ts'
 import { Sweeper } from './sweeper.ts'
 
 /** Waiting leases look at the store this often: a notification may be lost, and SQLite knows none. */
-const POLL_MS = 1_000
+const POLL_US = 1_000_000n
 /** Dedupe keys that are forgotten at a time, as often. */
 const FORGET_LIMIT = 1_000
 
@@ -49,8 +50,7 @@ export class LoopDirectory {
   }
   readonly #sweeper: Sweeper
   readonly #folder: CountFolder
-  #poll: NodeJS.Timeout | undefined
-  #forgetting: Promise<unknown> | undefined
+  readonly #polls: readonly Rounds[]
   #stopping = false
 
   constructor(db: Database, clock: Clock, log: Log, options: QueuesOptions) {
@@ -67,6 +67,26 @@ export class LoopDirectory {
       loopOfPart: (part) => this.#findByPart(part),
       pausedParts: () => this.#pausedParts(),
     })
+    const every = { clock, log, everyUs: POLL_US, isFirstLater: true }
+    this.#polls = [
+      new Rounds({
+        ...{ ...every, name: 'queues.poll', trouble: 'waiting leases were not woken' },
+        act: () => {
+          for (const loop of this.#loops.values()) if (loop.hasWaiters) loop.wake()
+        },
+      }),
+      new Rounds({
+        ...{ ...every, name: 'queues.dedupe' },
+        act: () =>
+          db.session('dedupe.forget', (session) => forgetDedupeKeys(session, clock.now(), FORGET_LIMIT)),
+        trouble: 'dedupe keys were not forgotten; the next round tries again',
+      }),
+    ]
+  }
+
+  /** What is done every so often, for whoever watches over that. */
+  get rounds(): readonly Rounds[] {
+    return [...this.#polls, this.#sweeper, this.#folder, this.announcer].flatMap(({ rounds }) => rounds)
   }
 
   async start(): Promise<void> {
@@ -76,16 +96,12 @@ export class LoopDirectory {
     await this.announcer.start()
     this.#sweeper.start()
     this.#folder.start()
-    this.#poll = setInterval(() => {
-      for (const loop of this.#loops.values()) if (loop.hasWaiters) loop.wake()
-      this.#forgetKeys()
-    }, POLL_MS)
-    this.#poll.unref()
+    for (const polls of this.#polls) polls.start()
   }
 
   async drain(): Promise<void> {
     this.#stopping = true
-    clearInterval(this.#poll)
+    const polled = this.#polls.map((polls) => polls.stop())
     // Told first: a sweep cannot hand work to a loop that is closed, and would find the same work for ever.
     const swept = this.#sweeper.stop()
     const stopping = failure('queue_stopping')
@@ -93,8 +109,8 @@ export class LoopDirectory {
       [...this.#loops.values()].map((loop) => loop.close(stopping, failure('service_stopping'))),
     )
     await swept
-    await Promise.all([this.#forgetting, this.#folder.stop()])
-    this.announcer.stop()
+    await Promise.all([...polled, this.#folder.stop()])
+    await this.announcer.stop()
   }
 
   /** Refuses calls once the service is stopping. */
@@ -160,7 +176,7 @@ export class LoopDirectory {
 
   /** A queue was created or changed: items held for want of a dead queue may move now. */
   tryHeldSoon(): void {
-    this.#sweeper.sweepSoon()
+    void this.#sweeper.sweep()
   }
 
   /** Applies everything that is due, in every queue, and waits until nothing is left to do. */
@@ -172,18 +188,6 @@ export class LoopDirectory {
   /** When the waiting leases run out of time. */
   waitDeadlines(): Instant[] {
     return [...this.#loops.values()].flatMap((loop) => [...loop.waiters].map(({ deadline }) => deadline))
-  }
-
-  #forgetKeys(): void {
-    const now = this.#clock.now()
-    this.#forgetting ??= this.#db
-      .session('dedupe.forget', (session) => forgetDedupeKeys(session, now, FORGET_LIMIT))
-      .catch((error: unknown) =>
-        this.#log.warn({ err: error }, 'dedupe keys were not forgotten; the next round tries again'),
-      )
-      .finally(() => {
-        this.#forgetting = undefined
-      })
   }
 
   async #forget(loop: QueueLoop): Promise<void> {

@@ -3,9 +3,10 @@
  * read from the store, never only remembered, so that any server finishes what another one began.
  */
 import { backoffDelayMs } from '../core/backoff.ts'
-import { type Alarm, type Clock, type Instant, later } from '../core/clock.ts'
+import { type Clock, type Instant, later, microseconds } from '../core/clock.ts'
 import { BartlebyError } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
+import { Rounds, type Service } from '../core/rounds.ts'
 import { sleep } from '../core/waiting.ts'
 import type { Database } from '../store/database.ts'
 import type { QueueLoop } from './loop.ts'
@@ -13,10 +14,10 @@ import { type DueBatch, type DueWork, findDue, findNextDeadline } from './sql/du
 import { parseRuns } from './sql/lease.ts'
 
 /** The store is asked this often for deadlines that other servers made; it looks twice as far ahead. */
-const POLL_MS = 1_000
+const LOOK_US = 1_000_000n
 const HORIZON_US = 2_000_000n
 /** A sweep also tries items that wait for a missing dead queue, which no deadline announces. */
-const HELD_EVERY_POLLS = 5
+const HELD_EVERY_US = 5_000_000n
 
 /** Sweeps keep this distance under load: leases that end one after the other share a sweep. */
 const SWEEP_DISTANCE_MS = 20
@@ -38,60 +39,64 @@ interface SweeperContext {
   readonly pausedParts: () => number[]
 }
 
-export class Sweeper {
+export class Sweeper implements Service {
+  readonly name = 'queues.sweep'
   readonly #context: SweeperContext
   readonly #orphans = new Set<number>()
-  #alarm: { readonly at: Instant; readonly alarm: Alarm } | undefined
-  #poll: NodeJS.Timeout | undefined
-  #running: Promise<void> = Promise.resolve()
-  /** A sweep that has not begun yet; aborting it ends its pause, not the sweep. */
-  #soon: AbortController | undefined
+  readonly #sweeps: Rounds
+  readonly #looks: Rounds
+  /** Aborted while somebody waits for a sweep: it keeps no distance then. */
+  #hurry = new AbortController()
   #lastEndedMs = 0
-  #failures = 0
-  readonly #stopped = new AbortController()
+  #failure: { readonly error: unknown } | null = null
 
   constructor(context: SweeperContext) {
     this.#context = context
+    const { clock, log } = context
+    this.#sweeps = new Rounds({
+      ...{ name: this.name, clock, log },
+      everyUs: (failures) =>
+        failures === 0 ? HELD_EVERY_US : microseconds(backoffDelayMs(failures, BACKOFF) / 1_000),
+      act: (signal) => this.#sweepAtDistance(signal),
+      trouble: 'sweep failed; it is tried again',
+      level: 'error',
+    })
+    this.#looks = new Rounds({
+      ...{ name: 'queues.ahead', clock, log, everyUs: LOOK_US, isFirstLater: true },
+      act: () => this.#lookAhead(),
+      trouble: 'deadlines could not be looked for; the next round tries again',
+      level: 'debug',
+    })
+  }
+
+  get rounds(): readonly Rounds[] {
+    return [this.#sweeps, this.#looks]
   }
 
   /** Begins to sweep, without waiting for the first one. */
   start(): void {
-    this.#runSoon()
-    let polls = 0
-    this.#poll = setInterval(() => {
-      if (++polls % HELD_EVERY_POLLS === 0) this.#runSoon()
-      else void this.#lookAhead()
-    }, POLL_MS)
-    this.#poll.unref()
+    for (const rounds of this.rounds) rounds.start()
   }
 
   async stop(): Promise<void> {
-    this.#stopped.abort()
-    clearInterval(this.#poll)
-    this.#alarm?.alarm.cancel()
-    await this.#running
+    await Promise.all(this.rounds.map((rounds) => rounds.stop()))
   }
 
   /** Something comes due then. Deadlines beyond the horizon are found by looking ahead. */
   expectAt(deadline: Instant): void {
-    if (this.#stopped.signal.aborted) return
-    const { clock } = this.#context
-    if (deadline > later(clock.now(), HORIZON_US)) return
-    if (this.#alarm !== undefined && this.#alarm.at <= deadline) return
-    this.#alarm?.alarm.cancel()
-    const alarm = clock.alarm(deadline, () => {
-      this.#alarm = undefined
-      this.#runSoon()
-    })
-    this.#alarm = { at: deadline, alarm }
+    if (deadline <= later(this.#context.clock.now(), HORIZON_US)) this.#sweeps.expect(deadline)
+  }
+
+  /** Sweeps soon, and once more when one is under way. */
+  sweep(): Promise<void> {
+    return this.#sweeps.now()
   }
 
   /** Runs everything that is due now, held items included; resolves when it is durable. */
-  sweepNow(): Promise<void> {
-    this.#soon?.abort()
-    const run = this.#running.then(() => this.#sweep(true))
-    this.#running = run.catch(() => {})
-    return run
+  async sweepNow(): Promise<void> {
+    this.#hurry.abort()
+    await this.sweep()
+    if (this.#failure !== null) throw this.#failure.error
   }
 
   /** Hands a paused queue what is due in it, for the cycle that it runs when it goes on. */
@@ -116,58 +121,39 @@ export class Sweeper {
     loop.sweep(mine).catch(() => {})
   }
 
-  /** Sweeps as soon as the one that runs is over. */
-  sweepSoon(): void {
-    this.#runSoon()
-  }
-
-  #runSoon(): void {
-    // One that has not begun will find whatever is due by then.
-    if (this.#soon !== undefined) return
-    const soon = new AbortController()
-    this.#soon = soon
-    this.#running = this.#running.then(async () => {
-      const { signal } = this.#stopped
-      const distanceMs = this.#lastEndedMs + SWEEP_DISTANCE_MS - performance.now()
-      if (distanceMs > 0) {
-        const hurry = AbortSignal.any([signal, soon.signal])
-        await sleep(distanceMs, hurry)
-      }
-      this.#soon = undefined
-      if (signal.aborted) return
-      try {
-        await this.#sweep(this.#failures === 0)
-        this.#failures = 0
-        await this.#lookAhead()
-      } catch (error) {
-        this.#failures++
-        this.#context.log.error({ err: error }, 'sweep failed; it is tried again')
-        const delayMs = backoffDelayMs(this.#failures, BACKOFF)
-        setTimeout(() => this.#runSoon(), delayMs).unref()
-      }
+  async #sweepAtDistance(signal: AbortSignal): Promise<void> {
+    const distanceMs = this.#lastEndedMs + SWEEP_DISTANCE_MS - performance.now()
+    if (distanceMs > 0) await sleep(distanceMs, AbortSignal.any([signal, this.#hurry.signal]))
+    const isAsked = this.#hurry.signal.aborted
+    if (isAsked) this.#hurry = new AbortController()
+    try {
+      // After a failure held items are left alone once: they may be its cause.
+      await this.#sweepAll(isAsked || this.#failure === null, signal)
+      this.#failure = null
+    } catch (error) {
+      this.#failure = { error }
+      throw error
+    } finally {
       this.#lastEndedMs = performance.now()
-    })
+    }
+    await this.#looks.now()
   }
 
   async #lookAhead(): Promise<void> {
     const { db, clock } = this.#context
-    try {
-      const horizon = later(clock.now(), HORIZON_US)
-      const next = await db.session('sweep.ahead', (session) => findNextDeadline(session, horizon))
-      if (next !== null) this.expectAt(next)
-    } catch {
-      // The store is away; the next look, in a second, may find it again.
-    }
+    const horizon = later(clock.now(), HORIZON_US)
+    const next = await db.session('sweep.ahead', (session) => findNextDeadline(session, horizon))
+    if (next !== null) this.expectAt(next)
   }
 
   /** Passes over the due work until none is left. */
-  async #sweep(held: boolean): Promise<void> {
+  async #sweepAll(held: boolean, signal: AbortSignal): Promise<void> {
     // Parts whose held items did not move have no dead queue yet: they are left for the next sweep, and must not
     // stand in the way of others.
     const stuck = new Set<number>()
     let headsBefore = new Map<number, number>()
     for (;;) {
-      if (this.#stopped.signal.aborted) return
+      if (signal.aborted) return
       const due = await this.#findDue(held ? stuck : null)
       if (due.leases.length + due.expired.length + due.scheduled.length + due.held.length === 0) return
       const heads = new Map(due.held.toReversed().map(({ part, serial }) => [part, serial]))
