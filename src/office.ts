@@ -7,6 +7,7 @@
 import type { Clock, Instant } from './core/clock.ts'
 import { failure } from './core/errors.ts'
 import { type Log, silentLog } from './core/log.ts'
+import type { RoundState, Service } from './core/rounds.ts'
 import { SystemClock } from './core/system-clock.ts'
 import { TestClock } from './core/test-clock.ts'
 import { History } from './history/history.ts'
@@ -79,13 +80,8 @@ interface Parts extends OfficeParts {
   readonly sources: readonly OpenSource[]
   readonly retention: Retention
   readonly writes: WriteProof
-  readonly clerks: readonly Clerk[]
-}
-
-/** Work that nobody waits for, as long as the office is open. */
-interface Clerk {
-  start(): void
-  stop(): Promise<void>
+  /** Work that nobody waits for, as long as the office is open. */
+  readonly clerks: readonly Service[]
 }
 
 /** An open office, with what its sources add to it. */
@@ -126,9 +122,17 @@ class OpenOffice {
   async start(): Promise<void> {
     const { queues, clerks, sources, runs } = this.#parts
     await queues.start()
-    for (const clerk of clerks) clerk.start()
+    for (const clerk of clerks) await clerk.start()
     for (const source of sources) await source.start?.()
     runs.start()
+  }
+
+  /** What is done every so often: when it was last, and what it met. */
+  rounds(): readonly RoundState[] {
+    const { queues, runs, clerks, sources } = this.#parts
+    return [queues, runs, ...clerks, ...sources].flatMap(({ rounds = [] }) =>
+      rounds.map((each) => each.state()),
+    )
   }
 
   /** Resolves when the store answers and takes writes; rejects when it does not. */

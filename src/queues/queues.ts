@@ -120,6 +120,11 @@ export class StoreQueues implements Queues {
     defineRemoval(options.runs, this.#clearing)
   }
 
+  /** What is done every so often, for whoever watches over that. */
+  get rounds() {
+    return this.#loops.rounds
+  }
+
   /** Tells other servers of what is ready here. It starts and stops with the queues. */
   get announcer(): Announcer {
     return this.#loops.announcer

@@ -5,6 +5,7 @@
 import type { Static, TSchema } from 'typebox'
 import type { Clock } from '../core/clock.ts'
 import type { Log } from '../core/log.ts'
+import type { Rounds } from '../core/rounds.ts'
 import type { Settings } from '../core/settings/given.ts'
 import type { Fixed, Given } from '../core/settings/kinds.ts'
 import type { History } from '../history/history.ts'
@@ -97,4 +98,6 @@ export interface OpenSource<Face extends object = object> {
   start?(): void | Promise<void>
   /** Ends what runs, within a few seconds. Runs and redrives are over; queues still take what it settles. */
   stop?(): Promise<void>
+  /** What it does every so often, for whoever watches over that. */
+  readonly rounds?: readonly Rounds[]
 }

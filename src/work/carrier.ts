@@ -2,8 +2,9 @@
  * The runs that this server carries out: it takes up those that nobody is at, keeps their leases, and goes on with each, step after
  * step. What a step does, and how far the run is then, is one transaction.
  */
-import { type Alarm, type Clock, type Instant, later } from '../core/clock.ts'
+import { type Clock, type Instant, later } from '../core/clock.ts'
 import type { Log } from '../core/log.ts'
+import { Rounds } from '../core/rounds.ts'
 import type { Xid } from '../core/xid.ts'
 import type { Database } from '../store/database.ts'
 import { Pace } from './pace.ts'
@@ -55,13 +56,28 @@ export class Carrier<Work extends RunWork> {
   readonly #yielding: Yielding
   readonly #walks = new Map<Xid, { readonly walk: RunWalk; readonly over: Promise<void> }>()
   readonly #stopped = new AbortController()
-  #alarm: Alarm | undefined
-  #looking: Promise<void> | undefined
-  #renewing: Promise<void> | undefined
+  readonly #looks: Rounds
+  /** Apart from looks: leases are over in three seconds, and a look may take longer. */
+  readonly #renewals: Rounds
+  #isStarted = false
 
   constructor(parts: CarrierParts<Work>) {
     this.#parts = parts
+    const every = { clock: parts.clock, log: parts.log, everyUs: LOOK_US }
+    this.#looks = new Rounds({
+      ...{ ...every, name: 'runs.look', act: () => this.#takeUp() },
+      trouble: 'runs were not looked for; the next round tries again',
+    })
+    this.#renewals = new Rounds({
+      ...{ ...every, name: 'runs.renew', act: () => this.#renew() },
+      trouble: 'the leases of runs were not renewed',
+    })
     this.#yielding = new Yielding(parts.db)
+  }
+
+  /** What is done every so often, for whoever watches over that. */
+  get rounds(): readonly Rounds[] {
+    return this.#parts.carriesOut ? [this.#looks, this.#renewals] : [this.#renewals]
   }
 
   get isStopped(): boolean {
@@ -74,15 +90,15 @@ export class Carrier<Work extends RunWork> {
     db.listen(CHANNEL, () => this.#hear()).catch((error: unknown) =>
       log.warn({ err: error }, 'changes of runs are not heard at once; they are looked for every second'),
     )
-    this.#tick()
+    this.#isStarted = true
+    for (const rounds of this.rounds) rounds.start()
   }
 
   /** Ends after the steps at hand; what is left is another server's, or this one's at its next start. */
   async stop(): Promise<void> {
     this.#stopped.abort()
-    this.#alarm?.cancel()
     for (const { walk } of this.#walks.values()) walk.wake()
-    await Promise.all([this.#looking, this.#renewing])
+    await Promise.all([this.#looks.stop(), this.#renewals.stop()])
     await Promise.all([...this.#walks.values()].map(({ over }) => over))
   }
 
@@ -110,39 +126,18 @@ export class Carrier<Work extends RunWork> {
   #hear(): void {
     this.#parts.onChange()
     for (const { walk } of this.#walks.values()) walk.wake()
-    if (this.#alarm !== undefined) void this.look()
+    if (this.#isStarted) void this.look()
   }
 
-  #tick(): void {
-    const { clock } = this.#parts
-    this.#alarm = clock.alarm(later(clock.now(), LOOK_US), () => this.#tick())
-    void this.look()
-    if (this.#walks.size > 0) void this.#renew()
-  }
-
-  #renew(): Promise<void> {
-    const { db, log } = this.#parts
-    this.#renewing ??= db
-      .session('run.renew', (session) => renewRuns(session, this.lease(), [...this.#walks.keys()]))
-      .catch((error: unknown) => log.warn({ err: error }, 'the leases of runs were not renewed'))
-      .finally(() => {
-        this.#renewing = undefined
-      })
-    return this.#renewing
+  async #renew(): Promise<void> {
+    if (this.#walks.size === 0) return
+    const { db } = this.#parts
+    await db.session('run.renew', (session) => renewRuns(session, this.lease(), [...this.#walks.keys()]))
   }
 
   /** Looks for runs that nobody is at. */
   async look(): Promise<void> {
-    const { carriesOut, log } = this.#parts
-    if (!carriesOut) return
-    this.#looking ??= this.#takeUp()
-      .catch((error: unknown) =>
-        log.warn({ err: error }, 'runs were not looked for; the next round tries again'),
-      )
-      .finally(() => {
-        this.#looking = undefined
-      })
-    return this.#looking
+    if (this.#parts.carriesOut) await this.#looks.now()
   }
 
   /** Takes up what nobody is at. */

@@ -46,7 +46,7 @@ export interface RunKind<Work extends RunWork, Subject = unknown, Place = unknow
   /** Beside live traffic a step is followed by a rest of so many times its length. Less where somebody waits for the end. */
   readonly rest?: number
   /** Done again and again, as a whole, by one server at a time. */
-  readonly rounds?: Rounds
+  readonly rounds?: RunSchedule
   /** The sources whose letters it acts on; null: all. Left out: it acts on no letters. */
   sourcesOf?(run: Run<Subject, Place>): readonly string[] | null
   /** Does the next `most` rows, in the transaction that writes how far the run is then. */
@@ -92,7 +92,7 @@ export interface WalkedKind<Work extends RunWork> {
 }
 
 /** How a kind of run comes round. A round that did nothing leaves no row behind. */
-export interface Rounds {
+export interface RunSchedule {
   readonly about: string
   /** When a server begins one by itself: so long after its start, and so long after that; left out: when it is asked for. */
   readonly firstUs?: bigint

@@ -9,11 +9,11 @@ import {
   COMMANDS,
   keptLease,
   noteOf,
-  type Rounds,
   type RunAct,
   type RunCommand,
   type RunKind,
   type RunRequest,
+  type RunSchedule,
   type RunWork,
   type WalkedKind,
 } from './run.ts'
@@ -84,6 +84,11 @@ export class Runs<Work extends RunWork> {
   /** Of this server, as the owner of runs. */
   get owner(): string {
     return this.#carrier.owner
+  }
+
+  /** What is done every so often, for whoever watches over that. */
+  get rounds() {
+    return this.#carrier.rounds
   }
 
   /** Says how runs of a kind are carried out. */
@@ -160,7 +165,7 @@ export class Runs<Work extends RunWork> {
     return this.over(id, ROUND_US)
   }
 
-  #roundsOf(kind: string): Rounds | undefined {
+  #roundsOf(kind: string): RunSchedule | undefined {
     const known = this.#carrier.kinds.get(kind)
     return known !== undefined && 'rounds' in known ? known.rounds : undefined
   }
