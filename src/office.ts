@@ -262,6 +262,7 @@ async function storeClockOf(db: Database, options: OfficeOptions, log: Log): Pro
 }
 
 async function wire(db: Database, options: OfficeOptions, modules: readonly SourceModule[]): Promise<Parts> {
+  for (const { name, kind } of modules) declareKind({ ...kind, name })
   const plainLog = options.log ?? silentLog
   const log = outageLog(plainLog, db)
   const storeClock = await storeClockOf(db, options, log)
@@ -283,7 +284,6 @@ async function wire(db: Database, options: OfficeOptions, modules: readonly Sour
   const parts: OfficeParts = { ...core, redriveOf: readRedriveRef, offers }
   const sources: OpenSource[] = []
   for (const module of modules) {
-    declareKind({ ...module.kind, name: module.name })
     const source = await module.open(parts, given[module.name])
     ways.set(module.name, source.letters)
     sources.push(source)

@@ -6,10 +6,9 @@ import { createHash, randomBytes } from 'node:crypto'
 import { userInfo } from 'node:os'
 import pino from 'pino'
 import type { ConnectionOptions, Fetch } from '../client/transport.ts'
-import type { Config } from '../config/index.ts'
+import { type Config, officeOptionsOf } from '../config/index.ts'
 import { createHttpServer, type HttpServer } from '../http/server.ts'
 import { Office } from '../office.ts'
-import { contextNamed } from '../queues/engine-directory.ts'
 import { EXIT, failureOf } from '../terminal/exit.ts'
 import type { Terminal } from '../terminal/terminal.ts'
 import { configOf, requireStore } from './store.ts'
@@ -44,17 +43,10 @@ export async function withStoreOffice(
   }
 }
 
-/** Webhooks are left to those who deliver them: a retry only puts their jobs back. */
 async function opened(config: Config, carriesOut: boolean, log: pino.Logger): Promise<Office> {
-  const { store, postgres, queues, engines, outbox, kafka } = config
   try {
     return await Office.open({
-      store,
-      postgres,
-      queues,
-      engines: { ...engines, context: contextNamed(engines.context) },
-      outbox,
-      kafka,
+      ...officeOptionsOf(config, { isPassing: true }),
       carriesOutRedrives: carriesOut,
       log,
     })

@@ -8,4 +8,5 @@ export {
   configFileOf,
   loadConfig,
 } from './load.ts'
+export { officeOptionsOf } from './office-options.ts'
 export type { Config } from './schema.ts'

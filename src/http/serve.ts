@@ -5,12 +5,12 @@
  */
 import type { AddressInfo } from 'node:net'
 import pino, { type Logger } from 'pino'
-import { type Config, checkExposure } from '../config/index.ts'
+import { type Config, checkExposure, officeOptionsOf } from '../config/index.ts'
 import type { Clock } from '../core/clock.ts'
 import { ConfigError } from '../core/settings/config-error.ts'
 import { TestClock } from '../core/test-clock.ts'
 import { Office } from '../office.ts'
-import { contextNamed } from '../queues/engine-directory.ts'
+import type { SourceModule } from '../sources/source-module.ts'
 import { createHttpServer, type HttpServer } from './server.ts'
 import type { DemoSignatures } from './session/routes.ts'
 
@@ -18,6 +18,8 @@ export interface ServeOptions {
   readonly clock?: Clock
   /** Left out: JSON lines on standard error or in the configured file, at the configured level. */
   readonly log?: Logger
+  /** Sources of your own, beside those of the list. */
+  readonly sources?: readonly SourceModule[]
   /** Given, the console offers a tour of the demo. */
   readonly demo?: DemoSignatures
   /** Runs when the office is open and before anybody is served; when it fails, nobody is. */
@@ -43,14 +45,8 @@ export async function serve(config: Config, options: ServeOptions = {}): Promise
   const clock = options.clock ?? (config.testApi ? new TestClock() : undefined)
   const log = options.log ?? openLog(config.log)
   const office = await Office.open({
-    store: config.store,
-    postgres: config.postgres,
-    unsupportedStore: config.unsupportedStore,
-    queues: config.queues,
-    engines: { ...config.engines, context: contextNamed(config.engines.context) },
-    outbox: config.outbox,
-    webhooks: config.webhooks,
-    kafka: config.kafka,
+    ...officeOptionsOf(config),
+    ...(options.sources === undefined ? {} : { sources: options.sources }),
     log,
     ...(clock === undefined ? {} : { clock }),
   })

@@ -15,10 +15,6 @@ import { NOTHING_SEEN, type SeenEngines } from './seen-engines.ts'
 export const ENGINE_CONTEXTS = ['publisher', 'managed-app'] as const
 export type EngineContext = (typeof ENGINE_CONTEXTS)[number]
 
-/** The context that a configuration names, which was checked; undefined when it names none. */
-export const contextNamed = (name: string | undefined): EngineContext | undefined =>
-  ENGINE_CONTEXTS.find((context) => context === name)
-
 /** What an engine works on and what its runs are called. */
 export interface EngineDefinition {
   /** null: it has no queue; its runs are recorded and its letters captured, but there is nothing to lease. */

@@ -39,6 +39,8 @@ export interface SourceModule<
   readonly kind: Omit<SourceKind, 'name'>
   /** Left out: there is nothing to configure. */
   readonly settings?: SourceSettings<Schema>
+  /** An office that a command opens for a moment does without its section, and leaves its work to servers. */
+  readonly isForServers?: boolean
   /** Their numbers are unique over all modules. */
   readonly migrations?: readonly Migration[]
   /** What others may use of it, known before anything is open. */

@@ -16,6 +16,8 @@ export const webhooksModule: SourceModule<'webhooks', typeof WebhooksSchema, Web
   title: 'Webhooks',
   settings: { schema: WebhooksSchema, problems: problemsOfWebhooks },
   kind: { unrepairable: 'letters of webhooks cannot be repaired: each consumer gets what was broadcast' },
+  // Servers deliver; a retry only puts jobs back.
+  isForServers: true,
   migrations: [webhookMigration],
   open({ store: { db }, clock, log, registers, runs, queues: { announcer } }, options) {
     const settings = webhookSettings(options ?? {})

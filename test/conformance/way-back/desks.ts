@@ -1,15 +1,21 @@
 /** Places where letters come from, each with a hand on its own side: what the suite of the way back asks of every source. */
+import { mkdtemp, rename, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import type { Clock } from '../../../src/core/clock.ts'
 import { silentLog } from '../../../src/core/log.ts'
+import { TestClock } from '../../../src/core/test-clock.ts'
 import { xid } from '../../../src/core/xid.ts'
 import { readLetterById } from '../../../src/letters/detail.ts'
 import type { Letter } from '../../../src/letters/letter.ts'
 import type { Letters } from '../../../src/letters/letters.ts'
 import type { LetterSource } from '../../../src/letters/source.ts'
+import { Office } from '../../../src/office.ts'
 import { recordEngineQueues } from '../../../src/queues/engine-queues.ts'
 import { stateName } from '../../../src/sources/kafka/event.ts'
 import { kafkaLetterSource } from '../../../src/sources/kafka/source.ts'
 import { outboxLetterSource } from '../../../src/sources/outbox/letters/source.ts'
+import type { OfficeParts } from '../../../src/sources/source-module.ts'
 import { webhookLetterSource } from '../../../src/sources/webhooks/letters/source.ts'
 import { JOB } from '../../../src/sources/webhooks/webhook.ts'
 import { type Database, sql } from '../../../src/store/database.ts'
@@ -18,6 +24,7 @@ import { Desk } from '../../harness/kafka-return.ts'
 import { LetterStore } from '../../harness/letter-store.ts'
 import { OutboxOffice } from '../../harness/outbox-office.ts'
 import type { StoreKind } from '../../harness/stores.ts'
+import { type Folder, folderSource } from '../../sources/folders.ts'
 
 /** Where the message of a letter is: with its dead letter, on its way back, or with nobody. */
 export type Side = 'dead' | 'on its way' | 'given up'
@@ -211,6 +218,66 @@ async function kafka(kind: StoreKind): Promise<WayBackDesk> {
   }
 }
 
+/** The toy source, in an office of its own. */
+async function folders(kind: StoreKind): Promise<WayBackDesk> {
+  const fresh = await kind.fresh()
+  const path = await mkdtemp(join(tmpdir(), 'bartleby-folder-'))
+  const module = folderSource({
+    path,
+    handle: () => {
+      throw new Error('cannot be read')
+    },
+  })
+  let parts: OfficeParts | undefined
+  let folder: Folder | undefined
+  const office = await Office.open({
+    store: fresh.url,
+    clock: new TestClock(),
+    sources: [
+      {
+        ...module,
+        async open(given) {
+          const opened = await module.open(given, undefined)
+          parts = given
+          folder = opened.face.folder
+          // Nothing of it runs but by the hand of a test.
+          const { start: _, ...still } = opened
+          return still
+        },
+      },
+    ],
+  })
+  if (parts === undefined || folder === undefined) throw new Error('the source was not opened')
+  const { db } = parts.store
+  const toy = folder
+  let made = 0
+  return {
+    ...{ db, clock: office.clock, letters: office.letters, source: toy.source },
+    ...{ takesEdits: true, lostCode: 'letter_queue_gone', canRecall: true },
+    async die(count) {
+      const names = Array.from({ length: count }, () => `message-${made++}`)
+      for (const name of names) await writeFile(join(path, name), name)
+      await toy.rounds.now()
+      const found = await Promise.all(
+        names.map((correlationId) => office.letters.list({ engine: module.name, correlationId })),
+      )
+      return Promise.all(found.flatMap(({ items }) => items).map((letter) => again(db, letter)))
+    },
+    lose: ({ sourceId }) => rename(join(path, '.dead', sourceId), join(path, '.given-up', sourceId)),
+    find: ({ sourceId }) => rename(join(path, '.given-up', sourceId), join(path, '.dead', sourceId)),
+    async side({ sourceId }) {
+      if (toy.has('dead', sourceId)) return 'dead'
+      return toy.has('live', sourceId) ? 'on its way' : 'given up'
+    },
+    take: async ({ sourceId }) => void toy.busy.add(sourceId),
+    async close() {
+      await office.close()
+      await fresh.dispose()
+      await rm(path, { recursive: true })
+    },
+  }
+}
+
 export const WAYS_BACK = [
   { of: 'queues', open: queues('queues') },
   { of: 'queues of an engine', open: queues('engines') },
@@ -219,4 +286,5 @@ export const WAYS_BACK = [
   { of: 'an outbox in the store', open: outbox(false) },
   { of: 'an outbox in another database', open: outbox(true) },
   { of: 'Kafka', open: kafka },
+  { of: 'a source of somebody else', open: folders },
 ] as const

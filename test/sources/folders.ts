@@ -1,0 +1,187 @@
+/**
+ * A complete source of letters in one file, to show what one is made of: a folder whose files are messages. A handler gets each file; one
+ * that it refuses becomes a letter and waits in `.dead`, a retry puts it back, and what is given up lies in `.given-up`.
+ *
+ * Files are moved when the transaction of the act is durable. A crash between the two is made up for at the next start: the letter says
+ * where its file belongs.
+ */
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { TSchema } from 'typebox'
+import { failure } from '../../src/core/errors.ts'
+import { Rounds } from '../../src/core/rounds.ts'
+import { describeError } from '../../src/core/thrown.ts'
+import { closeCasesOf } from '../../src/letters/confirm.ts'
+import { readLetterById } from '../../src/letters/detail.ts'
+import type { LetterSummary } from '../../src/letters/letter.ts'
+import type { Departing, LetterSource } from '../../src/letters/source.ts'
+import { inOffice } from '../../src/letters/work.ts'
+import type { OfficeParts, SourceModule } from '../../src/sources/source-module.ts'
+
+const NAME = 'folders'
+const ROOMS = { live: '.', dead: '.dead', givenUp: '.given-up' } as const
+type Room = keyof typeof ROOMS
+
+export interface FolderSettings {
+  readonly path: string
+  /** What it throws is what the message died of. */
+  readonly handle: (content: Buffer, name: string) => Promise<void> | void
+}
+
+export interface FolderFace {
+  readonly folder: Folder
+}
+
+/** The line for the list of sources. */
+export const folderSource = (
+  settings: FolderSettings,
+): SourceModule<typeof NAME, TSchema, undefined, FolderFace> => ({
+  name: NAME,
+  title: 'Folders',
+  kind: {},
+  open(parts) {
+    const folder = new Folder(settings, parts)
+    return {
+      letters: folder.source,
+      face: { folder },
+      start: () => folder.start(),
+      stop: () => folder.rounds.stop(),
+      metrics: async () => `folders_waiting ${folder.waiting().length}\n`,
+      health: async () => ({ state: 'ok', note: null }),
+    }
+  },
+})
+
+export class Folder {
+  readonly rounds: Rounds
+  readonly source: LetterSource
+  /** Being handled. */
+  readonly busy = new Set<string>()
+  readonly #settings: FolderSettings
+  readonly #parts: OfficeParts
+
+  constructor(settings: FolderSettings, parts: OfficeParts) {
+    this.#settings = settings
+    this.#parts = parts
+    for (const room of Object.values(ROOMS)) mkdirSync(join(settings.path, room), { recursive: true })
+    this.rounds = new Rounds({
+      ...{ name: NAME, clock: parts.clock, log: parts.log, everyUs: 1_000_000n },
+      act: () => this.#round(),
+      trouble: 'files of a folder were not handled; they are tried again',
+    })
+    this.source = {
+      name: NAME,
+      render: async (_read, letters, edits) =>
+        letters.map((letter) =>
+          this.has('dead', letter.sourceId)
+            ? { letter, queue: settings.path, edit: edits.get(letter.id) ?? null }
+            : { letter, refusal: failure('letter_queue_gone', { queue: letter.sourceId }) },
+        ),
+      send: async (work, rendered) =>
+        rendered.map(({ letter, edit }) => {
+          work.afterCommit(() => this.#move(letter, 'live', edit?.payload))
+          return { letter, queue: settings.path, messageId: letter.sourceId }
+        }),
+      takeBack: async (_work, letters) =>
+        letters.map((letter) =>
+          this.busy.has(letter.sourceId)
+            ? { letter, refusal: failure('letter_in_flight', { queue: settings.path }) }
+            : { letter, deliveries: 0 },
+        ),
+      moved: async (work, letters, act) => {
+        // What lies in `.given-up` is the user's to throw away.
+        if (act === 'remove') return
+        const room = act === 'restore' || act === 'reopen' ? 'dead' : 'givenUp'
+        for (const { id } of letters) {
+          const letter = await readLetterById(work.tx, id)
+          if (letter !== null) work.afterCommit(() => this.#move(letter, room))
+        }
+      },
+    }
+  }
+
+  /** Puts every file where its letter says, then begins. */
+  async start(): Promise<void> {
+    for (const name of this.waiting('dead')) {
+      const letter = await this.#find(name)
+      if (letter !== undefined) this.#move(letter, roomOf(letter))
+    }
+    this.rounds.start()
+  }
+
+  waiting(room: Room = 'live'): readonly string[] {
+    const entries = readdirSync(join(this.#settings.path, ROOMS[room]), { withFileTypes: true })
+    return entries.flatMap((entry) => (entry.isFile() ? entry.name : [])).toSorted()
+  }
+
+  has(room: Room, name: string): boolean {
+    return existsSync(this.#file(room, name))
+  }
+
+  #file(room: Room, name: string): string {
+    return join(this.#settings.path, ROOMS[room], name)
+  }
+
+  /** Wherever it lies; `content` in place of what it was. */
+  #move({ sourceId }: Pick<Departing, 'sourceId'>, to: Room, content?: Uint8Array | null): void {
+    const from = (['live', 'dead', 'givenUp'] as const).find((room) => this.has(room, sourceId))
+    if (from === undefined) return
+    if (content != null) writeFileSync(this.#file(from, sourceId), content)
+    if (from !== to) renameSync(this.#file(from, sourceId), this.#file(to, sourceId))
+  }
+
+  async #round(): Promise<void> {
+    for (const name of this.waiting()) {
+      this.busy.add(name)
+      try {
+        await this.#handle(name)
+      } finally {
+        this.busy.delete(name)
+      }
+    }
+  }
+
+  async #handle(name: string): Promise<void> {
+    const { clock, store } = this.#parts
+    const content = readFileSync(this.#file('live', name))
+    try {
+      await this.#settings.handle(content, name)
+    } catch (thrown) {
+      await this.#bury(name, content, thrown)
+      this.#move({ sourceId: name }, 'dead')
+      return
+    }
+    const letter = await this.#find(name)
+    if (letter !== undefined)
+      await inOffice(store.db, clock, 'folders.confirm', (work) => closeCasesOf(work, [letter.id], new Map()))
+    rmSync(this.#file('live', name))
+  }
+
+  /** A new letter, or the next failure of one that was sent back. */
+  async #bury(name: string, payload: Buffer, thrown: unknown): Promise<void> {
+    const dequeueCount = ((await this.#find(name))?.dequeueCount ?? 0) + 1
+    await this.#parts.letters.capture({
+      ...{ source: NAME, engine: NAME, instanceId: this.#settings.path, correlationId: name, sourceId: name },
+      ...{
+        originalQueue: this.#settings.path,
+        encoding: '',
+        kind: '',
+        reference: '',
+        headers: null,
+        payload,
+      },
+      ...describeError(thrown),
+      ...{ dequeueCount, firstFailureAt: null, lastFailureAt: this.#parts.clock.now() },
+      ...{ failedBy: NAME, actor: NAME },
+    })
+  }
+
+  async #find(name: string): Promise<LetterSummary | undefined> {
+    const { items } = await this.#parts.letters.list({ engine: NAME, correlationId: name })
+    return items.find(({ sourceId }) => sourceId === name)
+  }
+}
+
+/** Where the file of a letter belongs. */
+const roomOf = ({ status, resolution }: LetterSummary): Room =>
+  status === 'Pending' ? 'dead' : resolution === 'retry' ? 'live' : 'givenUp'
