@@ -8,6 +8,7 @@ import { TestClock } from '../core/test-clock.ts'
 import { gate } from '../http/gate.ts'
 import { StoreUnavailable } from '../store/database.ts'
 import { type ApiCall, type ApiRequest, onceKeyOf, serveApi } from './calls.ts'
+import { TEXT } from './describe.ts'
 
 const clock = new TestClock()
 clock.freeze(instant(1_798_761_600_120_000n))
@@ -35,14 +36,17 @@ function thing(answer: (request: ApiRequest) => unknown, setting: Setting = {}):
   app.addHook('onRequest', gate(tokens, clock))
   const call = (rest: Pick<ApiCall, 'method' | 'role'> & Partial<ApiCall>): ApiCall => ({
     path: '/api/thing/:name',
-    schema: {},
+    operationId: 'thing',
+    tag: 'things',
+    summary: 'A thing',
+    data: {},
     answer: async (request) => ({ status: 201, data: await answer(request) }),
     ...rest,
   })
   serveApi(app, { clock, stopping: () => setting.stopping ?? false }, [
-    call({ method: 'GET', role: 'viewer', query: ['limit', 'engine'] }),
-    call({ method: 'POST', role: 'operator', body: 'required', bodyLimit: 64 }),
-    call({ method: 'PATCH', role: 'operator', body: 'optional' }),
+    call({ method: 'GET', role: 'viewer', query: { limit: TEXT, engine: TEXT } }),
+    call({ method: 'POST', role: 'operator', body: { fields: {} }, bodyLimit: 64 }),
+    call({ method: 'PATCH', role: 'operator', isBodyOptional: true }),
   ])
   return app
 }

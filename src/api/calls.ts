@@ -10,6 +10,7 @@ import type { Clock } from '../core/clock.ts'
 import { failure } from '../core/errors.ts'
 import type { Caller, Role } from './auth.ts'
 import { ClientGone } from './body.ts'
+import { type ApiDescription, describeCall } from './describe.ts'
 import { asFailure, correlationIdOf, idempotencyKeyOf, sendEnvelope, sendEnvelopeError } from './envelope.ts'
 import { pathOf } from './facade.ts'
 import { BODY_LIMIT, type JsonBody, NO_BODY, readJsonBody, refuseNulls } from './json-body.ts'
@@ -48,22 +49,18 @@ export interface ApiAnswer {
   readonly headers?: Readonly<Record<string, string>>
 }
 
-/** Where a call is, and what it reads. */
-interface CallRules {
-  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
-  readonly path: string
-  /** The query parameters it knows. */
-  readonly query?: readonly string[]
-  /** Whether it reads a body, and whether it can be left out. */
-  readonly body?: 'required' | 'optional'
+export const ok = (data: unknown): ApiAnswer => ({ status: 200, data })
+
+/** One call as it is described, and what it reads. */
+interface CallRules extends ApiDescription {
+  /** Its body can be left out. */
+  readonly isBodyOptional?: boolean
   readonly bodyLimit?: number
   /** The call refuses null in each part of its body for itself. Left out: it is refused before, by the schema of the body. */
   readonly refusesNullsItself?: boolean
-  /** How the call looks in the OpenAPI document. */
-  readonly schema: Readonly<Record<string, unknown>>
 }
 
-/** One call: its method, path and rules, and what answers it. */
+/** One call, and what answers it. */
 export interface ApiCall extends CallRules {
   readonly role: Role
   answer(request: ApiRequest): Promise<ApiAnswer>
@@ -83,22 +80,27 @@ export interface ApiScope {
 
 const METHODS: readonly HTTPMethods[] = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']
 
+/** Schemas describe calls in the OpenAPI document; the calls check what they are given. */
+export function schemasOnlyDescribe(app: FastifyInstance): void {
+  app.setValidatorCompiler(() => () => true)
+  app.setSerializerCompiler(() => (payload) => JSON.stringify(payload))
+}
+
 /** Adds calls to a server. All calls of one path are added together. */
 export function serveApi(
   app: FastifyInstance,
   scope: ApiScope,
   calls: readonly (ApiCall | OpenApiCall)[],
 ): void {
-  // The schemas only describe; the calls check what they are given.
-  app.setValidatorCompiler(() => () => true)
-  app.setSerializerCompiler(() => (payload) => JSON.stringify(payload))
+  schemasOnlyDescribe(app)
   for (const call of calls) {
+    const schema = describeCall(call)
     app.route({
       method: call.method,
       url: call.path,
       config: { role: call.role },
-      schema: call.schema,
-      onRequest: (request, reply) => void perform(call, scope, request, reply),
+      schema,
+      onRequest: (request, reply) => void perform(call, schema.body, scope, request, reply),
       handler: unreachable,
     })
   }
@@ -131,12 +133,13 @@ export function refuseOtherMethods(
 
 async function perform(
   call: ApiCall | OpenApiCall,
+  bodySchema: unknown,
   scope: ApiScope,
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<void> {
   try {
-    const asked = await read(call, request)
+    const asked = await read(call, bodySchema, request)
     if (scope.stopping()) throw failure('service_stopping')
     const {
       status,
@@ -157,12 +160,17 @@ function whoPassed({ caller }: FastifyRequest): Caller {
   return caller
 }
 
-async function read(call: CallRules, request: FastifyRequest): Promise<Omit<ApiRequest, 'caller'>> {
-  const { body, bodyLimit = BODY_LIMIT, query = [], schema, refusesNullsItself = false } = call
+async function read(
+  call: CallRules,
+  bodySchema: unknown,
+  request: FastifyRequest,
+): Promise<Omit<ApiRequest, 'caller'>> {
+  const { body, bodyLimit = BODY_LIMIT, query = {}, isBodyOptional, refusesNullsItself } = call
   const { method, params, raw, url } = request
-  const asked = readQuery(url, query)
-  const sent = body === undefined ? NO_BODY : await readJsonBody(raw, bodyLimit, body === 'required')
-  if (!refusesNullsItself) refuseNulls(schema.body, sent.fields)
+  const asked = readQuery(url, Object.keys(query))
+  const takesBody = body !== undefined || isBodyOptional === true
+  const sent = takesBody ? await readJsonBody(raw, bodyLimit, isBodyOptional !== true) : NO_BODY
+  if (refusesNullsItself !== true) refuseNulls(bodySchema, sent.fields)
   return {
     method,
     path: pathOf(url),

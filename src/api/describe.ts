@@ -5,11 +5,15 @@ import type { JsonSchema } from './proto-schema.ts'
 type Fields = Readonly<Record<string, JsonSchema>>
 
 export interface ApiDescription {
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
+  readonly path: string
   readonly operationId: string
   readonly tag: string
   readonly summary: string
   readonly role: Role | 'open'
+  /** The variable parts of the path. Left out: texts. */
   readonly params?: Fields
+  /** The query parameters it knows. */
   readonly query?: Fields
   /** The fields of the body, and which of them must be there. */
   readonly body?: { readonly fields: Fields; readonly required?: readonly string[] }
@@ -54,7 +58,8 @@ export const objectOf = (fields: Fields): JsonSchema => ({
 
 /** The variable parts of a path, for the schema of its route; nothing where it has none. */
 export function paramsIn(path: string): { readonly params?: JsonSchema } {
-  const names = [...path.matchAll(/:(\w+)/g)].map(([, name = '']) => name)
+  // A colon of the path itself is written twice.
+  const names = [...path.replaceAll('::', '').matchAll(/:(\w+)/g)].map(([, name = '']) => name)
   return names.length === 0 ? {} : { params: objectOf(Object.fromEntries(names.map((name) => [name, TEXT]))) }
 }
 
@@ -108,7 +113,8 @@ const json = (schema: JsonSchema) => ({ 'application/json': { schema } })
 
 /** The schema of a call, for its route. */
 export function describeCall(call: ApiDescription): Readonly<Record<string, unknown>> {
-  const { params, query, body, idempotent = false } = call
+  const { query, body, idempotent = false } = call
+  const params = call.params === undefined ? paramsIn(call.path) : { params: objectOf(call.params) }
   const succeeded = objectOf({
     status: { type: 'string', const: 'Succeeded' },
     ...ENVELOPE,
@@ -125,7 +131,7 @@ export function describeCall(call: ApiDescription): Readonly<Record<string, unkn
     description:
       call.role === 'open' ? 'Needs no token.' : `Needs the role ${call.role} once tokens are configured.`,
     tags: [call.tag],
-    ...(params === undefined ? {} : { params: objectOf(params) }),
+    ...params,
     ...(query === undefined ? {} : { querystring: { type: 'object', properties: notEmpty(query) } }),
     ...(idempotent ? { headers: { type: 'object', properties: headers } } : {}),
     ...(body === undefined
@@ -133,7 +139,7 @@ export function describeCall(call: ApiDescription): Readonly<Record<string, unkn
       : { body: { type: 'object', required: body.required ?? [], properties: body.fields } }),
     response: {
       ...Object.fromEntries(answers),
-      ...failuresOf(call),
+      ...failuresOf({ ...call, ...params }),
       default: { description: 'Failed; the code says why', content: json(FAILED) },
     },
   }
@@ -169,7 +175,7 @@ export function failuresOf({
   params,
   body,
   failures = [],
-}: Pick<ApiDescription, 'role' | 'params' | 'body' | 'failures'>) {
+}: Pick<ApiDescription, 'role' | 'body' | 'failures'> & { readonly params?: object }) {
   const statuses = new Set<keyof typeof FAILURES>([400, 403, 421, 429, 500, 503, ...failures])
   if (role !== 'open') statuses.add(401)
   if (params !== undefined) statuses.add(404)

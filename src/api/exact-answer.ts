@@ -62,6 +62,18 @@ export async function readWithin(raw: IncomingMessage, limit: number, seconds: n
 /** The variable parts of a path, decoded: Fastify gives them as texts. */
 export const paramsOf = ({ params }: FastifyRequest) => params as Readonly<Record<string, string>>
 
+/** Which methods calls have at a path, in order; none where no call is. Paths are taken as they were sent; nothing is resolved. */
+export function methodsAt(calls: readonly { readonly method: string; readonly path: string }[]) {
+  const known = calls.map(({ method, path }) => ({ method, segments: path.split('/') }))
+  return (path: string): readonly string[] => {
+    const sent = path.split('/')
+    const fits = (segment: string, at: number) =>
+      segment.startsWith(':') ? sent[at] !== '' : sent[at] === segment
+    const at = known.filter(({ segments }) => segments.length === sent.length && segments.every(fits))
+    return [...new Set(at.map(({ method }) => method))].sort()
+  }
+}
+
 /** The query of an address. */
 export function queryOf({ url }: FastifyRequest): URLSearchParams {
   const start = url.indexOf('?')

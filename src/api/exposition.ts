@@ -23,6 +23,20 @@ export function family(
   return lines
 }
 
+/** A histogram: how many were up to each bound and how many in all, and their sum. */
+export function* histogramSamples(
+  bounds: readonly number[],
+  counts: readonly number[],
+  sum: number,
+  labels?: Labels,
+): Iterable<Sample> {
+  for (const [index, bound] of [...bounds, '+Inf'].entries())
+    yield { suffix: '_bucket', labels: { ...labels, le: String(bound) }, value: counts[index] ?? 0 }
+  const rest = labels === undefined ? {} : { labels }
+  yield { suffix: '_sum', ...rest, value: sum }
+  yield { suffix: '_count', ...rest, value: counts.at(-1) ?? 0 }
+}
+
 const labelText = (labels: Labels): string =>
   `{${Object.entries(labels)
     .map(([name, value]) => `${name}="${escaped(value)}"`)

@@ -4,7 +4,6 @@ import type { FastifyInstance } from 'fastify'
 import { type ApiCall, type ApiRequest, type ApiScope, onceKeyOf, serveApi } from '../api/calls.ts'
 import {
   DATE,
-  describeCall,
   FILED_ENGINE,
   INTEGER,
   objectOf,
@@ -103,15 +102,11 @@ const listCall = (history: History): ApiCall => ({
   method: 'GET',
   path: '/api/history',
   role: 'viewer',
-  query: Object.keys(LIST_QUERY),
-  schema: describeCall({
-    operationId: 'history.list',
-    tag: 'history',
-    summary: 'Operations of engines and acts on letters, the newest first',
-    role: 'viewer',
-    query: LIST_QUERY,
-    data: pageOf(objectOf(ENTRY_FIELDS)),
-  }),
+  operationId: 'history.list',
+  tag: 'history',
+  summary: 'Operations of engines and acts on letters, the newest first',
+  query: LIST_QUERY,
+  data: pageOf(objectOf(ENTRY_FIELDS)),
   answer: async ({ query }) => {
     const status = query.get('status')
     const filter = {
@@ -134,14 +129,10 @@ const getCall = (history: History): ApiCall => ({
   method: 'GET',
   path: '/api/history/:engine/:rowKey',
   role: 'viewer',
-  schema: describeCall({
-    operationId: 'history.get',
-    tag: 'history',
-    summary: 'One entry with its input and output',
-    role: 'viewer',
-    params: { engine: TEXT, rowKey: TEXT },
-    data: objectOf(DETAIL_FIELDS),
-  }),
+  operationId: 'history.get',
+  tag: 'history',
+  summary: 'One entry with its input and output',
+  data: objectOf(DETAIL_FIELDS),
   answer: async ({ params: { engine = '', rowKey = '' } }) => ({
     status: 200,
     data: detailOnWire(await history.get(engine, rowKey)),
@@ -152,17 +143,13 @@ const recordCall = (history: History): ApiCall => ({
   method: 'POST',
   path: '/api/history',
   role: 'operator',
-  body: 'required',
-  schema: describeCall({
-    operationId: 'history.record',
-    tag: 'history',
-    summary: 'Puts an operation on record; a known sourceId answers 200 with the entry that there is',
-    role: 'operator',
-    body: { fields: RECORD_FIELDS, required: ['engine', 'operation', 'status', 'durationMs'] },
-    data: objectOf(ENTRY_FIELDS),
-    statuses: [200, 201],
-    idempotent: true,
-  }),
+  operationId: 'history.record',
+  tag: 'history',
+  summary: 'Puts an operation on record; a known sourceId answers 200 with the entry that there is',
+  body: { fields: RECORD_FIELDS, required: ['engine', 'operation', 'status', 'durationMs'] },
+  data: objectOf(ENTRY_FIELDS),
+  statuses: [200, 201],
+  idempotent: true,
   answer: async (request) => {
     const { status, body } = await history.recordOnce(
       readReport(request),

@@ -26,7 +26,7 @@ export class Facades {
 
   /** `brought` are those of sources. */
   constructor(brought: readonly Facade[], clock: Clock) {
-    const all = [...brought, envelopeFacade(clock), serverFacade]
+    const all = [envelopeFacade(clock), ...brought, serverFacade]
     this.#owners = all.filter(({ owns }) => owns !== undefined)
     this.#rest = all.find(({ owns }) => owns === undefined) ?? plainFacade
   }

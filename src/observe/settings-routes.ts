@@ -3,7 +3,7 @@ import { resolve } from 'node:path'
 import type { FastifyInstance } from 'fastify'
 import type { TokenEntry } from '../api/auth.ts'
 import { type ApiScope, serveApi } from '../api/calls.ts'
-import { describeCall, INTEGER, objectOf, TEXT, TIME } from '../api/describe.ts'
+import { INTEGER, objectOf, TEXT, TIME } from '../api/describe.ts'
 import type { Instant } from '../core/clock.ts'
 import { formatMicros } from '../core/timestamp.ts'
 import { VERSION } from '../core/version.ts'
@@ -49,13 +49,10 @@ export async function settingsRoutes(app: FastifyInstance, options: SettingsRout
       method: 'GET',
       path: '/api/settings',
       role: 'viewer',
-      schema: describeCall({
-        operationId: 'settings.get',
-        tag: 'settings',
-        summary: 'What this server runs with: version, store, retention, tokens. No secrets',
-        role: 'viewer',
-        data: SETTINGS,
-      }),
+      operationId: 'settings.get',
+      tag: 'settings',
+      summary: 'What this server runs with: version, store, retention, tokens. No secrets',
+      data: SETTINGS,
       answer: async ({ caller }) => ({
         status: 200,
         data: {

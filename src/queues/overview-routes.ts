@@ -1,16 +1,7 @@
 /** Queues on the office API, for those who look after them: `GET /api/queues`. */
 import type { FastifyInstance } from 'fastify'
 import { type ApiCall, type ApiScope, serveApi } from '../api/calls.ts'
-import {
-  describeCall,
-  INTEGER,
-  objectOf,
-  PAGE_QUERY,
-  pageOf,
-  TEXT,
-  TEXT_OR_NULL,
-  TIME_OR_NULL,
-} from '../api/describe.ts'
+import { INTEGER, objectOf, PAGE_QUERY, pageOf, TEXT, TEXT_OR_NULL, TIME_OR_NULL } from '../api/describe.ts'
 import { limitOf } from '../api/query.ts'
 import { formatGoDuration } from '../core/duration.ts'
 import { decodePageToken, encodePageToken, malformed } from '../core/page-token.ts'
@@ -58,15 +49,11 @@ const listCall = ({ queues, ledger }: QueueOverviewOptions): ApiCall => ({
   method: 'GET',
   path: '/api/queues',
   role: 'viewer',
-  query: Object.keys(PAGE_QUERY),
-  schema: describeCall({
-    operationId: 'queues.overview',
-    tag: 'queues',
-    summary: 'Queues by name, with their depths, the letters that came from them and their settings',
-    role: 'viewer',
-    query: PAGE_QUERY,
-    data: pageOf(QUEUE),
-  }),
+  operationId: 'queues.overview',
+  tag: 'queues',
+  summary: 'Queues by name, with their depths, the letters that came from them and their settings',
+  query: PAGE_QUERY,
+  data: pageOf(QUEUE),
   answer: async ({ query }) => {
     const token = query.get('continuationToken')
     const limit = limitOf(query)

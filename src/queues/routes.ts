@@ -6,7 +6,7 @@
 
 import type { DescMessage } from '@bufbuild/protobuf'
 import type { FastifyInstance } from 'fastify'
-import { unreachable } from '../api/calls.ts'
+import { schemasOnlyDescribe, unreachable } from '../api/calls.ts'
 import { type JsonSchema, messageReference, messageSchema } from '../api/proto-schema.ts'
 import { answering, type QueueCall, type Served } from './routes/call.ts'
 import { itemCalls } from './routes/items.ts'
@@ -20,9 +20,7 @@ interface QueueRoutesOptions extends Served {
 
 /** Adds the calls of the queue API to a server. */
 export async function queueRoutes(app: FastifyInstance, options: QueueRoutesOptions): Promise<void> {
-  // The schemas describe the calls in OpenAPI; the codecs are what checks a body.
-  app.setValidatorCompiler(() => () => true)
-  app.setSerializerCompiler(() => (payload) => JSON.stringify(payload))
+  schemasOnlyDescribe(app)
   for (const message of file_queues.messages) app.addSchema(messageSchema(message))
 
   const served = [...itemCalls, ...queueCalls, ...storageCalls]

@@ -2,7 +2,7 @@
 import type { FastifyInstance } from 'fastify'
 import { isBounded, requireReach } from '../api/auth.ts'
 import { type ApiCall, type ApiRequest, type ApiScope, onceKeyOf, serveApi } from '../api/calls.ts'
-import { describeCall, PAGE_QUERY, TEXT } from '../api/describe.ts'
+import { PAGE_QUERY } from '../api/describe.ts'
 import { optionalText, refuseUnknownFields } from '../api/json-body.ts'
 import { limitOf, type Query } from '../api/query.ts'
 import { failure, refuse } from '../core/errors.ts'
@@ -42,7 +42,6 @@ export async function runRoutes<Work extends RunWork>(
   ])
 }
 
-const KEY = { id: TEXT }
 const LIST_QUERY = {
   ...PAGE_QUERY,
   kind: { type: 'string', description: 'One or more kinds, with commas between them' },
@@ -58,15 +57,11 @@ const listCall = <Work extends RunWork>(runs: Runs<Work>): ApiCall => ({
   method: 'GET',
   path: '/api/runs',
   role: 'viewer',
-  query: Object.keys(LIST_QUERY),
-  schema: describeCall({
-    operationId: 'runs.list',
-    tag: 'runs',
-    summary: 'Work over many rows that any server goes on with, the newest first',
-    role: 'viewer',
-    query: LIST_QUERY,
-    data: RUNS,
-  }),
+  operationId: 'runs.list',
+  tag: 'runs',
+  summary: 'Work over many rows that any server goes on with, the newest first',
+  query: LIST_QUERY,
+  data: RUNS,
   answer: async ({ query }) => {
     const [kinds, states] = [namesOf(query, 'kind'), statesOf(query)]
     const filters = { list: 'runs', kind: kinds?.join(',') ?? '', state: states?.join(',') ?? '' }
@@ -79,14 +74,10 @@ const getCall = <Work extends RunWork>(runs: Runs<Work>): ApiCall => ({
   method: 'GET',
   path: '/api/runs/:id',
   role: 'viewer',
-  schema: describeCall({
-    operationId: 'runs.get',
-    tag: 'runs',
-    summary: 'A run and how far it is',
-    role: 'viewer',
-    params: KEY,
-    data: RUN,
-  }),
+  operationId: 'runs.get',
+  tag: 'runs',
+  summary: 'A run and how far it is',
+  data: RUN,
   answer: async (request) => ({ status: 200, data: runFields(await readRun(runs, request)) }),
 })
 
@@ -99,18 +90,14 @@ const steer = <Work extends RunWork>(
   method: 'POST',
   path: `/api/runs/:id/${verb}`,
   role: 'operator',
-  body: 'optional',
-  schema: describeCall({
-    operationId: `runs.${verb}`,
-    tag: 'runs',
-    summary,
-    role: 'operator',
-    params: KEY,
-    ...(verb === 'resume' ? {} : { body: WHY }),
-    data: RUN,
-    failures: [409],
-    idempotent: true,
-  }),
+  isBodyOptional: true,
+  operationId: `runs.${verb}`,
+  tag: 'runs',
+  summary,
+  ...(verb === 'resume' ? {} : { body: WHY }),
+  data: RUN,
+  failures: [409],
+  idempotent: true,
   answer: async (request) => {
     const { fields } = request.body
     refuseUnknownFields(fields, verb === 'resume' ? [] : Object.keys(WHY.fields))

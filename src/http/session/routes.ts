@@ -11,7 +11,7 @@ import {
   type WrongTokens,
 } from '../../api/auth.ts'
 import { type ApiScope, type OpenApiCall, serveApi } from '../../api/calls.ts'
-import { describeCall, objectOf, TEXT, TEXT_OR_NULL, textUpTo } from '../../api/describe.ts'
+import { objectOf, TEXT, TEXT_OR_NULL, textUpTo } from '../../api/describe.ts'
 import { refuseUnknownFields, requiredText } from '../../api/json-body.ts'
 import { BartlebyError } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
@@ -142,30 +142,23 @@ function sessionCalls({
       method: 'GET',
       path: '/api/session',
       role: 'open',
-      schema: describeCall({
-        operationId: 'session.read',
-        tag: 'session',
-        summary: 'Who the caller is, and what this server is',
-        role: 'open',
-        data: shape,
-      }),
+      operationId: 'session.read',
+      tag: 'session',
+      summary: 'Who the caller is, and what this server is',
+      data: shape,
       answer: async ({ headers, address }) => ({ status: 200, data: view(callerWith(headers, address)) }),
     },
     {
       method: 'POST',
       path: '/api/session',
       role: 'open',
-      body: 'required',
       bodyLimit: MAX_BODY_BYTES,
-      schema: describeCall({
-        operationId: 'session.begin',
-        tag: 'session',
-        summary: 'Sign a browser in with a token: the cookie that is set stands in for it for twelve hours',
-        role: 'open',
-        body: { fields: { token: textUpTo(MAX_TOKEN_CHARACTERS) }, required: ['token'] },
-        failures: [401],
-        data: shape,
-      }),
+      operationId: 'session.begin',
+      tag: 'session',
+      summary: 'Sign a browser in with a token: the cookie that is set stands in for it for twelve hours',
+      body: { fields: { token: textUpTo(MAX_TOKEN_CHARACTERS) }, required: ['token'] },
+      failures: [401],
+      data: shape,
       answer: async ({ body: { fields }, headers: { origin }, address }) => {
         refuseUnknownFields(fields, ['token'])
         const token = requiredText(fields, 'token', { max: MAX_TOKEN_CHARACTERS })
@@ -183,13 +176,10 @@ function sessionCalls({
       method: 'DELETE',
       path: '/api/session',
       role: 'open',
-      schema: describeCall({
-        operationId: 'session.end',
-        tag: 'session',
-        summary: 'Sign a browser out',
-        role: 'open',
-        data: objectOf({ signedIn: FLAG }),
-      }),
+      operationId: 'session.end',
+      tag: 'session',
+      summary: 'Sign a browser out',
+      data: objectOf({ signedIn: FLAG }),
       answer: async ({ headers: { origin } }) => ({
         status: 200,
         data: { signedIn: false },

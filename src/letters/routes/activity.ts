@@ -1,7 +1,7 @@
 /** `GET /api/activity` and `GET /api/overview`: what happens to letters, over time and at a glance. */
 
 import type { ApiCall } from '../../api/calls.ts'
-import { describeCall, INTEGER, objectOf, TEXT, TEXT_OR_NULL, TIME } from '../../api/describe.ts'
+import { INTEGER, objectOf, TEXT, TEXT_OR_NULL, TIME } from '../../api/describe.ts'
 import type { Query } from '../../api/query.ts'
 import { SOURCE_STATES, type SourceHealth, WELL } from '../../api/source-http.ts'
 import { refuse } from '../../core/errors.ts'
@@ -26,32 +26,29 @@ const overviewCall = (ledger: Ledger, sourceHealth: AskSources): ApiCall => ({
   method: 'GET',
   path: '/api/overview',
   role: 'viewer',
-  schema: describeCall({
-    operationId: 'letters.overview',
-    tag: 'letters',
-    summary:
-      'The office at a glance: what is open and since when, arrivals against the median hour of the last week, what became of retries, and how the sources are',
-    role: 'viewer',
-    data: objectOf({
-      asOfUtc: TIME,
-      letters: objectOf(Object.fromEntries(STATUSES.map((status) => [status, INTEGER]))),
-      oldestPending: {
-        type: ['object', 'null'],
-        properties: { engine: TEXT, rowKey: TEXT, lastFailureAtUtc: TIME },
-      },
-      arrivals: objectOf({ lastHour: INTEGER, usualPerHour: { type: ['number', 'null'] } }),
-      returnedLastDay: INTEGER,
-      unconfirmed: INTEGER,
-      sources: {
-        type: 'array',
-        items: objectOf({
-          source: SOURCE_SCHEMA,
-          pending: INTEGER,
-          health: { type: 'string', enum: [...SOURCE_STATES] },
-          note: TEXT_OR_NULL,
-        }),
-      },
-    }),
+  operationId: 'letters.overview',
+  tag: 'letters',
+  summary:
+    'The office at a glance: what is open and since when, arrivals against the median hour of the last week, what became of retries, and how the sources are',
+  data: objectOf({
+    asOfUtc: TIME,
+    letters: objectOf(Object.fromEntries(STATUSES.map((status) => [status, INTEGER]))),
+    oldestPending: {
+      type: ['object', 'null'],
+      properties: { engine: TEXT, rowKey: TEXT, lastFailureAtUtc: TIME },
+    },
+    arrivals: objectOf({ lastHour: INTEGER, usualPerHour: { type: ['number', 'null'] } }),
+    returnedLastDay: INTEGER,
+    unconfirmed: INTEGER,
+    sources: {
+      type: 'array',
+      items: objectOf({
+        source: SOURCE_SCHEMA,
+        pending: INTEGER,
+        health: { type: 'string', enum: [...SOURCE_STATES] },
+        note: TEXT_OR_NULL,
+      }),
+    },
   }),
   answer: async () => {
     const [overview, healths] = await Promise.all([ledger.overview(), sourceHealth()])
@@ -95,21 +92,17 @@ const activityCall = (ledger: Ledger): ApiCall => ({
   method: 'GET',
   path: '/api/activity',
   role: 'viewer',
-  query: Object.keys(QUERY),
-  schema: describeCall({
-    operationId: 'letters.activity',
-    tag: 'letters',
-    summary:
-      'What happened to letters over time, in numbers: bucket i of each series starts at fromUtc + i·bucketSeconds, the last lasts still; with a filter a bucket is an hour at least',
-    role: 'viewer',
-    query: QUERY,
-    data: objectOf({
-      range: { type: 'string', enum: NAMES },
-      bucketSeconds: INTEGER,
-      fromUtc: TIME,
-      toUtc: TIME,
-      series: objectOf(Object.fromEntries(ACTIVITY_NAMES.map((name) => [name, NUMBERS]))),
-    }),
+  operationId: 'letters.activity',
+  tag: 'letters',
+  summary:
+    'What happened to letters over time, in numbers: bucket i of each series starts at fromUtc + i·bucketSeconds, the last lasts still; with a filter a bucket is an hour at least',
+  query: QUERY,
+  data: objectOf({
+    range: { type: 'string', enum: NAMES },
+    bucketSeconds: INTEGER,
+    fromUtc: TIME,
+    toUtc: TIME,
+    series: objectOf(Object.fromEntries(ACTIVITY_NAMES.map((name) => [name, NUMBERS]))),
   }),
   answer: async ({ query }) => {
     const { from, to, ...activity } = await ledger.activity(rangeOf(query), {

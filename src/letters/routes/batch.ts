@@ -4,7 +4,6 @@
  */
 
 import { type ApiCall, type ApiRequest, onceKeyOf } from '../../api/calls.ts'
-import { describeCall } from '../../api/describe.ts'
 import { errorFields } from '../../api/envelope.ts'
 import { isObject, type JsonObject, refuseNulls, refuseUnknownFields } from '../../api/json-body.ts'
 import type { Clock } from '../../core/clock.ts'
@@ -20,20 +19,16 @@ export const batchCall = (letters: Letters, clock: Clock): ApiCall => ({
   // Fastify reads one colon as the beginning of a parameter.
   path: '/api/dlq::batch',
   role: 'operator',
-  body: 'required',
   // As much as one report may have.
   bodyLimit: REPORT_BYTES,
   refusesNullsItself: true,
-  schema: describeCall({
-    operationId: 'letters.captureMany',
-    tag: 'letters',
-    summary:
-      'Put up to 1,000 failures on file in one transaction, each as by POST /api/dlq, at most 20 different ones of a sourceId. One that cannot be filed is refused at its place, and the others are filed',
-    role: 'operator',
-    body: REPORTS,
-    data: CAPTURED,
-    idempotent: true,
-  }),
+  operationId: 'letters.captureMany',
+  tag: 'letters',
+  summary:
+    'Put up to 1,000 failures on file in one transaction, each as by POST /api/dlq, at most 20 different ones of a sourceId. One that cannot be filed is refused at its place, and the others are filed',
+  body: REPORTS,
+  data: CAPTURED,
+  idempotent: true,
   answer: async (request) => {
     const context = {
       engines: letters.engines,

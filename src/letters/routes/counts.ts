@@ -1,7 +1,7 @@
 /** `GET /api/counts`: exact counts of letters. */
 
 import type { ApiCall } from '../../api/calls.ts'
-import { describeCall, INTEGER, objectOf, TEXT, TEXT_OR_NULL } from '../../api/describe.ts'
+import { INTEGER, objectOf, TEXT, TEXT_OR_NULL } from '../../api/describe.ts'
 import type { Query } from '../../api/query.ts'
 import { refuse } from '../../core/errors.ts'
 import { SOURCE_SCHEMA } from '../kinds.ts'
@@ -36,21 +36,16 @@ export const countCalls = (ledger: Ledger): readonly ApiCall[] => [
     method: 'GET',
     path: '/api/counts',
     role: 'viewer',
-    query: Object.keys(QUERY),
-    schema: describeCall({
-      operationId: 'letters.counts',
-      tag: 'letters',
-      summary:
-        'Exact counts of letters; keys that are not counted by are left out, and so are counts of zero',
-      role: 'viewer',
-      query: QUERY,
-      data: objectOf({
-        items: {
-          type: 'array',
-          items: { type: 'object', required: ['count'], properties: { ...ITEM_KEYS, count: INTEGER } },
-        },
-        totals: objectOf(Object.fromEntries(STATUSES.map((status) => [status, INTEGER]))),
-      }),
+    operationId: 'letters.counts',
+    tag: 'letters',
+    summary: 'Exact counts of letters; keys that are not counted by are left out, and so are counts of zero',
+    query: QUERY,
+    data: objectOf({
+      items: {
+        type: 'array',
+        items: { type: 'object', required: ['count'], properties: { ...ITEM_KEYS, count: INTEGER } },
+      },
+      totals: objectOf(Object.fromEntries(STATUSES.map((status) => [status, INTEGER]))),
     }),
     answer: async ({ query }) => {
       const filter = {

@@ -24,9 +24,6 @@ const ENCODING = oneOf(PAYLOAD_ENCODINGS)
 /** Programs that have none often send null; it means nothing else. */
 const NOTES = { type: ['string', 'null'], maxLength: 4_000 }
 
-/** What names a letter in a path. */
-export const KEY = { engine: TEXT, rowKey: TEXT }
-
 /** Which letters. */
 export const FILTER_QUERY = {
   engine: SOUGHT_ENGINE,

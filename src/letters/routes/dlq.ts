@@ -1,8 +1,8 @@
 /** The calls of `/api/dlq`: list, look at, capture, change, retry and expire letters. */
 
 import { requireReach } from '../../api/auth.ts'
-import { type ApiAnswer, type ApiCall, type ApiRequest, onceKeyOf } from '../../api/calls.ts'
-import { describeCall, pageOf } from '../../api/describe.ts'
+import { type ApiAnswer, type ApiCall, type ApiRequest, ok, onceKeyOf } from '../../api/calls.ts'
+import { pageOf } from '../../api/describe.ts'
 import {
   type JsonObject,
   optionalText,
@@ -27,7 +27,6 @@ import {
   EXPIRE,
   EXPIRED,
   FILTER_QUERY,
-  KEY,
   LETTER,
   LETTER_DETAIL,
   LIST_QUERY,
@@ -58,15 +57,11 @@ const listCall = (letters: Letters): ApiCall => ({
   method: 'GET',
   path: '/api/dlq',
   role: 'viewer',
-  query: Object.keys(LIST_QUERY),
-  schema: describeCall({
-    operationId: 'letters.list',
-    tag: 'letters',
-    summary: 'Letters, the newest failure first',
-    role: 'viewer',
-    query: LIST_QUERY,
-    data: pageOf(LETTER),
-  }),
+  operationId: 'letters.list',
+  tag: 'letters',
+  summary: 'Letters, the newest failure first',
+  query: LIST_QUERY,
+  data: pageOf(LETTER),
   answer: async ({ query }) => {
     const { items, continuationToken } = await letters.list(letterFilterOf(query), {
       limit: limitOf(query),
@@ -80,16 +75,12 @@ const totalCall = (letters: Letters): ApiCall => ({
   method: 'GET',
   path: '/api/dlq/total',
   role: 'viewer',
-  query: Object.keys(FILTER_QUERY),
-  schema: describeCall({
-    operationId: 'letters.total',
-    tag: 'letters',
-    summary:
-      'How many letters a list has: exactly for source, engine, originalQueue, status, signature and outcome=unconfirmed; with other filters up to 10,000',
-    role: 'viewer',
-    query: FILTER_QUERY,
-    data: TOTAL,
-  }),
+  operationId: 'letters.total',
+  tag: 'letters',
+  summary:
+    'How many letters a list has: exactly for source, engine, originalQueue, status, signature and outcome=unconfirmed; with other filters up to 10,000',
+  query: FILTER_QUERY,
+  data: TOTAL,
   answer: async ({ query }) => ok(await letters.ledger.total(letterFilterOf(query))),
 })
 
@@ -97,20 +88,16 @@ const captureCall = (letters: Letters, clock: Clock): ApiCall => ({
   method: 'POST',
   path: '/api/dlq',
   role: 'operator',
-  body: 'required',
   bodyLimit: REPORT_BYTES,
-  schema: describeCall({
-    operationId: 'letters.capture',
-    tag: 'letters',
-    summary:
-      'Put a failure on file. Of a known sourceId, a repetition changes nothing, and a new failure makes its letter pending again; both answer 200',
-    role: 'operator',
-    body: REPORT,
-    data: LETTER,
-    statuses: [200, 201],
-    failures: [409],
-    idempotent: true,
-  }),
+  operationId: 'letters.capture',
+  tag: 'letters',
+  summary:
+    'Put a failure on file. Of a known sourceId, a repetition changes nothing, and a new failure makes its letter pending again; both answer 200',
+  body: REPORT,
+  data: LETTER,
+  statuses: [200, 201],
+  failures: [409],
+  idempotent: true,
   answer: async (request) => {
     const report = readReport(request.body.fields, {
       engines: letters.engines,
@@ -131,18 +118,14 @@ const expireCall = (letters: Letters): ApiCall => ({
   method: 'POST',
   path: '/api/dlq/expire',
   role: 'operator',
-  body: 'required',
-  schema: describeCall({
-    operationId: 'letters.expire',
-    tag: 'letters',
-    summary:
-      'Expire pending letters whose last failure is long ago; each can be restored for retentionDays from its expiry on. What takes longer than 30 s goes on as a run: 202, and its end is at /api/runs/{id}',
-    role: 'operator',
-    body: EXPIRE,
-    data: { oneOf: [EXPIRED, RUN] },
-    statuses: [200, 202],
-    idempotent: true,
-  }),
+  operationId: 'letters.expire',
+  tag: 'letters',
+  summary:
+    'Expire pending letters whose last failure is long ago; each can be restored for retentionDays from its expiry on. What takes longer than 30 s goes on as a run: 202, and its end is at /api/runs/{id}',
+  body: EXPIRE,
+  data: { oneOf: [EXPIRED, RUN] },
+  statuses: [200, 202],
+  idempotent: true,
   answer: async (request) => {
     const { fields } = request.body
     refuseUnknownFields(fields, Object.keys(EXPIRE.fields))
@@ -158,14 +141,10 @@ const getCall = (letters: Letters): ApiCall => ({
   method: 'GET',
   path: '/api/dlq/:engine/:rowKey',
   role: 'viewer',
-  schema: describeCall({
-    operationId: 'letters.get',
-    tag: 'letters',
-    summary: 'A letter with its message, all its failures and its history',
-    role: 'viewer',
-    params: KEY,
-    data: LETTER_DETAIL,
-  }),
+  operationId: 'letters.get',
+  tag: 'letters',
+  summary: 'A letter with its message, all its failures and its history',
+  data: LETTER_DETAIL,
   answer: async (request) => ok(letterDetail(await letters.get(keyOf(request)))),
 })
 
@@ -173,18 +152,13 @@ const changeCall = (letters: Letters): ApiCall => ({
   method: 'PATCH',
   path: '/api/dlq/:engine/:rowKey',
   role: 'operator',
-  body: 'required',
-  schema: describeCall({
-    operationId: 'letters.change',
-    tag: 'letters',
-    summary: 'Discard (Resolved), expire (Expired) or restore (Pending) a letter, with or without notes',
-    role: 'operator',
-    params: KEY,
-    body: CHANGE,
-    data: LETTER,
-    failures: [409],
-    idempotent: true,
-  }),
+  operationId: 'letters.change',
+  tag: 'letters',
+  summary: 'Discard (Resolved), expire (Expired) or restore (Pending) a letter, with or without notes',
+  body: CHANGE,
+  data: LETTER,
+  failures: [409],
+  idempotent: true,
   answer: async (request) => {
     const change = readChange(request)
     return answered(
@@ -200,20 +174,15 @@ const retryCall = (letters: Letters): ApiCall => ({
   method: 'POST',
   path: '/api/dlq/:engine/:rowKey/retry',
   role: 'operator',
-  query: ['dryRun'],
-  body: 'optional',
-  schema: describeCall({
-    operationId: 'letters.retry',
-    tag: 'letters',
-    summary: 'Send a letter back to its queue, as it is or edited; with dryRun only show what would be sent',
-    role: 'operator',
-    params: KEY,
-    query: { dryRun: { type: 'boolean', default: false } },
-    body: RETRY,
-    data: RETRIED,
-    failures: [409],
-    idempotent: true,
-  }),
+  isBodyOptional: true,
+  operationId: 'letters.retry',
+  tag: 'letters',
+  summary: 'Send a letter back to its queue, as it is or edited; with dryRun only show what would be sent',
+  query: { dryRun: { type: 'boolean', default: false } },
+  body: RETRY,
+  data: RETRIED,
+  failures: [409],
+  idempotent: true,
   answer: async (request) => {
     const retry = readRetry(request)
     if (flagOf(request.query, 'dryRun')) {
@@ -223,8 +192,6 @@ const retryCall = (letters: Letters): ApiCall => ({
     return answered(await letters.retryOnce(onceKeyOf(request), keyOf(request), retry))
   },
 })
-
-const ok = (data: unknown): ApiAnswer => ({ status: 200, data })
 
 const answered = ({ status, body }: Answer): ApiAnswer => ({ status, data: body })
 

@@ -1,7 +1,7 @@
 /** `GET /api/signatures` and `GET /api/signatures/{signature}`: letters grouped by their error. */
 
 import type { ApiCall } from '../../api/calls.ts'
-import { describeCall, INTEGER, objectOf, PAGE_QUERY, pageOf, TEXT, TIME } from '../../api/describe.ts'
+import { INTEGER, objectOf, PAGE_QUERY, pageOf, TEXT, TIME } from '../../api/describe.ts'
 import { limitOf } from '../../api/query.ts'
 import { formatMicros } from '../../core/timestamp.ts'
 import { SOURCE_SCHEMA } from '../kinds.ts'
@@ -53,15 +53,11 @@ export const signatureCalls = (ledger: Ledger): readonly ApiCall[] => [
     method: 'GET',
     path: '/api/signatures',
     role: 'viewer',
-    query: Object.keys(QUERY),
-    schema: describeCall({
-      operationId: 'signatures.list',
-      tag: 'letters',
-      summary: 'Groups of letters with the same error, those with the most pending letters first',
-      role: 'viewer',
-      query: QUERY,
-      data: pageOf(GROUP),
-    }),
+    operationId: 'signatures.list',
+    tag: 'letters',
+    summary: 'Groups of letters with the same error, those with the most pending letters first',
+    query: QUERY,
+    data: pageOf(GROUP),
     answer: async ({ query }) => {
       const filter = {
         source: sourceOf(query),
@@ -79,14 +75,10 @@ export const signatureCalls = (ledger: Ledger): readonly ApiCall[] => [
     method: 'GET',
     path: '/api/signatures/:signature',
     role: 'viewer',
-    schema: describeCall({
-      operationId: 'signatures.get',
-      tag: 'letters',
-      summary: 'One group of letters with the same error, and what became of its retries',
-      role: 'viewer',
-      params: { signature: TEXT },
-      data: GROUP_DETAIL,
-    }),
+    operationId: 'signatures.get',
+    tag: 'letters',
+    summary: 'One group of letters with the same error, and what became of its retries',
+    data: GROUP_DETAIL,
     answer: async ({ params: { signature = '' } }) => {
       const { outcomes, ...group } = await ledger.signature(signature)
       return { status: 200, data: { ...groupOnWire(group), outcomes } }

@@ -1,15 +1,7 @@
 /** The calls of `/api/redrives`: plan, look at, list and steer redrives. */
 import type { FastifyInstance } from 'fastify'
 import { isBounded, requireReach } from '../../api/auth.ts'
-import {
-  type ApiAnswer,
-  type ApiCall,
-  type ApiRequest,
-  type ApiScope,
-  onceKeyOf,
-  serveApi,
-} from '../../api/calls.ts'
-import { describeCall } from '../../api/describe.ts'
+import { type ApiCall, type ApiRequest, type ApiScope, ok, onceKeyOf, serveApi } from '../../api/calls.ts'
 import { type JsonObject, refuseUnknownFields } from '../../api/json-body.ts'
 import { limitOf, type Query } from '../../api/query.ts'
 import type { Clock } from '../../core/clock.ts'
@@ -23,7 +15,6 @@ import { MEMBER_OUTCOMES, type MemberOutcome, REDRIVE_STATES, type RedriveState 
 import type { Redrives } from '../redrives.ts'
 import { memberFields, redriveDetail, redriveFields } from '../view.ts'
 import {
-  KEY,
   LETTERS_QUERY,
   LIST_QUERY,
   MEMBERS,
@@ -60,10 +51,7 @@ export async function redriveRoutes(app: FastifyInstance, options: RedriveRoutes
 
 /** The commands on a redrive, as calls take them. */
 const STEERINGS: Readonly<
-  Record<
-    RedriveCommand['act'],
-    { readonly summary: string; readonly body?: Parameters<typeof describeCall>[0]['body'] }
-  >
+  Record<RedriveCommand['act'], { readonly summary: string; readonly body?: ApiCall['body'] }>
 > = {
   start: { summary: 'Begin to carry out a plan; it can be done once, and within half an hour' },
   pause: { summary: 'Halt a redrive; no letter leaves after the answer', body: WHY },
@@ -101,20 +89,16 @@ const planCall = ({ redrives, clock }: RedriveCallsOptions): ApiCall => ({
   method: 'POST',
   path: '/api/redrives',
   role: 'operator',
-  body: 'required',
   bodyLimit: PLAN_LIMIT,
-  schema: describeCall({
-    operationId: 'redrives.plan',
-    tag: 'redrives',
-    summary:
-      'Plan an act on many letters: which they are, where they go, what each would look like; changes nothing. One that takes longer than 30 s is answered 202 in state planning, and is then to be read by its id',
-    role: 'operator',
-    body: PLAN,
-    data: REDRIVE_DETAIL,
-    statuses: [201, 202],
-    failures: [404],
-    idempotent: true,
-  }),
+  operationId: 'redrives.plan',
+  tag: 'redrives',
+  summary:
+    'Plan an act on many letters: which they are, where they go, what each would look like; changes nothing. One that takes longer than 30 s is answered 202 in state planning, and is then to be read by its id',
+  body: PLAN,
+  data: REDRIVE_DETAIL,
+  statuses: [201, 202],
+  failures: [404],
+  idempotent: true,
   answer: async (request) => {
     const plan = readPlanRequest(request.body, request.caller.name)
     const planned = await redrives.plan(plan, onceKeyOf(request))
@@ -128,15 +112,11 @@ const listCall = ({ redrives, clock }: RedriveCallsOptions): ApiCall => ({
   method: 'GET',
   path: '/api/redrives',
   role: 'viewer',
-  query: Object.keys(LIST_QUERY),
-  schema: describeCall({
-    operationId: 'redrives.list',
-    tag: 'redrives',
-    summary: 'Redrives, the newest first; plans that were never started only with state=planned',
-    role: 'viewer',
-    query: LIST_QUERY,
-    data: REDRIVES,
-  }),
+  operationId: 'redrives.list',
+  tag: 'redrives',
+  summary: 'Redrives, the newest first; plans that were never started only with state=planned',
+  query: LIST_QUERY,
+  data: REDRIVES,
   answer: async ({ query }) => {
     const states = statesOf(query)
     const filters = { list: 'redrives', state: states?.join(',') ?? '' }
@@ -150,14 +130,10 @@ const getCall = ({ redrives, clock }: RedriveCallsOptions): ApiCall => ({
   method: 'GET',
   path: '/api/redrives/:id',
   role: 'viewer',
-  schema: describeCall({
-    operationId: 'redrives.get',
-    tag: 'redrives',
-    summary: 'A redrive: how it stands, by destination, and what was not sent and why',
-    role: 'viewer',
-    params: KEY,
-    data: REDRIVE_DETAIL,
-  }),
+  operationId: 'redrives.get',
+  tag: 'redrives',
+  summary: 'A redrive: how it stands, by destination, and what was not sent and why',
+  data: REDRIVE_DETAIL,
   answer: async (request) => ok(redriveDetail(await redrives.read(idOf(request)), clock.now())),
 })
 
@@ -165,16 +141,11 @@ const lettersCall = ({ redrives }: RedriveCallsOptions): ApiCall => ({
   method: 'GET',
   path: '/api/redrives/:id/letters',
   role: 'viewer',
-  query: Object.keys(LETTERS_QUERY),
-  schema: describeCall({
-    operationId: 'redrives.letters',
-    tag: 'redrives',
-    summary: 'The letters of a redrive and what became of each',
-    role: 'viewer',
-    params: KEY,
-    query: LETTERS_QUERY,
-    data: MEMBERS,
-  }),
+  operationId: 'redrives.letters',
+  tag: 'redrives',
+  summary: 'The letters of a redrive and what became of each',
+  query: LETTERS_QUERY,
+  data: MEMBERS,
   answer: async (request) => {
     const { query } = request
     const { items, continuationToken } = await redrives.members(idOf(request), {
@@ -195,18 +166,14 @@ const steerCall = (
   method: 'POST',
   path: `/api/redrives/:id/${verb}`,
   role: 'operator',
-  body: asked?.required === undefined ? 'optional' : 'required',
-  schema: describeCall({
-    operationId: `redrives.${verb}`,
-    tag: 'redrives',
-    summary,
-    role: 'operator',
-    params: KEY,
-    ...(asked === undefined ? {} : { body: asked }),
-    data: REDRIVE_DETAIL,
-    failures: [409],
-    idempotent: true,
-  }),
+  isBodyOptional: asked?.required === undefined,
+  operationId: `redrives.${verb}`,
+  tag: 'redrives',
+  summary,
+  ...(asked === undefined ? {} : { body: asked }),
+  data: REDRIVE_DETAIL,
+  failures: [409],
+  idempotent: true,
   answer: async (request) => {
     const id = idOf(request)
     const command = commandOf(verb, request.body.fields, request.caller.name)
@@ -220,8 +187,6 @@ const steerCall = (
     return { status, data: body }
   },
 })
-
-const ok = (data: unknown): ApiAnswer => ({ status: 200, data })
 
 /** What cannot be an id is the id of nothing. */
 function idOf({ params: { id: text = '' } }: ApiRequest): Xid {

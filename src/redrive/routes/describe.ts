@@ -41,9 +41,6 @@ const ACTION = oneOf(REDRIVE_ACTIONS)
 const STATE = oneOf(REDRIVE_STATES)
 const ORDER = oneOf(REDRIVE_ORDERS)
 
-/** What names a redrive in a path. */
-export const KEY = { id: TEXT }
-
 export const LIST_QUERY = {
   ...PAGE_QUERY,
   state: {

@@ -1,7 +1,7 @@
 /** Engines on the office API, for those who look after them: `GET /api/engines`. */
 import type { FastifyInstance } from 'fastify'
 import { type ApiCall, type ApiScope, serveApi } from '../../api/calls.ts'
-import { describeCall, INTEGER, objectOf, TEXT, TEXT_OR_NULL, TIME_OR_NULL } from '../../api/describe.ts'
+import { INTEGER, objectOf, TEXT, TEXT_OR_NULL, TIME_OR_NULL } from '../../api/describe.ts'
 import type { ServedSource } from '../../api/source-http.ts'
 import { formatMicros } from '../../core/timestamp.ts'
 import type { Ledger } from '../../letters/ledger.ts'
@@ -55,13 +55,10 @@ const listCall = ({ engines, statistics, ledger }: EngineParts): ApiCall => ({
   method: 'GET',
   path: '/api/engines',
   role: 'viewer',
-  schema: describeCall({
-    operationId: 'engines.list',
-    tag: 'engines',
-    summary: 'Engines with their pending letters, and how their operations did lately',
-    role: 'viewer',
-    data: objectOf({ items: { type: 'array', items: ENGINE }, basis: TEXT }),
-  }),
+  operationId: 'engines.list',
+  tag: 'engines',
+  summary: 'Engines with their pending letters, and how their operations did lately',
+  data: objectOf({ items: { type: 'array', items: ENGINE }, basis: TEXT }),
   answer: async () => {
     const [lately, pending] = await Promise.all([statistics.read(), ledger.pendingBy('engine')])
     const items = (await allOf(engines, lately, pending)).map(({ name, queue, operations }) => ({

@@ -1,16 +1,7 @@
 /** Kafka on the office API, for those who look after it: `/api/kafka`. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { type ApiCall, type ApiRequest, type ApiScope, serveApi } from '../../api/calls.ts'
-import {
-  describeCall,
-  failuresOf,
-  INTEGER,
-  objectOf,
-  TEXT,
-  TEXT_OR_NULL,
-  TIME,
-  textUpTo,
-} from '../../api/describe.ts'
+import { type ApiCall, type ApiRequest, type ApiScope, ok, serveApi, unreachable } from '../../api/calls.ts'
+import { failuresOf, INTEGER, objectOf, TEXT, TEXT_OR_NULL, TIME, textUpTo } from '../../api/describe.ts'
 import { asFailure, correlationIdOf, sendEnvelopeError } from '../../api/envelope.ts'
 import { optionalText, refuseUnknownFields, requiredText } from '../../api/json-body.ts'
 import { failure } from '../../core/errors.ts'
@@ -136,9 +127,7 @@ export async function kafkaAdminRoutes(
     config: { role: 'viewer' },
     schema: VALUE_SCHEMA,
     onRequest: (request, reply) => void sendValue(options, request, reply),
-    handler: () => {
-      throw new Error('the call was answered by its first hook')
-    },
+    handler: unreachable,
   })
 }
 
@@ -147,13 +136,10 @@ const callsOf = (kafka: ServedKafka | null): readonly ApiCall[] => [
     method: 'GET',
     path: '/api/kafka',
     role: 'viewer',
-    schema: describeCall({
-      operationId: 'kafka.overview',
-      tag: KAFKA,
-      summary: 'The services with their topics, and how intake stands',
-      role: 'viewer',
-      data: OVERVIEW,
-    }),
+    operationId: 'kafka.overview',
+    tag: KAFKA,
+    summary: 'The services with their topics, and how intake stands',
+    data: OVERVIEW,
     answer: async () =>
       ok(kafka === null ? { enabled: false } : overviewOnWire(kafka.calls.settings, kafka.standing())),
   },
@@ -161,15 +147,12 @@ const callsOf = (kafka: ServedKafka | null): readonly ApiCall[] => [
     method: 'GET',
     path: '/api/kafka/events/:dlqId',
     role: 'viewer',
-    schema: describeCall({
-      operationId: 'kafka.event',
-      tag: KAFKA,
-      summary: 'A dead event with its bytes, its headers and its earlier deaths',
-      role: 'viewer',
-      params: EVENT_KEY,
-      data: EVENT,
-      failures: [409],
-    }),
+    operationId: 'kafka.event',
+    tag: KAFKA,
+    summary: 'A dead event with its bytes, its headers and its earlier deaths',
+    params: EVENT_KEY,
+    data: EVENT,
+    failures: [409],
     answer: async ({ params }) => {
       const id = dlqIdOf(params)
       const found = await enabled(kafka).calls.reader.named(id)
@@ -181,17 +164,13 @@ const callsOf = (kafka: ServedKafka | null): readonly ApiCall[] => [
     method: 'POST',
     path: '/api/kafka/events/:dlqId/reassign',
     role: 'operator',
-    body: 'required',
-    schema: describeCall({
-      operationId: 'kafka.reassign',
-      tag: KAFKA,
-      summary: 'Give a dead event to a service, and say from which topic it came',
-      role: 'operator',
-      params: EVENT_KEY,
-      body: { fields: REASSIGN, required: ['service'] },
-      data: PLACED,
-      failures: [409],
-    }),
+    operationId: 'kafka.reassign',
+    tag: KAFKA,
+    summary: 'Give a dead event to a service, and say from which topic it came',
+    params: EVENT_KEY,
+    body: { fields: REASSIGN, required: ['service'] },
+    data: PLACED,
+    failures: [409],
     answer: async (request) => {
       const dlqId = dlqIdOf(request.params)
       const assignment = assignmentOf(request)
@@ -200,8 +179,6 @@ const callsOf = (kafka: ServedKafka | null): readonly ApiCall[] => [
     },
   },
 ]
-
-const ok = (data: unknown) => ({ status: 200, data })
 
 function enabled(kafka: ServedKafka | null): ServedKafka {
   if (kafka === null) throw failure('kafka_not_enabled')

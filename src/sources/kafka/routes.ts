@@ -14,8 +14,8 @@ import {
   requireRole,
 } from '../../api/auth.ts'
 import { ClientGone } from '../../api/body.ts'
-import { unreachable } from '../../api/calls.ts'
-import { type Answer, paramsOf } from '../../api/exact-answer.ts'
+import { schemasOnlyDescribe, unreachable } from '../../api/calls.ts'
+import { type Answer, methodsAt, paramsOf } from '../../api/exact-answer.ts'
 import { pathOf } from '../../api/facade.ts'
 import type { ServerScope } from '../../api/source-http.ts'
 import { BartlebyError } from '../../core/errors.ts'
@@ -40,6 +40,7 @@ import {
 import { hasRequestId, KafkaRequest, ShapeRefused } from './routes/request.ts'
 
 export const KAFKA_CALLS: readonly KafkaCall[] = [...topicCalls, ...serviceCalls]
+const knownAt = methodsAt(KAFKA_CALLS)
 
 /** Everything below `/kafka` of a server whose Kafka part is enabled. */
 export class KafkaApi {
@@ -55,9 +56,7 @@ export class KafkaApi {
 
   /** Adds the calls to a server. */
   async addRoutes(app: FastifyInstance): Promise<void> {
-    // The schemas describe the calls in OpenAPI; the calls check what they are given.
-    app.setValidatorCompiler(() => () => true)
-    app.setSerializerCompiler(() => (payload) => JSON.stringify(payload))
+    schemasOnlyDescribe(app)
     for (const call of KAFKA_CALLS) {
       app.route({
         method: call.method,
@@ -158,22 +157,10 @@ function isNoCall(names: Readonly<Record<string, string>>): boolean {
 /** The answer to a request that no call takes; `url` may have a query. */
 function answerWithoutCall(method: string, url: string): Answer {
   const path = pathOf(url)
-  const methods = new Set<string>(
-    KAFKA_CALLS.filter((call) => fits(call.path, path)).map((call) => call.method),
-  )
+  const methods = knownAt(path)
   // With a method that fits, it was a name that is none, or bytes that are no text.
-  if (methods.size === 0 || methods.has(method) || path === '/kafka/rpc/dry-run') return UNKNOWN_PATH
-  return methodNotAllowed([...methods].sort().join(', '))
-}
-
-function fits(pattern: string, path: string): boolean {
-  const [wanted, given] = [pattern.split('/'), path.split('/')]
-  return (
-    wanted.length === given.length &&
-    wanted.every((segment, index) =>
-      segment.startsWith(':') ? given[index] !== '' : segment === given[index],
-    )
-  )
+  if (methods.length === 0 || methods.includes(method) || path === '/kafka/rpc/dry-run') return UNKNOWN_PATH
+  return methodNotAllowed(methods.join(', '))
 }
 
 /** Whom a request comes from, by the name that history knows; or why it does not pass. */

@@ -4,7 +4,7 @@
  * most a twentieth of one connection, and a small backlog is always told as it is.
  */
 
-import { family, type Sample } from '../../api/exposition.ts'
+import { family, histogramSamples, type Sample } from '../../api/exposition.ts'
 import type { Clock } from '../../core/clock.ts'
 import { untilAborted } from '../../core/waiting.ts'
 import { type Backlog, healthOf, type Looked, lookAt, type OutboxHealth } from './health.ts'
@@ -123,7 +123,9 @@ export function outboxMetrics(readings: readonly OutboxReading[]): string {
       'bartleby_outbox_dispatch_seconds',
       'histogram',
       'Seconds that a delivery took, whatever came of it.',
-      readings.flatMap(histogram),
+      readings.flatMap(({ outbox, meter: { durations } }) => [
+        ...histogramSamples(durations.bounds, durations.counts, durations.sum, { outbox }),
+      ]),
     ),
   ]
   return `${lines.join('\n')}\n`
@@ -139,16 +141,3 @@ const familiesOf = (families: Families, type: 'gauge' | 'counter', readings: rea
     const name = `bartleby_outbox_${snakeCase(number)}${type === 'counter' ? '_total' : ''}`
     return family(name, type, help, samples)
   })
-
-function histogram({ outbox, meter: { durations } }: OutboxReading): Sample[] {
-  const bounds = [...durations.bounds, '+Inf']
-  return [
-    ...bounds.map((bound, index) => ({
-      suffix: '_bucket',
-      labels: { outbox, le: String(bound) },
-      value: durations.counts[index] ?? 0,
-    })),
-    { suffix: '_sum', labels: { outbox }, value: durations.sum },
-    { suffix: '_count', labels: { outbox }, value: durations.counts.at(-1) ?? 0 },
-  ]
-}

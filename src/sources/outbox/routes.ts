@@ -3,7 +3,6 @@ import type { FastifyInstance } from 'fastify'
 import { type ApiCall, type ApiScope, serveApi } from '../../api/calls.ts'
 import {
   type ApiDescription,
-  describeCall,
   INTEGER,
   objectOf,
   TEXT,
@@ -117,13 +116,9 @@ function callsBelow(path: string, operation: string, readings: OutboxReadings): 
     method: 'GET',
     path: name === 'list' ? path : `${path}/${name}`,
     role: 'viewer',
-    query: Object.keys(description.query ?? {}),
-    schema: describeCall({
-      operationId: `${operation}.${name}`,
-      tag: 'outbox',
-      role: 'viewer',
-      ...description,
-    }),
+    operationId: `${operation}.${name}`,
+    tag: 'outbox',
+    ...description,
     answer: async ({ query }) => ({ status: 200, data: await answer(query) }),
   })
   const summaryOfList =

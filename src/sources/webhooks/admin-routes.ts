@@ -1,10 +1,9 @@
 /** Consumers of webhooks on the office API, for those who look after them: `/api/webhooks`. */
 import type { FastifyInstance } from 'fastify'
 import type { Role } from '../../api/auth.ts'
-import { type ApiCall, type ApiRequest, type ApiScope, serveApi } from '../../api/calls.ts'
+import { type ApiCall, type ApiRequest, type ApiScope, ok, serveApi } from '../../api/calls.ts'
 import {
   type ApiDescription,
-  describeCall,
   INTEGER,
   objectOf,
   PAGE_QUERY,
@@ -32,8 +31,6 @@ const LIST_QUERY = {
 }
 
 const RUNS_QUERY = { limit: PAGE_QUERY.limit }
-
-const CONSUMER_KEY = { channel: TEXT, consumer: TEXT }
 
 /** Beyond this nobody means a limit. */
 const MOST_AT_ONCE = 100_000
@@ -128,15 +125,11 @@ const calls = (admin: WebhookAdmin, clock: Clock): readonly ApiCall[] => [
     method: 'GET',
     path: '/api/webhooks/consumers',
     role: 'viewer',
-    query: Object.keys(LIST_QUERY),
-    schema: describeCall({
-      operationId: 'webhooks.consumers',
-      tag: 'webhooks',
-      summary: 'Consumers with the numbers of their jobs, whether they are paused, their limits and signing',
-      role: 'viewer',
-      query: LIST_QUERY,
-      data: pageOf(CONSUMER),
-    }),
+    operationId: 'webhooks.consumers',
+    tag: 'webhooks',
+    summary: 'Consumers with the numbers of their jobs, whether they are paused, their limits and signing',
+    query: LIST_QUERY,
+    data: pageOf(CONSUMER),
     answer: async ({ query }) => {
       const channelId = query.get('channel') ?? null
       const filters = { list: 'webhooks.consumers', channel: channelId ?? '' }
@@ -157,15 +150,11 @@ const calls = (admin: WebhookAdmin, clock: Clock): readonly ApiCall[] => [
     method: 'GET',
     path: '/api/webhooks/runs',
     role: 'viewer',
-    query: Object.keys(RUNS_QUERY),
-    schema: describeCall({
-      operationId: 'webhooks.runs',
-      tag: 'webhooks',
-      summary: 'Requeues and purges of all dead jobs of a consumer, the newest first, and how far they are',
-      role: 'viewer',
-      query: RUNS_QUERY,
-      data: RUNS,
-    }),
+    operationId: 'webhooks.runs',
+    tag: 'webhooks',
+    summary: 'Requeues and purges of all dead jobs of a consumer, the newest first, and how far they are',
+    query: RUNS_QUERY,
+    data: RUNS,
     answer: async ({ query }) => ok({ runs: (await admin.runs(limitOf(query))).map(runOnWire) }),
   },
   onConsumer('POST', '/resume', 'operator', {
@@ -243,16 +232,14 @@ function onConsumer(
     method,
     path: `/api/webhooks/channels/:channel/consumers/:consumer${path}`,
     role,
-    ...(described.body === undefined ? {} : { body: 'required' as const }),
-    schema: describeCall({ ...described, tag: 'webhooks', role, params: CONSUMER_KEY }),
+    ...described,
+    tag: 'webhooks',
     answer: async (request) => {
       const { channel = '', consumer = '' } = request.params
       return ok(await answer(channel, consumer, request))
     },
   }
 }
-
-const ok = (data: unknown) => ({ status: 200, data })
 
 function limitsOf({ body: { fields } }: ApiRequest): ConsumerLimits {
   refuseUnknownFields(fields, Object.keys(LIMITS))

@@ -4,7 +4,7 @@
  * Attempts are those of this server since it started.
  */
 
-import { family, type Labels, type Sample } from '../../api/exposition.ts'
+import { family, histogramSamples, type Labels, type Sample } from '../../api/exposition.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { Attempted } from './courier/attempts.ts'
 import type { DeadCount } from './dead-counts.ts'
@@ -72,7 +72,11 @@ export class WebhookMetrics {
         'bartleby_delivery_duration_seconds',
         'histogram',
         'Seconds that an attempt to deliver a webhook took, whatever came of it.',
-        this.#durationSamples(),
+        histogramSamples(
+          BOUNDS,
+          this.#buckets.map(({ count }) => count),
+          this.#seconds,
+        ),
       ),
     ]
     return `${lines.join('\n')}\n`
@@ -94,15 +98,6 @@ export class WebhookMetrics {
   *#attemptSamples(): Iterable<Sample> {
     for (const { labels, outcomes } of this.#attempts.values())
       for (const [outcome, value] of outcomes) yield { labels: { ...labels, outcome }, value }
-  }
-
-  *#durationSamples(): Iterable<Sample> {
-    for (const { bound, count } of this.#buckets) {
-      const le = bound === Number.POSITIVE_INFINITY ? '+Inf' : String(bound)
-      yield { suffix: '_bucket', labels: { le }, value: count }
-    }
-    yield { suffix: '_sum', value: this.#seconds }
-    yield { suffix: '_count', value: this.#buckets.at(-1)?.count ?? 0 }
   }
 
   #gauges(gauges: WebhookGauges | null): string[] {

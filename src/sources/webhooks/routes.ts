@@ -5,11 +5,12 @@
 
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { ClientGone } from '../../api/body.ts'
-import { unreachable } from '../../api/calls.ts'
-import { type Answer, paramsOf, type RequestLimits, sendAnswer } from '../../api/exact-answer.ts'
+import { schemasOnlyDescribe, unreachable } from '../../api/calls.ts'
+import { type Answer, methodsAt, paramsOf, type RequestLimits, sendAnswer } from '../../api/exact-answer.ts'
 import type { Clock } from '../../core/clock.ts'
 import { BartlebyError } from '../../core/errors.ts'
 import { Refused } from './refusal.ts'
+import { percentDecoded } from './registry/callback-url.ts'
 import { broadcastCall } from './routes/broadcast.ts'
 import { type CalledWebhooks, type CallScope, roleOf, type WebhookCall } from './routes/call.ts'
 import { deadJobCalls } from './routes/dead-jobs.ts'
@@ -46,20 +47,13 @@ export const WEBHOOK_CALLS: readonly WebhookCall[] = [
   ...statusCalls,
 ]
 
-/** The paths of all calls, with what an `Allow` header says of each. The metrics are those of the whole server; where they are is known here too. */
-const PATHS = [
-  ...Map.groupBy([...WEBHOOK_CALLS, { method: 'GET', path: '/metrics' }], ({ path }) => path),
-].map(([path, calls]) => ({
-  segments: path.split('/'),
-  allow: [...calls.map(({ method }) => method), 'OPTIONS'].sort().join(', '),
-}))
+/** The metrics are those of the whole server; where they are is known here too. */
+const knownAt = methodsAt([...WEBHOOK_CALLS, { method: 'GET', path: '/metrics' }])
 
-/** Undefined where no call is. Paths are taken as they were sent; nothing is resolved. */
+/** What an `Allow` header says of a path; undefined where no call is. */
 function allowedAt(path: string): string | undefined {
-  const sent = path.split('/')
-  const fits = (segment: string, at: number) =>
-    segment.startsWith(':') ? sent[at] !== '' : sent[at] === segment
-  return PATHS.find(({ segments }) => segments.length === sent.length && segments.every(fits))?.allow
+  const methods = knownAt(path)
+  return methods.length === 0 ? undefined : [...methods, 'OPTIONS'].sort().join(', ')
 }
 
 /** Whether this API answers at a path, or at it without its last slash, be it with the methods that it has there. */
@@ -77,8 +71,8 @@ export function answerUnrouted(request: FastifyRequest, reply: FastifyReply): vo
 function answerWithoutCall(method: string, url: string): Answer {
   const end = url.search(/[?#]/)
   const path = end < 0 ? url : url.slice(0, end)
-  // No call has taken it whatever its method, because its bytes are no text.
-  if (!isText(path)) return UNKNOWN_PATH
+  // Bytes that are no text name nothing, whatever fits them.
+  if (path.includes('%') && percentDecoded(path) === path) return UNKNOWN_PATH
   const allow = allowedAt(path)
   if (allow !== undefined) return method === 'OPTIONS' ? methodsOf(allow) : methodNotAllowed(allow)
   if (path.endsWith('/') && allowedAt(path.slice(0, -1)) !== undefined) {
@@ -87,20 +81,9 @@ function answerWithoutCall(method: string, url: string): Answer {
   return UNKNOWN_PATH
 }
 
-function isText(path: string): boolean {
-  try {
-    decodeURIComponent(path)
-    return true
-  } catch {
-    return false
-  }
-}
-
 /** Adds the calls of the webhook API to a server. */
 export async function webhookRoutes(app: FastifyInstance, options: WebhookRoutesOptions): Promise<void> {
-  // The schemas describe the calls in OpenAPI; the calls check what they are given.
-  app.setValidatorCompiler(() => () => true)
-  app.setSerializerCompiler(() => (payload) => JSON.stringify(payload))
+  schemasOnlyDescribe(app)
   app.addSchema(DLQ_STATUS)
   const scope: CallScope = { ...options.webhooks, clock: options.clock }
   for (const call of WEBHOOK_CALLS) {
