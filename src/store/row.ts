@@ -39,6 +39,7 @@ export const orNull =
     value === null ? null : read(value)
 
 export const integer = (value: Integer): number => Number(value)
+export const big = (value: Integer): bigint => BigInt(value)
 export const text = (value: string): string => value
 export const number = (value: number): number => value
 export const flag = (value: Integer): boolean => Number(value) === 1

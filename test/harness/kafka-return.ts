@@ -14,10 +14,11 @@ import {
   type StoredEvent,
   stateName,
 } from '../../src/sources/kafka/event.ts'
-import type { Decision, EventProcessors, KafkaListener } from '../../src/sources/kafka/ports.ts'
-import { KafkaRefused } from '../../src/sources/kafka/refusal.ts'
+import type { KafkaListener } from '../../src/sources/kafka/metrics.ts'
+import type { Decision } from '../../src/sources/kafka/processors/processors.ts'
 import type { Resolution } from '../../src/sources/kafka/return/attempt.ts'
 import { ReturnPath } from '../../src/sources/kafka/return/return-path.ts'
+import { KafkaRefused } from '../../src/sources/kafka/routes/reply.ts'
 import {
   discardNamed,
   discardNext,
@@ -147,10 +148,7 @@ export class Desk {
       log: silentLog,
       settings: given,
       publisher: this.publisher,
-      processors: {
-        decide: async (event) => this.decide(event),
-        close: async () => {},
-      } satisfies EventProcessors,
+      processors: { decide: async (event) => this.decide(event) },
       listener: this.#listener(),
       instance,
     })

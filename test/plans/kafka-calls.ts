@@ -1,7 +1,7 @@
 /** Every statement of Kafka on PostgreSQL with values that make a scan of the tables show, as load-kafka.ts fills them. */
 import { dlqId, type EventFacts } from '../../src/sources/kafka/event.ts'
-import { bytesOf, packed } from '../../src/sources/kafka/intake/store-packed.ts'
-import { sameKeyOf } from '../../src/sources/kafka/later-same-key.ts'
+import { bytesOf, packed } from '../../src/sources/kafka/intake/store-incoming.ts'
+import { sameKeyOf } from '../../src/sources/kafka/stored-event.ts'
 import { record } from '../harness/kafka-records.ts'
 import { deathNote, deathNotes } from './death-notes.ts'
 import { type Argument, NOW } from './explain.ts'
@@ -57,7 +57,7 @@ const records = (count: number): Argument[] =>
       return {
         record: made,
         facts: FACTS,
-        bytes: bytesOf({ record: made, fingerprint: Buffer.alloc(32, n), facts: FACTS }),
+        bytes: bytesOf(made, Buffer.alloc(32, n), FACTS),
         sameKey: sameKeyOf(Buffer.from(KEY)),
         // Beyond all that are there.
         dlqId: dlqId(uuidOf(1, 900_000_000 + n)),

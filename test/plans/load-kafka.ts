@@ -4,7 +4,7 @@
  */
 import type { Instant } from '../../src/core/clock.ts'
 import { UNKNOWN } from '../../src/sources/kafka/event.ts'
-import { sameKeyOf } from '../../src/sources/kafka/later-same-key.ts'
+import { sameKeyOf } from '../../src/sources/kafka/stored-event.ts'
 
 /** The service that has half of the events, and where they came from. */
 export const SERVICE = 'service-0'

@@ -7,10 +7,9 @@ import { optionalText, refuseUnknownFields, requiredText } from '../../api/json-
 import { failure } from '../../core/errors.ts'
 import { eventOnWire, overviewOnWire, placeOnWire } from './admin-view.ts'
 import { KAFKA, STATE_NAMES } from './event.ts'
-import { isUuidV4 } from './names.ts'
 import type { Assignment } from './reassign.ts'
 import type { ServedKafka } from './routes/call.ts'
-import { PROFILES } from './settings.ts'
+import { isUuidV4, PROFILES } from './settings.ts'
 
 const TEXTS = { type: 'array', items: TEXT }
 

@@ -2,13 +2,11 @@
 import { base64 } from '../../core/content.ts'
 import { formatMicros } from '../../core/timestamp.ts'
 import type { RawHeader } from '../../outgoing/kafka/record.ts'
-import type { ChainLink } from './chain.ts'
 import { type StoredEvent, stateName } from './event.ts'
-import type { IntakeStanding, PartitionStanding } from './ports.ts'
-import type { EventDetail } from './queue-reader.ts'
+import { type IntakeStanding, lagOf, type PartitionStanding } from './intake/standing.ts'
+import type { ChainLink, EventDetail } from './queue-reader.ts'
 import { recordTime } from './routes/views.ts'
 import type { KafkaService, KafkaSettings } from './settings.ts'
-import { lagOf } from './standing.ts'
 import { shownBytes } from './wire/bytes.ts'
 
 /** The services that are listed, and how intake stands. */
@@ -97,8 +95,8 @@ const linkOnWire = ({ sent, ...link }: ChainLink) => ({
   dlqId: link.dlqId,
   topic: link.topic,
   partition: link.partition,
-  offset: String(link.offset),
-  timestampUtc: recordTime(link.timestampMs),
+  offset: String(link.recordOffset),
+  timestampUtc: recordTime(link.recordTs),
   exception: link.facts.exception,
   supersededAtUtc: formatMicros(link.supersededAt),
   sent:
@@ -107,12 +105,12 @@ const linkOnWire = ({ sent, ...link }: ChainLink) => ({
       : {
           eventId: sent.eventId,
           topic: sent.target,
-          partition: sent.partition,
-          offset: offsetOnWire(sent.offset),
+          partition: sent.publishedPartition,
+          offset: offsetOnWire(sent.publishedOffset),
           outcome: sent.outcome,
           resends: sent.resends,
           actor: sent.actor,
           requestId: sent.requestId,
-          sentAtUtc: formatMicros(sent.sentAt),
+          sentAtUtc: formatMicros(sent.madeAt),
         },
 })

@@ -12,6 +12,7 @@
  */
 import type { LetterId } from '../../letters/letter.ts'
 import type { RawHeader } from '../../outgoing/kafka/record.ts'
+import type { Integer } from '../../store/database.ts'
 
 /** The source and the engine of these letters. */
 export const KAFKA = 'kafka'
@@ -85,6 +86,9 @@ export type StateName = keyof typeof STATE
 export type State = (typeof STATE)[StateName]
 
 export const STATE_NAMES = Object.keys(STATE) as readonly StateName[]
+
+/** The store keeps nothing else. */
+export const stateOf = (value: Integer): State => Number(value) as State
 
 export function stateName(state: number): StateName {
   const name = STATE_NAMES[state]
@@ -245,9 +249,9 @@ export const SEND = { publishing: 0, uncertain: 1, published: 2, failed: 3 } as 
 export const UNPLACED = `(published_offset IS NULL OR resends > 0) AND reopened = 0 AND outcome <> ${SEND.failed}`
 export type SendOutcomeName = keyof typeof SEND
 
-export function sendOutcomeName(outcome: number): SendOutcomeName {
+export function sendOutcomeName(outcome: Integer): SendOutcomeName {
   // Numbered in their order.
-  const name = (Object.keys(SEND) as readonly SendOutcomeName[])[outcome]
+  const name = (Object.keys(SEND) as readonly SendOutcomeName[])[Number(outcome)]
   if (name === undefined) throw new Error(`no outcome has the number ${outcome}`)
   return name
 }

@@ -3,7 +3,7 @@ import { KafkaStore, SERVICES } from '../../../test/harness/kafka-store.ts'
 import { stores } from '../../../test/harness/stores.ts'
 import { sql } from '../../store/database.ts'
 import type { StoredEvent } from './event.ts'
-import { earlierOpenSameKey, hasLaterSameKey, sameKeyOf } from './later-same-key.ts'
+import { earlierOpenSameKey, hasLaterSameKey, sameKeyOf } from './stored-event.ts'
 
 const setState = sql(
   'test.kafka.setState',

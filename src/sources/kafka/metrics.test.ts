@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { instant } from '../../core/clock.ts'
+import type { IntakeStanding } from './intake/standing.ts'
 import { KafkaCounters, KafkaMetrics } from './metrics.ts'
-import type { IntakeStanding } from './ports.ts'
 
 const WELL: IntakeStanding = {
   state: 'reading',

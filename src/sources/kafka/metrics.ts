@@ -4,8 +4,8 @@
  * anybody may write: only so many of them have counts of their own, all others share one.
  */
 import { family, type Labels, type Sample } from '../../api/exposition.ts'
-import type { Gap, IntakeStanding, KafkaListener, Stored } from './ports.ts'
-import { lagOf, publicTroubles } from './standing.ts'
+import { type IntakeStanding, lagOf, publicTroubles } from './intake/standing.ts'
+import type { Gap, Stored } from './intake/store-partitions.ts'
 
 /** Sets of labels that are counted each by itself. */
 const MOST_SETS = 1_000
@@ -62,7 +62,7 @@ const COUNTERS = {
 } as const satisfies Record<string, readonly [name: string, help: string, ...shared: string[]]>
 type Counter = keyof typeof COUNTERS
 
-export class KafkaCounters implements KafkaListener {
+export class KafkaCounters {
   readonly #tallies = new Map<Counter, Tally>()
 
   stored(topic: string, { received, duplicates, created, reopened }: Stored): void {
@@ -109,6 +109,11 @@ export class KafkaCounters implements KafkaListener {
     tally.add(labels, amount)
   }
 }
+
+/** Told of everything that is counted. */
+export type KafkaListener = Partial<
+  Pick<KafkaCounters, 'stored' | 'quarantined' | 'resolved' | 'trouble' | 'gap'>
+>
 
 interface KafkaMetricsOptions {
   readonly counters: KafkaCounters

@@ -1,15 +1,32 @@
 /**
- * What is next: the queues of services as previews show them, in the order of the contract. Reads only, and of what is large only
- * as much as an answer may hold: sizes first, bytes after.
+ * What is next: the queues of services as previews show them, in the order of the contract; and what came before: of letters that died
+ * again, every record that they stood for, and what was sent of it. Reads only, and of what is large only as much as an answer may hold:
+ * sizes first, bytes after.
  */
 
 import type { Ledger } from '../../letters/ledger.ts'
-import type { LetterId } from '../../letters/letter.ts'
+import { type LetterId, letterId } from '../../letters/letter.ts'
 import { type Database, type Integer, type Session, sql } from '../../store/database.ts'
-import { type ChainLink, earlierValue, readChain } from './chain.ts'
-import { dlqId, KAFKA, STATE, type StoredEvent, UNKNOWN } from './event.ts'
-import { hasLaterSameKey } from './later-same-key.ts'
-import { canHaveLetters, eventNamed, eventsOf, QUEUE_ORDER, readSmallEvents } from './stored-event.ts'
+import { at, big, integer, orNull, type RowOf, rowShape, text } from '../../store/row.ts'
+import {
+  type DlqId,
+  dlqId,
+  eventId,
+  KAFKA,
+  STATE,
+  type StoredEvent,
+  sendOutcomeName,
+  UNKNOWN,
+} from './event.ts'
+import {
+  canHaveLetters,
+  eventNamed,
+  eventsOf,
+  factsOf,
+  hasLaterSameKey,
+  QUEUE_ORDER,
+  readSmallEvents,
+} from './stored-event.ts'
 
 /** Which part of a queue is asked for. */
 export interface QueuePart {
@@ -220,4 +237,96 @@ export class QueueReader {
     }
     return services
   }
+}
+
+/** What was sent of a record, and where the broker put it: null while it has not said. */
+const SENT = rowShape({
+  eventId,
+  /** The retry topic. */
+  target: text,
+  publishedPartition: orNull(integer),
+  publishedOffset: orNull(big),
+  outcome: sendOutcomeName,
+  /** How often the same was sent again. */
+  resends: integer,
+  actor: text,
+  requestId: orNull(text),
+  madeAt: at,
+})
+export type Sent = RowOf<typeof SENT>
+
+const LINK = rowShape({
+  letterId,
+  /** 1 is the first. */
+  number: integer,
+  /** Spent: it names nothing any more. */
+  dlqId,
+  topic: text,
+  partition: integer,
+  recordOffset: big,
+  recordTs: big,
+  facts: factsOf,
+  /** When the next death took its place. */
+  supersededAt: at,
+  eventId: orNull(eventId),
+})
+
+/** One earlier death of a letter. */
+export type ChainLink = RowOf<typeof LINK> & { readonly sent: Sent | null }
+
+/** The links of letters by primary key, in its order. */
+const readLinks = sql(
+  'kafka.chain',
+  `SELECT ${LINK.columns} FROM bartleby.kafka_chain WHERE letter_id = ANY($1::bigint[]) ORDER BY letter_id, number`,
+  { bigints: true },
+)
+
+/** What was sent, by primary key. */
+const readSends = sql(
+  'kafka.sendsOfChain',
+  `SELECT ${SENT.columns} FROM bartleby.kafka_sends WHERE event_id = ANY($1::uuid[])`,
+  { bigints: true },
+)
+
+export async function readChain(
+  session: Session,
+  letterIds: readonly LetterId[],
+): Promise<ReadonlyMap<LetterId, readonly ChainLink[]>> {
+  if (letterIds.length === 0) return new Map()
+  const links = (await session.rows<object>(readLinks, letterIds)).map(LINK.read)
+  const sent = links.flatMap((link) => link.eventId ?? [])
+  const found = sent.length === 0 ? [] : await session.rows<object>(readSends, sent)
+  const sends = new Map(found.map(SENT.read).map((one) => [one.eventId, one]))
+  const sentOf = ({ eventId: id }: RowOf<typeof LINK>) => (id === null ? null : (sends.get(id) ?? null))
+  return Map.groupBy(
+    links.map((link) => ({ ...link, sent: sentOf(link) })),
+    (link) => link.letterId,
+  )
+}
+
+/**
+ * The value of an earlier record, by the letter's part of the primary key. A value that the next record had too is not kept twice: it
+ * is that of the first link behind that has one.
+ */
+const readValue = sql(
+  'kafka.valueInChain',
+  `SELECT value, value_null FROM bartleby.kafka_chain WHERE letter_id = $1
+     AND number >= (SELECT number FROM bartleby.kafka_chain WHERE letter_id = $1 AND dlq_id = $2 LIMIT 1)
+     AND (value IS NOT NULL OR value_null = 1)
+   ORDER BY letter_id, number LIMIT 1`,
+)
+
+/** The value of a record that an event stood for before, by its spent name; `event` is what it stands for now. */
+export async function earlierValue(
+  session: Session,
+  event: Pick<StoredEvent, 'letterId' | 'value'>,
+  spent: DlqId,
+): Promise<Uint8Array | null> {
+  const [row] = await session.rows<{ value: Uint8Array | null; value_null: Integer }>(
+    readValue,
+    event.letterId,
+    spent,
+  )
+  if (row === undefined) return event.value
+  return Number(row.value_null) === 1 ? null : row.value
 }

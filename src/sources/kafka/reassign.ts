@@ -28,12 +28,10 @@ import {
   type Warning,
 } from './event.ts'
 import { type Assigned, readEvent } from './intake/read-event.ts'
-import { queueOf, withWarnings } from './intake/store-incoming.ts'
-import { sameKeyOfRecord } from './intake/store-packed.ts'
-import { isUuid } from './names.ts'
+import { queueOf, sameKeyOfRecord, withWarnings } from './intake/store-incoming.ts'
 import { outputOf } from './return/claim.ts'
 import { lockEvent } from './return/service-queue.ts'
-import { type KafkaSettings, listedService, serviceNamed } from './settings.ts'
+import { isUuid, type KafkaSettings, listedService, serviceNamed } from './settings.ts'
 import {
   type EventRow,
   eventNamed,

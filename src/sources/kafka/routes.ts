@@ -20,14 +20,14 @@ import { pathOf } from '../../api/facade.ts'
 import type { ServerScope } from '../../api/source-http.ts'
 import { BartlebyError } from '../../core/errors.ts'
 import { KAFKA } from './event.ts'
-import { KafkaRefused } from './refusal.ts'
 import { serviceCalls } from './routes/by-service.ts'
 import { topicCalls } from './routes/by-topic.ts'
-import type { KafkaCall, KafkaCalls } from './routes/call.ts'
+import { hasRequestId, type KafkaCall, type KafkaCalls, KafkaRequest, ShapeRefused } from './routes/call.ts'
 import { describeCall, roleOf } from './routes/describe.ts'
 import {
   bodyTooLarge,
   INTERNAL,
+  KafkaRefused,
   limited,
   methodNotAllowed,
   misshapen,
@@ -37,7 +37,6 @@ import {
   sendReply,
   UNKNOWN_PATH,
 } from './routes/reply.ts'
-import { hasRequestId, KafkaRequest, ShapeRefused } from './routes/request.ts'
 
 export const KAFKA_CALLS: readonly KafkaCall[] = [...topicCalls, ...serviceCalls]
 const knownAt = methodsAt(KAFKA_CALLS)

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { instant } from '../../core/clock.ts'
-import type { IntakeStanding } from './ports.ts'
+import type { IntakeStanding } from './intake/standing.ts'
 import type { ServedKafka } from './routes/call.ts'
 import { kafkaHealth, servedKafka } from './served.ts'
 

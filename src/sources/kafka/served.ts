@@ -6,12 +6,10 @@ import { type ServedSource, type SourceHealth, WELL } from '../../api/source-htt
 import { failure } from '../../core/errors.ts'
 import { kafkaAdminRoutes } from './admin-routes.ts'
 import { KAFKA } from './event.ts'
-import type { IntakeStanding } from './ports.ts'
-import type { ServedKafka } from './routes/call.ts'
+import { type IntakeStanding, publicTroubles } from './intake/standing.ts'
+import { kafkaRequestId, type ServedKafka } from './routes/call.ts'
 import { INTERNAL } from './routes/reply.ts'
-import { kafkaRequestId } from './routes/request.ts'
 import type { KafkaApi } from './routes.ts'
-import { publicTroubles } from './standing.ts'
 
 /** `kafka` is null where it is not enabled. */
 export const servedKafka = (kafka: ServedKafka | null): ServedSource => ({

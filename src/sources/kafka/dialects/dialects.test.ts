@@ -4,8 +4,7 @@ import { recordOf, VECTORS } from '../../../../test/kafka/vectors.ts'
 import type { RawRecord } from '../event.ts'
 import { FAMILIES, isStrippedHeader, UBER } from './families.ts'
 import { NamedHeaders } from './named-headers.ts'
-import { familyOf, type Told, toldBy } from './told.ts'
-import { toldByKey } from './uber-key.ts'
+import { familyOf, type Told, toldBy, toldByKey } from './told.ts'
 
 type Pairs = readonly (readonly [name: string, value: string | Uint8Array | null])[]
 

@@ -1,8 +1,11 @@
 /**
  * Whose headers a record carries, and what they tell. No tool says who it is: the family with the most names is meant. What cannot be
- * read is left empty: the raw header stays with the letter.
+ * read is left empty: the raw header stays with the letter. With `key_format: uber` the key tells instead: it is a protobuf message about
+ * where the record was, with its original key in it.
  */
 import { isUtf8 } from 'node:buffer'
+import { BinaryReader, WireType } from '@bufbuild/protobuf/wire'
+import { isTopicName } from '../../../outgoing/kafka/record.ts'
 import type { ExceptionFacts, Origin } from '../event.ts'
 import { bufferOf, latin1, shownText } from '../wire/bytes.ts'
 import { type Encoding, FAMILIES, type Family, type FamilyHeader, type Field } from './families.ts'
@@ -183,4 +186,55 @@ function base64In(value: Uint8Array): Uint8Array {
   const bytes = Buffer.from(text, 'base64')
   // Words of four letters look like base64 too; what comes of them is rarely text.
   return isUtf8(bytes) ? bytes : value
+}
+
+/** The numbers of its fields. */
+const [ATTEMPTS, TOPIC, PARTITION, OFFSET, TIMESTAMP_NS, KEY] = [1, 2, 3, 4, 5, 6] as const
+
+/** What a key of `key_format: uber` tells; null when it is none. Numbers that are 0, and an empty key, are not written at all. */
+export function toldByKey(key: Uint8Array | null): Told | null {
+  const fields = key === null ? null : fieldsOf(key)
+  const topic = latin1(fields?.bytes.get(TOPIC) ?? NO_BYTES)
+  if (fields === null || !isTopicName(topic)) return null
+  const number = (field: number): bigint => fields.numbers.get(field) ?? 0n
+  const partition = number(PARTITION)
+  const offset = number(OFFSET)
+  const timestampNs = number(TIMESTAMP_NS)
+  const attempts = number(ATTEMPTS)
+  return {
+    origin: {
+      topic,
+      ...(isInt32(partition) ? { partition: Number(partition) } : {}),
+      ...(offset >= 0n ? { offset: String(offset) } : {}),
+      ...(timestampNs > 0n ? { timestampMs: String(timestampNs / 1_000_000n) } : {}),
+    },
+    exception: {},
+    attempts: isInt32(attempts) ? Number(attempts) : null,
+    originalKey: bufferOf(fields.bytes.get(KEY) ?? NO_BYTES).toString('base64'),
+  }
+}
+
+const NO_BYTES = new Uint8Array(0)
+
+const isInt32 = (number: bigint): boolean => number >= 0n && number < 2n ** 31n
+
+/** The fields of a message, of each the last; null when it is none, or a known field has another type. */
+function fieldsOf(message: Uint8Array) {
+  const numbers = new Map<number, bigint>()
+  const bytes = new Map<number, Uint8Array>()
+  const reader = new BinaryReader(message)
+  try {
+    while (reader.pos < reader.len) {
+      const [field, type] = reader.tag()
+      const isBytes = field === TOPIC || field === KEY
+      if (field <= KEY && type !== (isBytes ? WireType.LengthDelimited : WireType.Varint)) return null
+      if (type === WireType.StartGroup) return null
+      if (type === WireType.Varint) numbers.set(field, BigInt(reader.int64()))
+      else if (type === WireType.LengthDelimited) bytes.set(field, reader.bytes())
+      else reader.skip(type)
+    }
+    return { numbers, bytes }
+  } catch {
+    return null
+  }
 }

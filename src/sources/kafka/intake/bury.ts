@@ -15,8 +15,7 @@ import { takeNumbers } from '../../../store/numbers.ts'
 import { type EventId, STATE } from '../event.ts'
 import { type KnownSend, readSendsByIds } from './known-records.ts'
 import type { Sorted } from './store.ts'
-import { correlationOf, type Entry } from './store-incoming.ts'
-import { packed, unpacked } from './store-packed.ts'
+import { correlationOf, type Entry, packed, unpacked } from './store-incoming.ts'
 import {
   insertRecord,
   type RedriveOf,

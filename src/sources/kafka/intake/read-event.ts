@@ -7,8 +7,7 @@ import { type JsonScan, scanJson } from '../../../core/json/scan.ts'
 import { isTopicName } from '../../../outgoing/kafka/record.ts'
 import { type Family, HEXKIT, headerOf, UBER } from '../dialects/families.ts'
 import { NamedHeaders } from '../dialects/named-headers.ts'
-import { familyOf, SHORT_TEXT, type Told, toldBy } from '../dialects/told.ts'
-import { toldByKey } from '../dialects/uber-key.ts'
+import { familyOf, SHORT_TEXT, type Told, toldBy, toldByKey } from '../dialects/told.ts'
 import {
   type EventFacts,
   eventId,
@@ -19,9 +18,15 @@ import {
   UNKNOWN,
   type Warning,
 } from '../event.ts'
-import { isAllowed, isUuidV4 } from '../names.ts'
 import { renderRecord, type Ways } from '../return/render.ts'
-import { isPassageTopic, type KafkaService, type KafkaSettings, ORIGINAL } from '../settings.ts'
+import {
+  isAllowed,
+  isPassageTopic,
+  isUuidV4,
+  type KafkaService,
+  type KafkaSettings,
+  ORIGINAL,
+} from '../settings.ts'
 import { isAsciiText, isText, latin1, recordSize, shownText } from '../wire/bytes.ts'
 import { isReadableForPython } from '../wire/json.ts'
 import { readOldEventId, serviceOf } from './service-of.ts'

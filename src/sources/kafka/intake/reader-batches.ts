@@ -6,8 +6,7 @@
 import type { KafkaLibrary } from '../../../outgoing/kafka/library.ts'
 import type { RawHeader } from '../../../outgoing/kafka/record.ts'
 import type { RawRecord } from '../event.ts'
-import { BytesUnreadable, Cursor } from './reader-cursor.ts'
-import { compressionOf, MOST_BYTES, unpack } from './unpack.ts'
+import { BytesUnreadable, Cursor, compressionOf, MOST_BYTES, unpack } from './reader-bytes.ts'
 
 /** A transaction whose records are not to be read, from this offset on until its end. */
 export interface Aborted {

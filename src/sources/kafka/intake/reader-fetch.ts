@@ -5,7 +5,7 @@
 import type { Connection } from '@platformatic/kafka'
 import type { KafkaLibrary } from '../../../outgoing/kafka/library.ts'
 import type { Aborted } from './reader-batches.ts'
-import { Cursor } from './reader-cursor.ts'
+import { Cursor } from './reader-bytes.ts'
 
 /** Versions by which this asks: from 13 on, topics go by their ids, so that one that was made anew is told from the old one. */
 export const FETCH_VERSIONS = [17, 16, 15, 14, 13, 12] as const

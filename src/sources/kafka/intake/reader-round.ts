@@ -10,12 +10,15 @@ import { rest } from '../../../core/waiting.ts'
 import type { BrokerLink } from '../../../outgoing/kafka/brokers.ts'
 import { StoreUnavailable } from '../../../store/database.ts'
 import { partitionKey, type RawRecord } from '../event.ts'
-import type { Gap, KafkaListener, RecordStore, Stored } from '../ports.ts'
+import type { KafkaListener } from '../metrics.ts'
 import type { KafkaSettings } from '../settings.ts'
-import type { Commits } from './commits.ts'
 import { BatchUnreadable, decodeBatches, nextOffset } from './reader-batches.ts'
 import { FETCH_KEY, FETCH_VERSIONS, fetchPartitions, type PartitionAnswer } from './reader-fetch.ts'
-import type { Board, PartitionReader, PartitionReaders } from './reader-partitions.ts'
+import type { Commits } from './reader-group.ts'
+import type { PartitionReader, PartitionReaders } from './reader-partitions.ts'
+import type { Board } from './standing.ts'
+import type { RecordStore } from './store.ts'
+import type { Gap, Stored } from './store-partitions.ts'
 
 export interface RoundParts {
   readonly settings: KafkaSettings

@@ -15,8 +15,7 @@ import {
   type TopicsFound,
 } from '../../../outgoing/kafka/brokers.ts'
 import { troubleOf } from '../../../outgoing/kafka/library.ts'
-import { Commits } from './commits.ts'
-import { Group, type TopicPartitions } from './reader-group.ts'
+import { Commits, Group, type TopicPartitions } from './reader-group.ts'
 import { nameOf, PartitionReaders } from './reader-partitions.ts'
 import { type RoundParts, readFrom } from './reader-round.ts'
 

@@ -8,10 +8,11 @@ import type { Log } from '../../../core/log.ts'
 import { rest, untilAborted } from '../../../core/waiting.ts'
 import { BrokerLink, lookUpTopics, type TopicsFound } from '../../../outgoing/kafka/brokers.ts'
 import { troubleOf } from '../../../outgoing/kafka/library.ts'
-import type { IntakeStanding, KafkaListener, RecordStore } from '../ports.ts'
+import type { KafkaListener } from '../metrics.ts'
 import { dlqTopicsOf, type KafkaSettings } from '../settings.ts'
-import { Board } from './reader-partitions.ts'
 import { ReadingSession } from './reader-session.ts'
+import { Board, type IntakeStanding } from './standing.ts'
+import type { RecordStore } from './store.ts'
 
 interface ReaderParts {
   readonly settings: KafkaSettings

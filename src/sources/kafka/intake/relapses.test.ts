@@ -3,8 +3,8 @@ import { afterEach, describe, expect, it } from 'vitest'
 import { KafkaStore, type KafkaStoreOptions, oldRecord } from '../../../../test/harness/kafka-store.ts'
 import { reused } from '../../../../test/harness/reused-store.ts'
 import { stores } from '../../../../test/harness/stores.ts'
-import { earlierValue, readChain } from '../chain.ts'
 import { type EventId, type RawRecord, STATE, type StoredEvent } from '../event.ts'
+import { earlierValue, readChain } from '../queue-reader.ts'
 
 const text = (bytes: Uint8Array | null | undefined): string | null =>
   bytes == null ? null : Buffer.from(bytes).toString()
@@ -80,14 +80,14 @@ describe.each(stores)('an event that died again, on $name', (kind) => {
         dlqId: first.dlqId,
         topic: 'wps_dlq',
         partition: 0,
-        offset: 0n,
-        timestampMs: first.timestampMs,
+        recordOffset: 0n,
+        recordTs: first.timestampMs,
         facts: { exception: { class: 'ValueError', message: 'first' } },
         sent: {
           eventId: minted,
           target: 'wps_retry',
-          partition: 2,
-          offset: 40n,
+          publishedPartition: 2,
+          publishedOffset: 40n,
           outcome: 'published',
           resends: 0,
           actor: 'tester',
@@ -136,7 +136,10 @@ describe.each(stores)('an event that died again, on $name', (kind) => {
       expect(await kafka.operations()).toEqual(['kafka.received', 'kafka.published', 'kafka.reopened'])
       const letter = await kafka.letter(event)
       expect(letter).toMatchObject({ status: 'Pending', version: 3 })
-      expect((await chainOf(kafka, event))[0]?.sent).toMatchObject({ outcome: 'published', partition: null })
+      expect((await chainOf(kafka, event))[0]?.sent).toMatchObject({
+        outcome: 'published',
+        publishedPartition: null,
+      })
       expect(await kafka.hold(event)).toEqual({ claim: null, claimedBy: null, leased: false })
       // Who is publishing it hears from the broker, and counts it.
       expect(counted).toEqual(state === 'uncertain' ? [['wps', 'orders', 'published']] : [])

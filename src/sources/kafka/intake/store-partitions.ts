@@ -2,7 +2,24 @@
 import { type Integer, sql, type Transaction } from '../../../store/database.ts'
 import { rowsGiven, runGiven } from '../../../store/idioms.ts'
 import { partitionKey } from '../event.ts'
-import type { Stored } from '../ports.ts'
+
+/** What came of storing records; the sum of the last three is the first. */
+export interface Stored {
+  readonly received: number
+  readonly duplicates: number
+  readonly created: number
+  readonly reopened: number
+}
+
+/** Where a partition begins and how far it was committed, when that is no longer there. */
+export interface Gap {
+  readonly topic: string
+  readonly partition: number
+  /** The offset that was to be read next. */
+  readonly expected: bigint
+  /** The offset at which reading goes on. */
+  readonly found: bigint
+}
 
 /** Before every record there is. */
 const BEFORE_ALL = -(2n ** 63n)

@@ -11,8 +11,14 @@ import type { OfficeWork } from '../../../letters/work.ts'
 import { type Integer, type Session, type Statement, sql, type Value } from '../../../store/database.ts'
 import { takeNumbers } from '../../../store/numbers.ts'
 import { type EventFacts, KAFKA, SEND, STATE } from '../event.ts'
-import { correlationOf, type Entry, type Reopening } from './store-incoming.ts'
-import { PACKED_PARAMETERS, packed, unpacked } from './store-packed.ts'
+import {
+  correlationOf,
+  type Entry,
+  PACKED_PARAMETERS,
+  packed,
+  type Reopening,
+  unpacked,
+} from './store-incoming.ts'
 
 const LINK = `letter_id, number, record_offset, record_ts, superseded_at, partition, value_null, dlq_id, event_id, topic, facts, record_key,
   headers, value`

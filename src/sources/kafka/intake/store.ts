@@ -11,8 +11,17 @@ import { recordHistory } from '../../../history/record.ts'
 import type { Registers } from '../../../letters/drawers.ts'
 import { inOffice, type OfficeWork } from '../../../letters/work.ts'
 import type { Database, Transaction } from '../../../store/database.ts'
-import { type DlqId, dlqId, type EventId, KAFKA, KAFKA_OPERATIONS, SYSTEM, type Warning } from '../event.ts'
-import type { Gap, KafkaListener, RecordStore, Stored } from '../ports.ts'
+import {
+  type DlqId,
+  dlqId,
+  type EventId,
+  KAFKA,
+  KAFKA_OPERATIONS,
+  type RawRecord,
+  SYSTEM,
+  type Warning,
+} from '../event.ts'
+import type { KafkaListener } from '../metrics.ts'
 import type { KafkaSettings } from '../settings.ts'
 import { buryRecords, holdCases } from './bury.ts'
 import { isElsewhere, type Known, type KnownSend, lookUp, takenAmong } from './known-records.ts'
@@ -30,8 +39,10 @@ import {
   type Books,
   bookOf,
   closeBooks,
+  type Gap,
   NOTHING_STORED,
   openBooks,
+  type Stored,
   storedByTopic,
   sum,
 } from './store-partitions.ts'
@@ -44,6 +55,18 @@ interface RecordStoreOptions {
   readonly settings: KafkaSettings
   readonly redriveOf: RedriveOf
   readonly listener?: KafkaListener
+}
+
+/** Keeps records as letters. */
+export interface RecordStore {
+  /**
+   * Works out what can be known of records before the store is asked. What it gives stores them, each partition's in the order of its
+   * offsets, in one transaction: when that returns they are durable, and their offsets may be committed. It throws `StoreUnavailable`
+   * when the store is away; nothing is stored then, and it may be called again.
+   */
+  prepare(records: readonly RawRecord[]): () => Promise<Stored>
+  /** Puts on record that offsets of a partition were lost. */
+  gap(gap: Gap): Promise<void>
 }
 
 export function createRecordStore(options: RecordStoreOptions): RecordStore {

@@ -7,9 +7,8 @@ import { kafkaSettingsFor } from '../../../../test/harness/kafka-settings.ts'
 import { ConfigError } from '../../../core/settings/config-error.ts'
 import { letterId } from '../../../letters/letter.ts'
 import { dlqId, type EventFacts, STATE, type StoredEvent } from '../event.ts'
-import type { Decision } from '../ports.ts'
 import type { ProcessorSettings } from '../settings.ts'
-import { Processors } from './processors.ts'
+import { type Decision, Processors } from './processors.ts'
 
 let folder: string
 const open: Processors[] = []

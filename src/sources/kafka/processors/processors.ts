@@ -6,9 +6,25 @@
 import { type Log, silentLog } from '../../../core/log.ts'
 import { describeError } from '../../../core/thrown.ts'
 import type { StoredEvent } from '../event.ts'
-import type { Decision, EventProcessors } from '../ports.ts'
 import type { KafkaSettings, ProcessorSettings } from '../settings.ts'
 import { type RunRequest, sentEvent, Thread, type ThreadListener } from './thread.ts'
+
+/** What a processor wants changed. Left out: as it is. */
+export interface Change {
+  readonly topic?: string
+  readonly type?: string
+  readonly key?: string
+  /** In the bytes that go out. */
+  readonly value?: Uint8Array
+  readonly correlationId?: string
+}
+
+export type Decision =
+  | { readonly action: 'publish'; readonly change: Change }
+  | { readonly action: 'discard'; readonly reason: string | null }
+  /** It threw, rejected or gave something else. */
+  | { readonly action: 'failed'; readonly message: string }
+  | { readonly action: 'timeout'; readonly message: string }
 
 /** Services are resolved one event at a time, each for itself: more than two rarely meet, and threads cost memory. */
 const MOST_THREADS = 2
@@ -21,7 +37,7 @@ interface Waiting {
   readonly decide: (decision: Decision | Promise<Decision>) => void
 }
 
-export class Processors implements EventProcessors, ThreadListener {
+export class Processors implements ThreadListener {
   readonly #entries: readonly ProcessorSettings[]
   readonly #timeoutMs: number
   readonly #log: Log

@@ -8,9 +8,9 @@ import { extname } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import { ConfigError } from '../../../core/settings/config-error.ts'
 import { type StoredEvent, UNKNOWN } from '../event.ts'
-import type { Decision } from '../ports.ts'
 import { shownBytes } from '../wire/bytes.ts'
 import type { DeadEvent } from './processor.ts'
+import type { Decision } from './processors.ts'
 
 /** What one thread may hold; the biggest events are some tens of megabytes. */
 const LIMITS = { maxOldGenerationSizeMb: 256, maxYoungGenerationSizeMb: 32, stackSizeMb: 4 }

@@ -11,9 +11,9 @@ import { parentPort, workerData } from 'node:worker_threads'
 import { storedText } from '../../../core/content.ts'
 import { isRecord } from '../../../core/settings/given.ts'
 import { describeError } from '../../../core/thrown.ts'
-import type { Change, Decision } from '../ports.ts'
 import { readJson, writeJson } from '../wire/json.ts'
 import type { DeadEvent, Processor, When } from './processor.ts'
+import type { Change, Decision } from './processors.ts'
 import type { FromThread, ModuleExport, SentEvent, ToThread } from './thread.ts'
 
 const MOST_LINES = 100

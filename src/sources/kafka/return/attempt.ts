@@ -15,15 +15,15 @@ import { inOffice } from '../../../letters/work.ts'
 import type { OutgoingRecord } from '../../../outgoing/kafka/record.ts'
 import type { Session } from '../../../store/database.ts'
 import { type EventId, eventId, type Reason, STATE, type StoredEvent, type Warning } from '../event.ts'
-import { hasLaterSameKey } from '../later-same-key.ts'
-import type { Change, Override } from '../ports.ts'
+import type { Change } from '../processors/processors.ts'
 import { isPassageTopic, type KafkaService, type KafkaSettings, serviceNamed } from '../settings.ts'
+import { hasLaterSameKey } from '../stored-event.ts'
 import { type Claim, discardEvent, hold, lockHold, note, noteOf, release } from './claim.ts'
 import { guard } from './guard.ts'
 import { intend, intendAgain, publish, sentRecord } from './publish.ts'
 import { type Rendering, renderRecord, topicOf } from './render.ts'
 import { type Again, locate, outOfTurn, peek } from './service-queue.ts'
-import type { Obstacle, ReturnParts, Target, Terms } from './terms.ts'
+import type { Obstacle, Override, ReturnParts, Target, Terms } from './terms.ts'
 
 /** Makes an attempt. `live` has the token of its claim meanwhile. */
 export async function attempt(

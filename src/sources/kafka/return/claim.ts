@@ -2,15 +2,16 @@
  * Who holds an event. It is claimed under a token of its own until a lease runs out; whoever lost it can do nothing to it. Whoever
  * changes the row of an event has locked its letter, so what was read behind the lock stays true until the transaction ends.
  */
-import { type Instant, instant, later } from '../../../core/clock.ts'
+import { later } from '../../../core/clock.ts'
 import { said, storable } from '../../../core/content.ts'
 import { recordHistory } from '../../../history/record.ts'
 import { change } from '../../../letters/change.ts'
-import type { LetterId } from '../../../letters/letter.ts'
+import { type LetterId, letterId } from '../../../letters/letter.ts'
 import { lockLetters } from '../../../letters/locked.ts'
 import { markHeld } from '../../../letters/lying/move.ts'
 import { inOffice, type OfficeWork } from '../../../letters/work.ts'
-import { type Integer, sql, type Transaction } from '../../../store/database.ts'
+import { sql, type Transaction } from '../../../store/database.ts'
+import { at, integer, orNull, type RowOf, rowShape, text } from '../../../store/row.ts'
 import {
   type Caller,
   type EventId,
@@ -20,9 +21,9 @@ import {
   STATE,
   type State,
   type StoredEvent,
+  stateOf,
 } from '../event.ts'
-import type { Obstacle } from './terms.ts'
-import { leaseUs, type ReturnParts, type Terms } from './terms.ts'
+import { leaseUs, type Obstacle, type ReturnParts, type Terms } from './terms.ts'
 
 export interface Claim {
   readonly event: StoredEvent
@@ -32,29 +33,29 @@ export interface Claim {
 }
 
 /** Who holds an event, as it is on file. */
-export interface Hold {
-  readonly letterId: LetterId
-  readonly service: string
-  readonly state: State
+const HOLD = rowShape({
+  letterId,
+  service: text,
+  state: stateOf,
   /** The token of the claim that it is under; null when it is free. */
-  readonly claim: string | null
-  readonly claimedBy: string | null
-  readonly leaseUntil: Instant | null
-  readonly eventId: EventId | null
-  /** How history names the letter. */
-  readonly correlationId: string
-  readonly instanceId: string
+  claim: orNull(text),
+  claimedBy: orNull(text),
+  leaseUntil: orNull(at),
+  eventId: orNull(eventId),
+  /** How history names the letter, where that is not its source id. */
+  correlationId: orNull(text),
+  sourceId: text,
   /** The redrive that the letter left for last. */
-  readonly redrive: number | null
-}
-
-const HOLD = `event.service, event.state, event.claim, event.claimed_by, event.lease_until, event.event_id, letter.correlation_id,
-  letter.source_id, letter.redrive`
+  redrive: orNull(integer),
+})
+export type Hold = RowOf<typeof HOLD>
 
 /** An event and its letter, both by primary key. */
 const readHold = sql(
   'kafka.hold',
-  `SELECT ${HOLD} FROM bartleby.kafka_events AS event JOIN bartleby.letters AS letter ON letter.id = event.letter_id
+  `SELECT event.letter_id, event.service, event.state, event.claim, event.claimed_by, event.lease_until, event.event_id,
+     letter.correlation_id, letter.source_id, letter.redrive
+   FROM bartleby.kafka_events AS event JOIN bartleby.letters AS letter ON letter.id = event.letter_id
    WHERE event.letter_id = $1`,
   { bigints: true },
 )
@@ -66,33 +67,11 @@ const writeHold = sql(
    WHERE letter_id = $1`,
 )
 
-type HoldRow = Readonly<
-  Record<'service' | 'source_id', string> &
-    Record<'claim' | 'claimed_by' | 'event_id' | 'correlation_id', string | null> & {
-      state: Integer
-      lease_until: Integer | null
-      redrive: Integer | null
-    }
->
-
 /** Locks a letter until the transaction ends, and tells who holds its event; null when there is none. */
 export async function lockHold(tx: Transaction, letterId: LetterId): Promise<Hold | null> {
   // By a statement of its own: one that waited for the lock would not see what was committed meanwhile.
-  const [, [row]] = await Promise.all([lockLetters(tx, [letterId]), tx.rows<HoldRow>(readHold, letterId)])
-  if (row === undefined) return null
-  return {
-    letterId,
-    service: row.service,
-    // The store keeps nothing else.
-    state: Number(row.state) as State,
-    claim: row.claim,
-    claimedBy: row.claimed_by,
-    leaseUntil: row.lease_until === null ? null : instant(BigInt(row.lease_until)),
-    eventId: row.event_id === null ? null : eventId(row.event_id),
-    correlationId: row.correlation_id ?? row.source_id,
-    instanceId: row.source_id,
-    redrive: row.redrive === null ? null : Number(row.redrive),
-  }
+  const [, [row]] = await Promise.all([lockLetters(tx, [letterId]), tx.rows<object>(readHold, letterId)])
+  return row === undefined ? null : HOLD.read(row)
 }
 
 /** Takes the event of a locked letter, or goes on with one that was taken: the lease begins anew. */
@@ -181,7 +160,7 @@ interface Note {
 /** Adds a row about the letter of an event, with who asked for it and in which request. */
 export async function note(
   { tx, now }: OfficeWork,
-  { letterId, instanceId, correlationId }: Hold,
+  { letterId, sourceId, correlationId }: Hold,
   { operation, caller, details, error }: Note,
 ): Promise<void> {
   await recordHistory(tx, [
@@ -189,8 +168,8 @@ export async function note(
       engine: KAFKA,
       operation: KAFKA_OPERATIONS[operation],
       status: error === null ? 'Succeeded' : 'Failed',
-      instanceId: instanceId === correlationId ? null : instanceId,
-      correlationId,
+      instanceId: correlationId === null || correlationId === sourceId ? null : sourceId,
+      correlationId: correlationId ?? sourceId,
       createdAt: now,
       durationMs: 0,
       letterId,

@@ -6,8 +6,14 @@ import { scanJson } from '../../../core/json/scan.ts'
 import { isTopicName, type OutgoingRecord } from '../../../outgoing/kafka/record.ts'
 import { NamedHeaders } from '../dialects/named-headers.ts'
 import type { Reason } from '../event.ts'
-import { isAllowed, isUuidV4 } from '../names.ts'
-import { isPassageTopic, type KafkaService, type KafkaSettings, ORIGINAL } from '../settings.ts'
+import {
+  isAllowed,
+  isPassageTopic,
+  isUuidV4,
+  type KafkaService,
+  type KafkaSettings,
+  ORIGINAL,
+} from '../settings.ts'
 import { isAsciiText, latin1, recordSize } from '../wire/bytes.ts'
 import { isReadableForPython } from '../wire/json.ts'
 

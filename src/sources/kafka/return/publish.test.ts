@@ -12,7 +12,7 @@ import { stores } from '../../../../test/harness/stores.ts'
 import type { PublishOutcome } from '../../../outgoing/kafka/producer.ts'
 import { type Integer, sql } from '../../../store/database.ts'
 import { type EventId, SEND } from '../event.ts'
-import type { Decision } from '../ports.ts'
+import type { Decision } from '../processors/processors.ts'
 import { shownBytes } from '../wire/bytes.ts'
 
 const readSends = sql(

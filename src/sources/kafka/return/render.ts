@@ -3,10 +3,11 @@ import { isUtf8 } from 'node:buffer'
 import type { OutgoingRecord, RawHeader } from '../../../outgoing/kafka/record.ts'
 import { isStrippedHeader } from '../dialects/families.ts'
 import { type EventId, type StoredEvent, UNKNOWN } from '../event.ts'
-import type { Change, Override } from '../ports.ts'
+import type { Change } from '../processors/processors.ts'
 import { type KafkaService, ORIGINAL } from '../settings.ts'
 import { lastHeader, utf8 } from '../wire/bytes.ts'
 import { escapeNonAscii } from '../wire/json.ts'
+import type { Override } from './terms.ts'
 
 export interface Rendering {
   /** What a processor wants changed. */

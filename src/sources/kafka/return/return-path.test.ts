@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { Desk, headerIn, refusal, refusalId, TESTER } from '../../../../test/harness/kafka-return.ts'
 import { stores } from '../../../../test/harness/stores.ts'
 import { UNKNOWN } from '../event.ts'
-import type { Decision } from '../ports.ts'
+import type { Decision } from '../processors/processors.ts'
 import { lastHeader, shownBytes } from '../wire/bytes.ts'
 
 const UUID_V4 = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/

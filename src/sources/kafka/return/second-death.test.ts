@@ -5,7 +5,7 @@ import { stores } from '../../../../test/harness/stores.ts'
 import type { PublishOutcome } from '../../../outgoing/kafka/producer.ts'
 import type { OutgoingRecord } from '../../../outgoing/kafka/record.ts'
 import type { StoredEvent } from '../event.ts'
-import type { Stored } from '../ports.ts'
+import type { Stored } from '../intake/store-partitions.ts'
 
 const AT = { partition: 1, offset: 70n } as const
 const PUBLISHED: PublishOutcome = { outcome: 'published', ...AT }

@@ -3,25 +3,22 @@
  * within the transaction that takes it: "next" is never read first and taken later. First the row of the service is locked, which
  * every call that takes an event of the service does, then the letter.
  */
-import { type Instant, instant } from '../../../core/clock.ts'
+import type { Instant } from '../../../core/clock.ts'
 import { Semaphore } from '../../../core/semaphore.ts'
 import { type LetterId, letterId } from '../../../letters/letter.ts'
 import { lockLetters } from '../../../letters/locked.ts'
-import { type Integer, type Session, sql, type Transaction } from '../../../store/database.ts'
-import { type DlqId, dlqId, STATE, type StoredEvent } from '../event.ts'
-import { earlierOpenSameKey } from '../later-same-key.ts'
-import { canHaveLetters, eventOfLetter } from '../stored-event.ts'
+import { type Session, sql, type Transaction } from '../../../store/database.ts'
+import { at, type RowOf, rowShape, text } from '../../../store/row.ts'
+import { dlqId, STATE, type StoredEvent } from '../event.ts'
+import { canHaveLetters, earlierOpenSameKey, eventOfLetter, ORDER } from '../stored-event.ts'
 import type { Obstacle, OneLetter, QueueHead, Target } from './terms.ts'
 
+/** The first of a queue. */
+const HEAD = rowShape({ letterId, dlqId })
+
 /** An event in flight, and who has it for how long. */
-export interface InFlight {
-  readonly letterId: LetterId
-  readonly service: string
-  readonly dlqId: DlqId
-  readonly claim: string
-  readonly claimedBy: string
-  readonly leaseUntil: Instant
-}
+const IN_FLIGHT = rowShape({ letterId, service: text, dlqId, claim: text, claimedBy: text, leaseUntil: at })
+export type InFlight = RowOf<typeof IN_FLIGHT>
 
 type Named = Pick<InFlight, 'letterId' | 'service' | 'dlqId'>
 
@@ -34,13 +31,11 @@ export type Again =
   /** What was claimed was taken away: it died again meanwhile. */
   | { readonly again: 'lost'; readonly by: Named }
 
-const ORDER = 'order_ts, topic, partition, record_offset, intake'
-
 /** The first of a queue that is unresolved: one row of the index of the queue. */
 const head = (name: string, index: string, where: string, order: string) =>
   sql(
     name,
-    `SELECT letter_id, dlq_id FROM bartleby.kafka_events INDEXED BY ${index}
+    `SELECT ${HEAD.columns} FROM bartleby.kafka_events INDEXED BY ${index}
      WHERE ${where} AND state < ${STATE.published} ORDER BY ${order} LIMIT 1`,
     { bigints: true },
   )
@@ -52,14 +47,12 @@ const headOfTopic = head(
   `service, original_topic, ${ORDER}`,
 )
 
-const IN_FLIGHT = `state IN (${STATE.claimed}, ${STATE.publishing})`
-
 /** What is in flight, on kafka_in_flight: one of each service at most. */
 const inFlight = (name: string, where: string) =>
   sql(
     name,
-    `SELECT letter_id, service, dlq_id, claim, claimed_by, lease_until FROM bartleby.kafka_events INDEXED BY kafka_in_flight
-     WHERE ${where} AND ${IN_FLIGHT} ORDER BY service`,
+    `SELECT ${IN_FLIGHT.columns} FROM bartleby.kafka_events INDEXED BY kafka_in_flight
+     WHERE ${where} AND state IN (${STATE.claimed}, ${STATE.publishing}) ORDER BY service`,
     { bigints: true },
   )
 const inFlightOfService = inFlight('kafka.inFlight', 'service = $1')
@@ -75,44 +68,23 @@ const insertRow = sql(
   'INSERT INTO bartleby.kafka_services (service) VALUES ($1) ON CONFLICT (service) DO NOTHING',
 )
 
-interface HeadRow {
-  readonly letter_id: Integer
-  readonly dlq_id: string
-}
-
-interface InFlightRow extends HeadRow {
-  readonly service: string
-  readonly claim: string
-  readonly claimed_by: string
-  readonly lease_until: Integer
-}
-
 /** Whether the claim on an event in flight is over. */
 export const isOver = ({ leaseUntil }: InFlight, now: Instant): boolean => leaseUntil < now
 
 /** The event of a service that is in flight; null when none is. */
 export async function inFlightOf(session: Session, service: string): Promise<InFlight | null> {
-  const [row] = await session.rows<InFlightRow>(inFlightOfService, service)
-  return row === undefined ? null : toInFlight(row)
+  const [row] = await session.rows<object>(inFlightOfService, service)
+  return row === undefined ? null : IN_FLIGHT.read(row)
 }
 
 export async function allInFlight(session: Session): Promise<InFlight[]> {
-  return (await session.rows<InFlightRow>(inFlightOfAll)).map(toInFlight)
+  return (await session.rows<object>(inFlightOfAll)).map(IN_FLIGHT.read)
 }
-
-const toInFlight = (row: InFlightRow): InFlight => ({
-  letterId: letterId(row.letter_id),
-  service: row.service,
-  dlqId: dlqId(row.dlq_id),
-  claim: row.claim,
-  claimedBy: row.claimed_by,
-  leaseUntil: instant(BigInt(row.lease_until)),
-})
 
 /** The event that is the target at this moment. Locks nothing. */
 export async function peek(session: Session, target: Target): Promise<StoredEvent | Obstacle> {
   const head = target.by === 'queue' ? await headOf(session, target) : null
-  const id = target.by === 'letter' ? target.letterId : head === null ? null : letterId(head.letter_id)
+  const id = target.by === 'letter' ? target.letterId : (head?.letterId ?? null)
   const event = id === null ? null : await eventOfLetter(session, id)
   if (event === null) return EMPTY
   return isNext(target, event.dlqId) ? event : { why: 'not_next', expected: event.dlqId }
@@ -145,10 +117,10 @@ async function locateHead(
     if (next === null) return EMPTY
     const busy = await inTheWay(tx, service, now)
     if (busy !== null) return busy
-    if (!isNext(target, next.dlq_id)) return { why: 'not_next', expected: dlqId(next.dlq_id) }
-    const event = await lockEvent(tx, letterId(next.letter_id))
+    if (!isNext(target, next.dlqId)) return { why: 'not_next', expected: next.dlqId }
+    const event = await lockEvent(tx, next.letterId)
     // Discarded, reopened or reassigned while its lock was waited for: then something else is next.
-    if (event?.service === service && event.dlqId === next.dlq_id && isOpen(event)) return event
+    if (event?.service === service && event.dlqId === next.dlqId && isOpen(event)) return event
   }
 }
 
@@ -184,12 +156,12 @@ export async function outOfTurn(
 export const isOpen = ({ state }: StoredEvent): boolean =>
   state === STATE.pending || state === STATE.uncertain
 
-async function headOf(session: Session, { service, topic }: QueueHead): Promise<HeadRow | null> {
+async function headOf(session: Session, { service, topic }: QueueHead): Promise<RowOf<typeof HEAD> | null> {
   if (!canHaveLetters(service, topic)) return null
   const [row] = await (topic === null
-    ? session.rows<HeadRow>(headOfService, service)
-    : session.rows<HeadRow>(headOfTopic, service, topic))
-  return row ?? null
+    ? session.rows<object>(headOfService, service)
+    : session.rows<object>(headOfTopic, service, topic))
+  return row === undefined ? null : HEAD.read(row)
 }
 
 /** Whoever has an event of the service in flight; null when nobody does. */

@@ -5,7 +5,8 @@ import type { LetterId, RedriveRef, Settled } from '../../../letters/letter.ts'
 import type { Publisher } from '../../../outgoing/kafka/producer.ts'
 import type { Database } from '../../../store/database.ts'
 import type { Caller, DlqId, EventId, Reason, StoredEvent } from '../event.ts'
-import type { EventProcessors, KafkaListener, Override } from '../ports.ts'
+import type { KafkaListener } from '../metrics.ts'
+import type { Processors } from '../processors/processors.ts'
 import type { KafkaSettings } from '../settings.ts'
 
 export interface ReturnParts {
@@ -14,7 +15,7 @@ export interface ReturnParts {
   readonly log: Log
   readonly settings: KafkaSettings
   readonly publisher: Publisher
-  readonly processors: EventProcessors
+  readonly processors: Pick<Processors, 'decide'>
   readonly listener?: KafkaListener
   /** Unique among all running servers; the same after a restart, when what it held shall be free at once. */
   readonly instance: string
@@ -45,6 +46,15 @@ export interface OneLetter {
 }
 
 export type Target = QueueHead | OneLetter
+
+/** Replaces topic, type, key and value, and keeps processors out. */
+export interface Override {
+  readonly topic: string
+  readonly type: string
+  readonly key: string
+  /** JSON, byte for byte as it was given; made ASCII before it is published. */
+  readonly value: Uint8Array
+}
 
 export interface Terms {
   readonly caller: Caller

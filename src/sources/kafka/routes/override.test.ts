@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { readProcessBody } from './override.ts'
-import { ShapeRefused } from './request.ts'
+import { readProcessBody } from './by-topic.ts'
+import { ShapeRefused } from './call.ts'
 
 const ID = '4706cc1b-4c32-46d9-91b9-57b2de45dfe0'
 

@@ -4,10 +4,10 @@
  * words of this API.
  */
 import type { Caller, StoredEvent } from '../event.ts'
-import { KafkaRefused } from '../refusal.ts'
 import type { Resolution } from '../return/attempt.ts'
 import type { Obstacle, QueueHead, Terms } from '../return/terms.ts'
 import type { KafkaCalls } from './call.ts'
+import { KafkaRefused } from './reply.ts'
 
 type Path = Pick<KafkaCalls, 'returnPath'>
 type Next = Omit<QueueHead, 'by'>

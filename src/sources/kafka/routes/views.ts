@@ -9,9 +9,8 @@ import { base64 } from '../../../core/content.ts'
 import { scanJson } from '../../../core/json/scan.ts'
 import { formatMicros, formatTimestamp, isTimestamp, ZERO_TIME } from '../../../core/timestamp.ts'
 import type { OutgoingRecord, RawHeader } from '../../../outgoing/kafka/record.ts'
-import type { ChainLink, Sent } from '../chain.ts'
 import { type StoredEvent, stateName } from '../event.ts'
-import type { EventDetail, QueuePart } from '../queue-reader.ts'
+import type { ChainLink, EventDetail, QueuePart, Sent } from '../queue-reader.ts'
 import type { Resolution } from '../return/attempt.ts'
 import { lastHeader, shownBytes } from '../wire/bytes.ts'
 import { shownJson } from '../wire/json.ts'
@@ -161,8 +160,8 @@ const linkView = (link: ChainLink) => ({
   dlq_id: link.dlqId,
   topic: link.topic,
   partition: link.partition,
-  offset: String(link.offset),
-  timestamp: recordTime(link.timestampMs),
+  offset: String(link.recordOffset),
+  timestamp: recordTime(link.recordTs),
   exc_class: link.facts.exception.class ?? '',
   exc_msg: link.facts.exception.message ?? '',
   sent: link.sent === null ? null : sentView(link.sent),
@@ -171,13 +170,13 @@ const linkView = (link: ChainLink) => ({
 const sentView = (sent: Sent) => ({
   event_id: sent.eventId,
   topic: sent.target,
-  partition: sent.partition,
-  offset: sent.offset === null ? null : String(sent.offset),
+  partition: sent.publishedPartition,
+  offset: sent.publishedOffset === null ? null : String(sent.publishedOffset),
   outcome: sent.outcome,
   resends: sent.resends,
   actor: sent.actor,
   request_id: sent.requestId,
-  at: formatMicros(sent.sentAt),
+  at: formatMicros(sent.madeAt),
 })
 
 /** When it is asked for; and always where an event cannot be published as it is, because the reasons are there. */
