@@ -155,7 +155,10 @@ describe.each(stores)('what is next, on $name', (kind) => {
     expect(shown.details).toMatchObject([
       null,
       { chain: [], hasLaterSameKey: false },
-      { chain: [{ dlqId: first.dlqId, sent: { eventId: minted, publishedOffset: 7n } }], hasLaterSameKey: false },
+      {
+        chain: [{ dlqId: first.dlqId, sent: { eventId: minted, publishedOffset: 7n } }],
+        hasLaterSameKey: false,
+      },
     ])
     const [ofSecond] = shown.events
     expect(ofSecond && (await reader.detail(ofSecond))).toEqual({ chain: [], hasLaterSameKey: true })
