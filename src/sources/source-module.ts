@@ -39,8 +39,6 @@ export interface SourceModule<
   readonly kind: Omit<SourceKind, 'name'>
   /** Left out: there is nothing to configure. */
   readonly settings?: SourceSettings<Schema>
-  /** An office that a command opens for a moment does without its section, and leaves its work to servers. */
-  readonly isForServers?: boolean
   /** Their numbers are unique over all modules. */
   readonly migrations?: readonly Migration[]
   /** What others may use of it, known before anything is open. */
@@ -55,6 +53,8 @@ export interface SourceSettings<Schema extends TSchema = TSchema> {
   readonly schema: Schema
   /** Keys of it that are known as sections of their own too: `{ engineTablesConfig: 'tables' }`. */
   readonly aliases?: Readonly<Record<string, string>>
+  /** An office that a command opens for a moment does without it, and leaves the work to servers. */
+  readonly isForServers?: boolean
   /** What several keys decide, of a section whose keys are right one by one, or of `all` settings; each opens with its key. */
   problems?(given: Given<SectionOf<Schema>>, all: Settings): readonly string[]
   /** The section with paths that mean the same wherever the server was started. */

@@ -14,10 +14,9 @@ export interface WebhooksFace {
 export const webhooksModule: SourceModule<'webhooks', typeof WebhooksSchema, WebhookOptions, WebhooksFace> = {
   name: 'webhooks',
   title: 'Webhooks',
-  settings: { schema: WebhooksSchema, problems: problemsOfWebhooks },
-  kind: { unrepairable: 'letters of webhooks cannot be repaired: each consumer gets what was broadcast' },
   // Servers deliver; a retry only puts jobs back.
-  isForServers: true,
+  settings: { schema: WebhooksSchema, problems: problemsOfWebhooks, isForServers: true },
+  kind: { unrepairable: 'letters of webhooks cannot be repaired: each consumer gets what was broadcast' },
   migrations: [webhookMigration],
   open({ store: { db }, clock, log, registers, runs, queues: { announcer } }, options) {
     const settings = webhookSettings(options ?? {})
