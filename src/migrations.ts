@@ -1,4 +1,4 @@
-/** Every migration of every module; each has its number. */
+/** Every migration of every module; each has its number. The newest is the version of the program. */
 
 import { historyMigration } from './history/schema.ts'
 import { activityMigration } from './letters/activity-schema.ts'
@@ -14,8 +14,9 @@ import { letterMigration } from './letters/schema.ts'
 import { deadLetterMigration, deathMigration, queueMigration } from './queues/schema.ts'
 import { redriveMembersMigration, redriveMigration, redriveRunsMigration } from './redrive/schema.ts'
 import { SOURCES } from './sources/index.ts'
+import type { Session } from './store/database.ts'
 import { lockMigration } from './store/lock.ts'
-import type { Migration } from './store/migrations.ts'
+import { type Migration, requireNewest } from './store/migrations.ts'
 import { secretMigration } from './store/secrets.ts'
 import { runMigration } from './work/schema.ts'
 
@@ -41,3 +42,6 @@ export const MIGRATIONS: readonly Migration[] = [
   drawerMigration,
   ...SOURCES.flatMap(({ migrations = [] }) => migrations),
 ]
+
+/** Refuses stores of another version: this program could not judge them. */
+export const requireThisVersion = (session: Session): Promise<void> => requireNewest(session, MIGRATIONS)

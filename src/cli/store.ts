@@ -13,7 +13,12 @@ export const kitOf = (terminal: Terminal): SourceKit => ({
   withStoreOffice: async (...given) => (await import('./store-office.ts')).withStoreOffice(...given),
   sectionOf: async (name, flags) =>
     Object.entries(await configOf(flags, terminal)).find(([key]) => key === name)?.[1],
-  onStore: (flags, otherwise, work) => onStore(flags, terminal, otherwise, work),
+  onStore: (flags, otherwise, work) =>
+    onStore(flags, terminal, otherwise, async (db) => {
+      const { requireThisVersion } = await import('../migrations.ts')
+      await db.session('verify.version', requireThisVersion)
+      return work(db)
+    }),
 })
 
 /** The configuration that flags and environment make. It is loaded when it is needed, as all that `serve` needs. */

@@ -4,14 +4,14 @@
  */
 import { ConfigError, withoutPassword } from '../core/settings/config-error.ts'
 import { readAccounts } from '../letters/books.ts'
+import { requireThisVersion } from '../migrations.ts'
 import { readQueue, readQueues } from '../queues/records.ts'
 import { checkListQueues } from '../queues/validate.ts'
 import { hasChannels } from '../sources/webhooks/registry/holders.ts'
 import type { Session } from '../store/database.ts'
-import { StoreTooNew } from '../store/migrations.ts'
+import { StoreTooNew, StoreTooOld } from '../store/migrations.ts'
 import { openDatabase } from '../store/open.ts'
 import { parseStoreUrl } from '../store/store-url.ts'
-import { requireThisVersion, StoreTooOld } from '../verify/s1-schema.ts'
 
 /** The queue that tells a demo's store, and what its reference says. */
 export const MARKED_QUEUE = 'invoices'

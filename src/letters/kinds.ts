@@ -18,6 +18,10 @@ export interface SourceKind {
   readonly hasEngines?: boolean
   /** Anybody may report letters of its engine. */
   readonly takesReports?: boolean
+  /** Its letters were items of the office's queues, whose ids are their source ids. */
+  readonly capturesItems?: boolean
+  /** Its letters leave over a network: one is leased while it is sent, and counted once it has left. */
+  readonly sendsOutside?: boolean
   /** Letters of one key leave in order, those of different keys side by side. */
   readonly ordersByKey?: boolean
   /** Why its letters cannot be repaired; left out: they can. */

@@ -11,7 +11,7 @@ import type { CommandKit, MakeCommand } from '../terminal/office.ts'
 export interface SourceKit extends CommandKit {
   /** The source's own section of the configuration that flags and environment make; its settings have been checked. */
   sectionOf(name: string, flags: StoreFlags): Promise<unknown>
-  /** Runs `work` on the store that the flags name. Whatever keeps it from its end has that code. */
+  /** Runs `work` on the store that the flags name, which must be of this version. Whatever keeps it from its end has that code. */
   onStore<T>(flags: StoreFlags, otherwise: ExitCode, work: (db: Database) => Promise<T>): Promise<T>
 }
 

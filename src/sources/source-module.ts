@@ -9,6 +9,7 @@ import type { Rounds } from '../core/rounds.ts'
 import type { Settings } from '../core/settings/given.ts'
 import type { Fixed, Given } from '../core/settings/kinds.ts'
 import type { History } from '../history/history.ts'
+import type { Invariant } from '../letters/audit/invariant.ts'
 import type { Registers } from '../letters/drawers.ts'
 import type { SourceKind } from '../letters/kinds.ts'
 import type { Letters } from '../letters/letters.ts'
@@ -41,6 +42,8 @@ export interface SourceModule<
   readonly settings?: SourceSettings<Schema>
   /** Their numbers are unique over all modules. */
   readonly migrations?: readonly Migration[]
+  /** What it promises beside that; `verify` proves it on a store that no office has open. */
+  readonly invariants?: readonly Invariant[]
   /** What others may use of it, known before anything is open. */
   offers?(options: Options | undefined): Offers
   /** Makes it ready, on a store that is up to date. Nothing runs before it is started. */

@@ -2,7 +2,7 @@
  * Forward-only, numbered migrations. They run under a lock, so any number of servers may start at once; a
  * store that is newer than the program is refused, because an old program could not keep its promises.
  */
-import { type Database, type Integer, sql, type Transaction } from './database.ts'
+import { type Database, type Integer, type Session, sql } from './database.ts'
 
 export interface Migration {
   /** Unique over all modules, never reused. */
@@ -48,6 +48,20 @@ export class StoreTooNew extends Error {
   }
 }
 
+/** The store has not been brought up to this version, or is none of ours. */
+export class StoreTooOld extends Error {
+  override readonly name = 'StoreTooOld'
+  /** 0 where there is nothing of ours. */
+  readonly found: number
+
+  constructor(found: number, known: number) {
+    super(
+      `the store is at schema version ${found}, this program checks version ${known}; start the server once or run \`bartleby migrate\`, then verify again`,
+    )
+    this.found = found
+  }
+}
+
 const BOOTSTRAP = {
   postgres: `
     CREATE SCHEMA IF NOT EXISTS bartleby;
@@ -84,7 +98,21 @@ export async function migrate(db: Database, migrations: readonly Migration[]): P
   })
 }
 
-async function versionOf(tx: Transaction): Promise<number> {
-  const [row] = await tx.rows<{ version: Integer | null }>(readVersion)
+const findTable = sql('verify.findMigrations', {
+  postgres: `SELECT 1 AS found WHERE to_regclass('bartleby.migrations') IS NOT NULL`,
+  sqlite: `SELECT 1 AS found FROM sqlite_schema WHERE type = 'table' AND name = 'migrations'`,
+})
+
+/** Refuses stores that are not at the newest of `migrations`: only these have the tables that the program knows. */
+export async function requireNewest(session: Session, migrations: readonly Migration[]): Promise<void> {
+  const known = Math.max(...migrations.map(({ number }) => number))
+  const isOurs = (await session.rows(findTable)).length > 0
+  const found = isOurs ? await versionOf(session) : 0
+  if (found < known) throw new StoreTooOld(found, known)
+  if (found > known) throw new StoreTooNew(found, known)
+}
+
+async function versionOf(session: Session): Promise<number> {
+  const [row] = await session.rows<{ version: Integer | null }>(readVersion)
   return Number(row?.version ?? 0)
 }

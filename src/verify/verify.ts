@@ -4,44 +4,53 @@
  */
 import type { Clock } from '../core/clock.ts'
 import { SystemClock } from '../core/system-clock.ts'
+import { openAudit } from '../letters/audit/audit.ts'
+import { caseFiles, rowsOfCaseFiles } from '../letters/audit/case-file.ts'
+import type {
+  Audit,
+  CountedSide,
+  Finding,
+  FoundRow,
+  Invariant,
+  LetterCheck,
+} from '../letters/audit/invariant.ts'
+import { letterInvariants } from '../letters/invariants.ts'
+import { requireThisVersion } from '../migrations.ts'
+import { queueInvariants } from '../queues/invariants.ts'
+import { redriveRuns } from '../redrive/invariants/runs.ts'
+import { redriveInvariants } from '../redrive/invariants.ts'
+import { SOURCES } from '../sources/index.ts'
 import type { Database, Snapshot } from '../store/database.ts'
-import { openAudit } from './audit.ts'
-import { caseFiles, rowsOfCaseFiles } from './case-file.ts'
-import { oneLetter } from './i2-one-letter.ts'
-import { oneState } from './i3-one-state.ts'
-import { counts } from './i6-counts.ts'
-import { captureOrder } from './i9-capture-order.ts'
-import { redrives } from './i10-redrives.ts'
-import { retention } from './i11-retention.ts'
-import type { Audit, Finding, FoundRow, Invariant, LetterCheck, Violation } from './invariant.ts'
-import { kafkaEvents } from './kafka-events.ts'
-import { kafkaRecords } from './kafka-records.ts'
-import { kafkaSends } from './kafka-sends.ts'
-import { noCopy, oneRetry, sameBytes } from './letter-items.ts'
-import { runs } from './r1-runs.ts'
-import { hasBody, requireThisVersion, wholeSchema } from './s1-schema.ts'
-import { webhookCounts } from './webhook-counts.ts'
-import { deadJobs, jobRangesHold } from './webhook-jobs.ts'
+import { hasBody, wholeSchema } from '../store/schema/parts.ts'
+import { runs } from '../work/invariants.ts'
 
+const numberOf = ({ id }: Invariant): number => Number(id.slice(1))
+
+/** What all letters promise, in the order of its numbers, then what each source does, runs and the store itself. */
 export const INVARIANTS: readonly Invariant[] = [
-  oneLetter,
-  oneState,
-  oneRetry,
-  noCopy,
-  counts,
-  sameBytes,
-  captureOrder,
-  redrives,
-  retention,
-  deadJobs,
-  webhookCounts,
-  jobRangesHold,
-  kafkaEvents,
-  kafkaRecords,
-  kafkaSends,
-  runs,
+  ...[...letterInvariants, ...queueInvariants, ...redriveInvariants].toSorted(
+    (a, b) => numberOf(a) - numberOf(b),
+  ),
+  ...SOURCES.flatMap(({ invariants = [] }) => invariants),
+  ...[runs, redriveRuns],
   wholeSchema,
 ]
+
+/** What they have in the case files of letters. */
+const BESIDE: Readonly<Record<string, CountedSide>> = Object.assign(
+  {},
+  ...INVARIANTS.map(({ beside }) => beside),
+)
+
+/** Something in the store that must not be. */
+export interface Violation {
+  /** The promise that is broken: 'I6'. */
+  readonly invariant: string
+  /** A sentence that says what is wrong. */
+  readonly what: string
+  /** The offending row: what is needed to find it. */
+  readonly row: Readonly<Record<string, string>>
+}
 
 /** What was found about one promise. */
 export interface InvariantReport {
@@ -89,12 +98,15 @@ export function verifyStore(db: Database, options: VerifyOptions = {}): Promise<
     let planned = 0
     let expected = 0
     let current = ''
-    const { audit, sizes } = await openAudit(session, clock.now(), (rows) => {
+    const audit = await openAudit(session, clock.now(), (rows) => {
       signal?.throwIfAborted()
       done = Math.min(done + rows, planned)
       onProgress({ invariant: current, done, expected })
     })
-    expected = INVARIANTS.reduce((sum, each) => sum + (each.rows?.(sizes) ?? 0), rowsOfCaseFiles(sizes))
+    const rowsOfLetters = await rowsOfCaseFiles(audit, BESIDE)
+    const rowsOf = new Map<Invariant, number>()
+    for (const each of INVARIANTS) rowsOf.set(each, (await each.rows?.(audit)) ?? 0)
+    expected = [...rowsOf.values()].reduce((sum, rows) => sum + rows, rowsOfLetters)
     const begin = (label: string, rows: number): void => {
       // Estimates are put right after each.
       done = planned
@@ -102,31 +114,30 @@ export function verifyStore(db: Database, options: VerifyOptions = {}): Promise<
       current = label
       onProgress({ invariant: label, done, expected })
     }
-    const reports = INVARIANTS.map((invariant) => new Report(invariant, limit))
-    begin('letters', rowsOfCaseFiles(sizes))
-    await checkLetters(audit, reports)
-    for (const report of reports) {
-      const { id, rows, check } = report.invariant
-      begin(id, rows?.(sizes) ?? 0)
-      for await (const finding of check?.(audit) ?? []) report.add(finding)
+    const reports = new Map(INVARIANTS.map((each) => [each.id, new Report(each, limit)]))
+    begin('letters', rowsOfLetters)
+    await checkLetters(audit, (id, finding) => reports.get(id)?.add(finding))
+    for (const [invariant, rows] of rowsOf) {
+      begin(invariant.id, rows)
+      for await (const finding of invariant.check?.(audit) ?? []) reports.get(invariant.id)?.add(finding)
     }
     onProgress({ invariant: current, done: expected, expected })
-    const invariants = reports.map((report) => report.shown())
+    const invariants = [...reports.values()].map((report) => report.shown())
     return { clean: invariants.every(({ broken }) => broken === 0), invariants }
   }
   return db.snapshot('verify', check, { signal })
 }
 
 /** Looks at every letter once, for all checks of letters. */
-async function checkLetters(audit: Audit, reports: readonly Report[]): Promise<void> {
-  const checks: (readonly [Report, LetterCheck])[] = []
-  for (const report of reports) {
-    const check = await report.invariant.ofLetters?.(audit)
-    if (check !== undefined) checks.push([report, check])
+async function checkLetters(audit: Audit, add: (id: string, finding: Finding) => void): Promise<void> {
+  const checks: (readonly [id: string, LetterCheck])[] = []
+  for (const { id, ofLetters } of INVARIANTS) {
+    const check = await ofLetters?.(audit)
+    if (check !== undefined) checks.push([id, check])
   }
-  for await (const file of caseFiles(audit))
-    for (const [report, check] of checks) for (const finding of check.look(file)) report.add(finding)
-  for (const [report, check] of checks) for await (const finding of check.end?.() ?? []) report.add(finding)
+  for await (const file of caseFiles(audit, BESIDE))
+    for (const [id, check] of checks) for (const finding of check.look(file)) add(id, finding)
+  for (const [id, check] of checks) for await (const finding of check.end?.() ?? []) add(id, finding)
 }
 
 /** The report on a store that lacks tables or columns: nothing else can be checked. */

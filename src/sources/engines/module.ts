@@ -41,7 +41,7 @@ export const enginesModule: SourceModule<'engines', typeof EnginesSchema, Engine
     aliases: { engineTablesConfig: 'tables' },
     problems: problemsOfEngines,
   },
-  kind: { goesToQueues: true, ordersByKey: true, hasEngines: true },
+  kind: { goesToQueues: true, ordersByKey: true, hasEngines: true, capturesItems: true },
   async open({ store: { db }, clock, log, queues, letters, history, engines }, options) {
     await createEngineViews(db, { ...DEFAULT_VIEWS, ...options?.tables })
     await recordEngineQueues(db, log, engines.queues())

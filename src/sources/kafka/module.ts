@@ -1,6 +1,7 @@
 /** Kafka: dead events of DLQ topics. */
 import type { OfficeParts, SourceModule } from '../source-module.ts'
 import { KAFKA_OPERATIONS } from './event.ts'
+import { kafkaInvariants } from './invariants.ts'
 import type { Kafka } from './kafka.ts'
 import {
   type KafkaOptions,
@@ -33,7 +34,9 @@ export const kafkaModule: SourceModule<'kafka', typeof KafkaSchema, KafkaOptions
     },
     operations: Object.values(KAFKA_OPERATIONS),
     hasTokens: true,
+    sendsOutside: true,
   },
+  invariants: kafkaInvariants,
   migrations: [kafkaMigration, unplacedSendsMigration],
   offers: (options) => ({ brokers: kafkaConnection(options ?? {}) }),
   async open(parts, options) {

@@ -23,7 +23,7 @@ export const queuesModule: SourceModule<'queues', typeof QueuesSchema, QueueOpti
   name: 'queues',
   title: 'Queues',
   settings: { schema: QueuesSchema },
-  kind: { goesToQueues: true, ordersByKey: true },
+  kind: { goesToQueues: true, ordersByKey: true, capturesItems: true },
   async open({ queues, store, plainLog }) {
     // Only where somebody reads it: it is told once.
     if (plainLog !== silentLog) await tellOfOlderQueues(store.db, plainLog)

@@ -1,6 +1,7 @@
 /** Webhooks: jobs that a consumer did not take. */
 import { CountFolder } from '../../store/fold.ts'
 import type { SourceModule } from '../source-module.ts'
+import { webhookInvariants } from './invariants.ts'
 import { webhookMigration } from './schema.ts'
 import { problemsOfWebhooks, type WebhookOptions, WebhooksSchema, webhookSettings } from './settings.ts'
 import { webhookCounter } from './tallies.ts'
@@ -17,6 +18,7 @@ export const webhooksModule: SourceModule<'webhooks', typeof WebhooksSchema, Web
   // Servers deliver; a retry only puts jobs back.
   settings: { schema: WebhooksSchema, problems: problemsOfWebhooks, isForServers: true },
   kind: { unrepairable: 'letters of webhooks cannot be repaired: each consumer gets what was broadcast' },
+  invariants: webhookInvariants,
   migrations: [webhookMigration],
   open({ store: { db }, clock, log, registers, runs, queues: { announcer } }, options) {
     const settings = webhookSettings(options ?? {})

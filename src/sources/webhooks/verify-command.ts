@@ -5,8 +5,8 @@ import { type StoreFlags, UNSUPPORTED_STORE } from '../../terminal/flags.ts'
 import { showProgress } from '../../terminal/progress.ts'
 import { table } from '../../terminal/table.ts'
 import { grouped } from '../../terminal/words.ts'
-import type { WebhookCheckReport } from '../../verify/webhook-check.ts'
 import type { SourceKit } from '../source-commands.ts'
+import type { WebhookCheckReport } from './check.ts'
 
 interface Flags extends StoreFlags {
   readonly json?: boolean
@@ -48,7 +48,7 @@ async function verify(
   { terminal, onStore }: SourceKit,
 ): Promise<void> {
   const { found, left } = await onStore(flags, EXIT.usage, async (db) => {
-    const { checkWebhooks } = await import('../../verify/webhook-check.ts')
+    const { checkWebhooks } = await import('./check.ts')
     const { SystemClock } = await import('../../core/system-clock.ts')
     const clock = new SystemClock()
     const progress = json ? null : showProgress(terminal)

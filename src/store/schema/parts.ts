@@ -64,6 +64,22 @@ export async function missingParts(session: Session): Promise<readonly SchemaPar
   return expected.filter((part) => !found.has(partName(part)) && !isOfMissing(part))
 }
 
+/** S1: the schema is whole. A restore that failed halfway leaves a store that works, lets in what unique indexes keep out, and is slow. */
+export const wholeSchema = {
+  id: 'S1',
+  promise: 'the store has every table, column, key and index of this version',
+  async *check({ session }: { readonly session: Session }) {
+    for (const part of await missingParts(session)) {
+      const remedy = part.statement === null ? 'only a backup has it' : '`bartleby migrate --repair` makes it'
+      yield { what: `${partName(part)} is missing; ${remedy}`, row: { kind: part.kind, name: part.name } }
+    }
+  },
+}
+
+/** Whether the store has all that can be read: without its tables and columns nothing else can be checked. */
+export const hasBody = async (session: Session): Promise<boolean> =>
+  !(await missingParts(session)).some(({ kind }) => kind === 'table' || kind === 'column')
+
 const known = new Map<Dialect, Promise<readonly SchemaPart[]>>()
 
 /** Everything that a store of this program has. */

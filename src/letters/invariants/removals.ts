@@ -3,21 +3,20 @@
  * is still there or counted as removed, history knows of no letter that is gone and was pending last but for as many as were
  * erased, and what the runs of retention and those who erased reported is what is counted.
  */
-import { instant } from '../core/clock.ts'
-import { formatMicros } from '../core/timestamp.ts'
-import type { SeriesLabels } from '../history/entry.ts'
-import { PLAIN_ENGINE } from '../history/plain-capture.ts'
-import type { HistoryStatus } from '../history/record.ts'
-import { type Account, readAccounts, standingOf } from '../letters/books.ts'
-import { ERASE_OPERATION } from '../letters/erase.ts'
-import { sourceKinds, sourceNames } from '../letters/kinds.ts'
-import { ACTS, OFFICE } from '../letters/letter.ts'
-import { wordsFor } from '../letters/transitions.ts'
-import type { Integer } from '../store/database.ts'
-import { NO_LETTER } from './case-file.ts'
-import type { Audit, CaseFile, Finding, FoundRow, Invariant } from './invariant.ts'
-import { Sums } from './sums.ts'
-import { batchesOf, read } from './walk.ts'
+import { instant } from '../../core/clock.ts'
+import { formatMicros } from '../../core/timestamp.ts'
+import type { SeriesLabels } from '../../history/entry.ts'
+import { PLAIN_ENGINE } from '../../history/plain-capture.ts'
+import type { HistoryStatus } from '../../history/record.ts'
+import type { Integer } from '../../store/database.ts'
+import { NO_LETTER } from '../audit/case-file.ts'
+import type { Audit, CaseFile, Finding, FoundRow, Invariant } from '../audit/invariant.ts'
+import { batchesOf, read, Sums } from '../audit/walk.ts'
+import { type Account, readAccounts, standingOf } from '../books.ts'
+import { ERASE_OPERATION } from '../erase.ts'
+import { sourceKinds, sourceNames } from '../kinds.ts'
+import { ACTS, OFFICE } from '../letter.ts'
+import { wordsFor } from '../transitions.ts'
 
 /** What the series `$1` reported as removed: one row for each run of retention and each erasure. */
 const readReports = read(
@@ -28,7 +27,7 @@ const readReports = read(
 /** Retention is the office's; letters are erased by the sources that are engines. */
 const isReporter = (engine: string): boolean => engine === OFFICE || sourceNames().includes(engine)
 
-export const retention: Invariant = {
+export const removals: Invariant = {
   id: 'I11',
   promise: 'no pending letter was removed unless it was erased, and what was removed is counted',
   async ofLetters(audit) {

@@ -4,8 +4,8 @@
  * statistics whether all of the table is read for each of them. Joins inside a statement are on a unique key of the other table; any other two
  * tables are read beside each other in the order of what they have in common.
  */
-import { type Statement, sql, type Value } from '../store/database.ts'
-import type { Audit, FoundRow } from './invariant.ts'
+import { type Integer, type Statement, sql, type Value } from '../../store/database.ts'
+import type { Audit, FoundRow, Key, Side } from './invariant.ts'
 
 /** What a walk needs of an audit. */
 export type Walker = Pick<Audit, 'session' | 'looked'>
@@ -25,17 +25,6 @@ export async function* batchesOf<Row = FoundRow>(
     await looked(rows.length)
     yield rows
   }
-}
-
-/** What tables have in common: the number of a letter, or an id. */
-export type Key = number | string
-
-/** A table beside others: a statement whose rows come in the order of their key. */
-export interface Side {
-  readonly statement: Statement
-  readonly values?: readonly Value[]
-  /** Left out: the number that its column `key` is. */
-  readonly keyOf?: (row: FoundRow) => Key
 }
 
 /** For keys that are ids. All of ours are ASCII, which sorts the same everywhere. */
@@ -125,5 +114,31 @@ export async function* together<Name extends string>(
     }
   } finally {
     for (const [, reading] of readings) await reading.end()
+  }
+}
+
+/** Sums by what they are of. */
+export class Sums<Key extends string | number> extends Map<Key, number> {
+  add(key: Key, amount: Integer): void {
+    this.set(key, (this.get(key) ?? 0) + Number(amount))
+  }
+}
+
+/** A sum that is another than the books say. */
+export interface Difference<Key> {
+  readonly key: Key
+  readonly found: number
+  readonly counted: number
+}
+
+/** What differs, in the order of the keys. */
+export function* differences<Key extends string | number>(
+  found: ReadonlyMap<Key, number>,
+  books: ReadonlyMap<Key, number>,
+): Iterable<Difference<Key>> {
+  const keys = [...new Set([...found.keys(), ...books.keys()])]
+  for (const key of keys.sort((a, b) => `${a}`.localeCompare(`${b}`, 'en', { numeric: true }))) {
+    const difference = { key, found: found.get(key) ?? 0, counted: books.get(key) ?? 0 }
+    if (difference.found !== difference.counted) yield difference
   }
 }

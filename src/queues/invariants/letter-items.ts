@@ -9,18 +9,43 @@
  *
  * I7: the item of a retry that nobody edited carries the letter's payload, byte for byte.
  */
-import { idFromSerial, KSUID_LENGTH } from '../core/ksuid.ts'
-import { engineSourceId, itemIdOf } from '../core/source-id.ts'
-import { STATUS, STATUSES } from '../letters/letter.ts'
-import { isLive, isSerial, itemRow } from './audit.ts'
-import type { Audit, Finding, FoundRow, Invariant } from './invariant.ts'
-import { batchesOf, read, type Side, textKey, together } from './walk.ts'
+import { idFromSerial, KSUID_LENGTH } from '../../core/ksuid.ts'
+import { engineSourceId, itemIdOf } from '../../core/source-id.ts'
+import type {
+  Audit,
+  CountedSide,
+  Finding,
+  FoundRow,
+  Invariant,
+  LetterCheck,
+  Side,
+} from '../../letters/audit/invariant.ts'
+import { batchesOf, read, textKey, together } from '../../letters/audit/walk.ts'
+import { kindOf } from '../../letters/kinds.ts'
+import { STATUS, STATUSES } from '../../letters/letter.ts'
+import { bookedItems, isSerial, itemRow, type Partitions, readPartitions } from './partitions.ts'
+
+/** Items on their way, by the letters that sent them. */
+const ON_THEIR_WAY: CountedSide = {
+  statement: read(
+    'caseItems',
+    'SELECT case_id AS key, part, id AS serial FROM bartleby.items WHERE case_id IS NOT NULL ORDER BY case_id',
+  ),
+  rows: ({ sizes: { cases } }) => cases,
+}
+
+/** What a deleted queue left behind cannot be leased any more: its partitions are not among these. */
+const withPartitions =
+  (check: (partitions: Partitions) => LetterCheck) =>
+  async (audit: Audit): Promise<LetterCheck> =>
+    check(await readPartitions(audit))
 
 export const oneRetry: Invariant = {
   id: 'I4',
   promise: 'a letter has at most one item on its way, and waits for it',
-  ofLetters: (audit) => ({
-    *look({ id, letter, items }) {
+  beside: { items: ON_THEIR_WAY },
+  ofLetters: withPartitions((partitions) => ({
+    *look({ id, letter, beside: { items = [] } }) {
       if (items.length > 1)
         yield {
           what: `${items.length} items carry the case of letter ${id}`,
@@ -30,13 +55,13 @@ export const oneRetry: Invariant = {
       const { engine, resolution } = letter
       const status = STATUSES[Number(letter.status)] ?? letter.status
       for (const { part, serial } of items)
-        if (isLive(audit, part))
+        if (partitions.has(Number(part)))
           yield {
             what: `letter ${id} is ${status} and does not wait for the item of its retry, which lives`,
-            row: { letter: id, engine, status, resolution, ...itemRow(audit, part, serial) },
+            row: { letter: id, engine, status, resolution, ...itemRow(partitions, part, serial) },
           }
     },
-  }),
+  })),
 }
 
 /** Whether a letter waits for the item of its retry; one that has seen its capture only is for I5 to judge. */
@@ -48,17 +73,18 @@ export const noCopy: Invariant = {
   id: 'I5',
   promise: 'what became a letter is gone from where it was',
   /** Items whose letter was captured and has seen nothing else. */
-  ofLetters: (audit) => ({
-    *look({ id, letter, items }) {
+  beside: { items: ON_THEIR_WAY },
+  ofLetters: withPartitions((partitions) => ({
+    *look({ id, letter, beside: { items = [] } }) {
       for (const { part, serial } of items)
-        if (Number(letter?.version) === 1 && isLive(audit, part))
+        if (Number(letter?.version) === 1 && partitions.has(Number(part)))
           yield {
             what: `letter ${id} was captured from an item that still lives`,
-            row: { letter: id, engine: letter?.engine, ...itemRow(audit, part, serial) },
+            row: { letter: id, engine: letter?.engine, ...itemRow(partitions, part, serial) },
           }
     },
-  }),
-  rows: ({ items, letters }) => items + letters,
+  })),
+  rows: async (audit) => (await bookedItems(audit)) + audit.sizes.letters,
   async *check(audit) {
     if ([...audit.drawers.values()].some(isOfItems)) yield* copiesById(audit)
   },
@@ -95,34 +121,34 @@ const strayKey = (serial: number): string =>
   serial < 0 ? `!${idFromSerial('', Math.max(0, Number.MAX_SAFE_INTEGER + serial))}` : '~'
 
 async function* copiesById(audit: Audit): AsyncGenerator<Finding> {
+  const partitions = await readPartitions(audit)
   for await (const { items, letters } of together(audit, { items: ITEMS, letters: CAPTURED })) {
     for (const { key, part } of items)
       if (!isSerial(key))
         yield {
           what: `an item has the serial ${key}, which no id is made of`,
-          row: itemRow(audit, part, key),
+          row: itemRow(partitions, part, key),
         }
     if (items.length === 0) continue
     for (const { id: number } of letters) {
       const [letter] = await audit.session.rows<FoundRow>(readLetter, number ?? null)
       const { id, drawer, engine, sourceId } = letter ?? {}
       const label = audit.drawers.get(Number(drawer))
-      const item = items.find((each) => idOf(audit, each) === itemIdOf(String(sourceId)))
+      const item = items.find((each) => idOf(partitions, each) === itemIdOf(String(sourceId)))
       if (item === undefined || label === undefined || !isOfItems(label)) continue
       yield {
         what: `letter ${id} was captured from item '${sourceId}', which still lives`,
-        row: { letter: id, engine, ...itemRow(audit, item.part, item.key) },
+        row: { letter: id, engine, ...itemRow(partitions, item.part, item.key) },
       }
     }
   }
 }
 
-/** Only these sources capture items of ours; what others call a source id is theirs. */
-const isOfItems = ({ source }: { readonly source: string }): boolean =>
-  source === 'queues' || source === 'engines'
+/** What sources call a source id that capture no items of ours is theirs. */
+const isOfItems = ({ source }: { readonly source: string }): boolean => kindOf(source).capturesItems === true
 
 /** The id of an item; undefined when its queue is gone, or its serial is none. */
-function idOf({ partitions }: Audit, { part, key }: FoundRow): string | undefined {
+function idOf(partitions: Partitions, { part, key }: FoundRow): string | undefined {
   const partition = partitions.get(Number(part))
   return partition && isSerial(key) ? idFromSerial(partition.idPrefix, Number(key)) : undefined
 }
@@ -141,14 +167,15 @@ const readBytes = read(
 export const sameBytes: Invariant = {
   id: 'I7',
   promise: 'an unedited retry carries the bytes of its letter',
-  rows: ({ cases }) => cases,
+  rows: ({ sizes: { cases } }) => cases,
   async *check(audit) {
+    const partitions = await readPartitions(audit)
     for await (const rows of batchesOf(audit, readBytes)) {
       for (const { part, serial, letter, engine, letterBytes, itemBytes, differs } of rows)
         if (Number(differs) === 1)
           yield {
             what: `the item of letter ${letter} has another payload, and nobody edited it`,
-            row: { letter, engine, letterBytes, itemBytes, ...itemRow(audit, part, serial) },
+            row: { letter, engine, letterBytes, itemBytes, ...itemRow(partitions, part, serial) },
           }
     }
   },

@@ -1,9 +1,9 @@
 /**
  * All that the store has about one letter, brought together in one pass over the tables: each row of letters, of their history and of
- * redrives is read once for all checks that ask about single letters.
+ * what others have about them is read once for all checks that ask about single letters.
  */
-import { wordsFor } from '../letters/transitions.ts'
-import type { Audit, CaseFile, Sizes } from './invariant.ts'
+import { wordsFor } from '../transitions.ts'
+import type { Audit, CaseFile, CountedSide } from './invariant.ts'
 import { oddColumns } from './state-columns.ts'
 import { read, together } from './walk.ts'
 
@@ -37,43 +37,28 @@ const RELAPSES = read(
   'SELECT letter_id AS key, superseded_at FROM bartleby.letter_attempts WHERE superseded_at IS NOT NULL ORDER BY letter_id',
 )
 
-/** Items on their way. */
-const ITEMS = read(
-  'caseItems',
-  'SELECT case_id AS key, part, id AS serial FROM bartleby.items WHERE case_id IS NOT NULL ORDER BY case_id',
-)
-
-/** What is in the lanes of redrives. */
-const MEMBERS = read(
-  'members',
-  'SELECT letter AS key, redrive, lane, captured_at FROM bartleby.redrive_letters ORDER BY letter',
-)
-
-/** What redrives left out: no index has it in this order. */
-const NOTES = read(
-  'notes',
-  'SELECT letter AS key, redrive, outcome FROM bartleby.redrive_exceptions ORDER BY letter',
-)
-
 /** How many rows the case files of all letters have, nearly. */
-export const rowsOfCaseFiles = ({ letters, history, cases, redriven }: Sizes): number =>
-  letters + history + cases + redriven
+export async function rowsOfCaseFiles(audit: Audit, beside: Beside): Promise<number> {
+  let rows = audit.sizes.letters + audit.sizes.history
+  for (const side of Object.values(beside)) rows += (await side.rows?.(audit)) ?? 0
+  return rows
+}
 
-/** The case files of all letters, by their numbers, also of those that are gone. */
-export async function* caseFiles(audit: Audit): AsyncGenerator<CaseFile> {
+type Beside = Readonly<Record<string, CountedSide>>
+
+/** The case files of all letters, by their numbers, also of those that are gone; with what tables `beside` these have of them. */
+export async function* caseFiles(audit: Audit, beside: Beside): AsyncGenerator<CaseFile> {
   const words = wordsFor('retry')
   const sends = [...audit.series]
     .filter(([, { operation }]) => words.includes(operation))
     .map(([series]) => series)
-  const sides = {
+  const own = {
     letters: { statement: LETTERS },
     transitions: { statement: TRANSITIONS, values: [sends] },
     captures: { statement: CAPTURES, values: [audit.plainSeries ?? 0] },
     relapses: { statement: RELAPSES },
-    items: { statement: ITEMS },
-    members: { statement: MEMBERS },
-    notes: { statement: NOTES },
   }
-  for await (const { key, letters, ...others } of together(audit, sides))
-    yield { id: Number(key), letter: letters[0], ...others }
+  const all = together<keyof typeof own>(audit, { ...own, ...beside })
+  for await (const { key, letters, transitions, captures, relapses, ...others } of all)
+    yield { id: Number(key), letter: letters[0], transitions, captures, relapses, beside: others }
 }

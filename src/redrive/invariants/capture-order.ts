@@ -5,15 +5,14 @@
  * capture, has no successor that was sent long after it arrived.
  */
 
-import { instant } from '../core/clock.ts'
-import { formatMicros } from '../core/timestamp.ts'
-import { goesToQueues } from '../letters/kinds.ts'
-import { STATUS, UNNAMED_INSTANCE } from '../letters/letter.ts'
-
-import { isSending } from '../redrive/redrive.ts'
-import { redrivePages } from './i10-redrives.ts'
-import type { Audit, Finding, FoundRow, Invariant } from './invariant.ts'
-import { batchesOf, read } from './walk.ts'
+import { instant } from '../../core/clock.ts'
+import { formatMicros } from '../../core/timestamp.ts'
+import type { Audit, Finding, FoundRow, Invariant } from '../../letters/audit/invariant.ts'
+import { batchesOf, read } from '../../letters/audit/walk.ts'
+import { goesToQueues } from '../../letters/kinds.ts'
+import { STATUS, UNNAMED_INSTANCE } from '../../letters/letter.ts'
+import { isSending } from '../redrive.ts'
+import { redriven, redrivePages } from './lanes.ts'
 
 /** Letters with a key, those of one key beside each other in the order of their capture. */
 const readKeys = read(
@@ -29,7 +28,7 @@ const LATER_US = 60_000_000
 export const captureOrder: Invariant = {
   id: 'I9',
   promise: 'of a key, a redrive sends letters in the order of their capture',
-  rows: ({ letters, redriven }) => (redriven === 0 ? 0 : letters),
+  rows: async (audit) => ((await redriven(audit)) === 0 ? 0 : audit.sizes.letters),
   async *check(audit) {
     /** The redrives that keep the order of keys, by their numbers. */
     const redrives = new Map<number, string>()

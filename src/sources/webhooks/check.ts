@@ -7,20 +7,18 @@
  * not folded, as rewriting it at that moment would have; and nobody has to stand still for it. Only two repairs at once would both
  * add it: a lock, which must not have been lost when it is written, keeps them apart.
  */
-import type { Clock } from '../core/clock.ts'
-import { readAccounts } from '../letters/books.ts'
-import { letterCounter, readLetterCounts } from '../letters/counts.ts'
-import { readDrawers } from '../letters/drawers.ts'
-import { STATUS } from '../letters/letter.ts'
-import { inOffice } from '../letters/work.ts'
-import { Tallies } from '../sources/webhooks/tallies.ts'
-import { WEBHOOKS } from '../sources/webhooks/webhook.ts'
-import type { Database, Session } from '../store/database.ts'
-import { leasedLock } from '../store/lock.ts'
-import { requireThisVersion } from './s1-schema.ts'
-import { type Difference, differences, Sums } from './sums.ts'
-import type { Walker } from './walk.ts'
-import { countPendingLetters, findMiscounts, type Miscount, readSubjectNames } from './webhook-counts.ts'
+import type { Clock } from '../../core/clock.ts'
+import { type Difference, differences, Sums, type Walker } from '../../letters/audit/walk.ts'
+import { readAccounts } from '../../letters/books.ts'
+import { letterCounter, readLetterCounts } from '../../letters/counts.ts'
+import { readDrawers } from '../../letters/drawers.ts'
+import { STATUS } from '../../letters/letter.ts'
+import { inOffice } from '../../letters/work.ts'
+import type { Database, Session } from '../../store/database.ts'
+import { leasedLock } from '../../store/lock.ts'
+import { countPendingLetters, findMiscounts, type Miscount, readSubjectNames } from './invariants.ts'
+import { Tallies } from './tallies.ts'
+import { WEBHOOKS } from './webhook.ts'
 
 /** A count that is wrong. */
 interface Mismatch {
@@ -105,7 +103,6 @@ export async function checkWebhooks(
 
 const look = (db: Database, onStep: (rows: number) => void | Promise<void>): Promise<Findings> =>
   db.snapshot('webhooks.verify', async (session) => {
-    await requireThisVersion(session)
     const walker: Walker = {
       session,
       async looked(rows) {

@@ -1,9 +1,9 @@
 /** What a letter says of its end, of its retry and of its place fits its status: the rules are those of the table of transitions. */
 
-import { STATUS, STATUSES } from '../letters/letter.ts'
-import { PLACE_COLUMNS } from '../letters/lying/read.ts'
-import { type StateColumn, TRANSITIONS, type Transition } from '../letters/transitions.ts'
-import { KAFKA } from '../sources/kafka/event.ts'
+import { kindOf } from '../kinds.ts'
+import { STATUS, STATUSES } from '../letter.ts'
+import { PLACE_COLUMNS } from '../lying/read.ts'
+import { type StateColumn, TRANSITIONS, type Transition } from '../transitions.ts'
 import type { Finding, FoundRow } from './invariant.ts'
 
 /** A column that says too much or too little. */
@@ -36,11 +36,9 @@ function* rules(): Iterable<Rule> {
   for (const column of ['sent_as', 'sent_to'])
     yield { column, fault: `resolution = 'complete' AND dead_queue IS NOT NULL AND ${filled(column)}` }
   for (const act of ENDS) yield* rulesOf(act, TRANSITIONS[act])
-  // What of Kafka is being sent is leased without a place.
   for (const [column, empty] of Object.entries(PLACE_COLUMNS)) {
     const isFilled = empty === 'NULL' ? filled(column) : `${column} <> ${empty}`
-    const held = column === 'leased' ? ` AND engine <> '${KAFKA}'` : ''
-    if (column !== 'part') yield { column, fault: `part IS NULL AND ${isFilled}${held}` }
+    if (column !== 'part') yield { column, fault: `part IS NULL AND ${isFilled}` }
   }
   for (const column of WHEREABOUTS) yield { column, fault: `part IS NOT NULL AND ${column} IS NULL` }
 }
@@ -64,12 +62,17 @@ export const oddColumns = [...rules()]
   .join(' || ')
 
 /** What is wrong with a letter that has such columns. */
-export function oddState({ key, engine, sourceId, status, resolution, odd }: FoundRow): Finding {
+export function* oddState({ key, engine, sourceId, status, resolution, odd }: FoundRow): Iterable<Finding> {
+  if (odd === '') return
+  const columns = new Set(`${odd}`.trim().split(' '))
+  // What leaves over a network is leased while it is being sent, and has no place.
+  if (kindOf(`${engine}`).sendsOutside === true) columns.delete('leased')
+  if (columns.size === 0) return
   const name = STATUSES[Number(status)] ?? status
-  const columns = [...new Set(`${odd}`.trim().split(' '))].join(', ')
   const end = resolution === null ? '' : ` by ${resolution}`
-  return {
-    what: `letter ${key} is ${name}${end}, which its ${columns} does not fit`,
-    row: { letter: key, engine, sourceId, status: name, columns },
+  const listed = [...columns].join(', ')
+  yield {
+    what: `letter ${key} is ${name}${end}, which its ${listed} does not fit`,
+    row: { letter: key, engine, sourceId, status: name, columns: listed },
   }
 }

@@ -4,12 +4,12 @@
  * be missing from the beginning. The captures of plain queues are rows of another kind: each is that of a letter, at its time, and the
  * only one. That none is missing is for I2 to tell.
  */
-import { instant } from '../core/clock.ts'
-import { formatMicros } from '../core/timestamp.ts'
-import { STATUSES } from '../letters/letter.ts'
-import { NO_LETTER } from './case-file.ts'
-import type { CaseFile, Finding, FoundRow, Invariant } from './invariant.ts'
-import { oddState } from './state-columns.ts'
+import { instant } from '../../core/clock.ts'
+import { formatMicros } from '../../core/timestamp.ts'
+import { NO_LETTER } from '../audit/case-file.ts'
+import type { CaseFile, Finding, FoundRow, Invariant } from '../audit/invariant.ts'
+import { oddState } from '../audit/state-columns.ts'
+import { STATUSES } from '../letter.ts'
 
 export const oneState: Invariant = {
   id: 'I3',
@@ -19,7 +19,7 @@ export const oneState: Invariant = {
       const { letter } = file
       if (letter !== undefined) {
         yield* faultsOf(letter, file, historySince)
-        if (letter.odd !== '') yield oddState(letter)
+        yield* oddState(letter)
       }
       if (file.captures.length > 0 && file.id !== NO_LETTER) yield* strayCaptures(file)
     },

@@ -4,21 +4,22 @@
  * history has; no letter says that it was sent and was not; no more were heard of than were sent, and no fewer than letters say.
  */
 
-import { STATUS } from '../letters/letter.ts'
-import { outcomesOf } from '../letters/outcomes.ts'
-import { type PlacedLane, readLanes } from '../redrive/lanes.ts'
-import {
-  isSending,
-  type RedriveAction,
-  type RedriveNumber,
-  redriveNumber,
-  type Terms,
-} from '../redrive/redrive.ts'
-import { KAFKA } from '../sources/kafka/event.ts'
-import type { Integer, Session } from '../store/database.ts'
-import type { Audit, CaseFile, Finding, FoundRow, Invariant, LetterCheck } from './invariant.ts'
-import { Sums } from './sums.ts'
-import { batchesOf, read, type Walker } from './walk.ts'
+import type {
+  Audit,
+  CaseFile,
+  CountedSide,
+  Finding,
+  FoundRow,
+  Invariant,
+  LetterCheck,
+} from '../../letters/audit/invariant.ts'
+import { batchesOf, read, Sums, type Walker } from '../../letters/audit/walk.ts'
+import { kindOf } from '../../letters/kinds.ts'
+import { STATUS } from '../../letters/letter.ts'
+import { outcomesOf } from '../../letters/outcomes.ts'
+import { type Integer, type Session, sql } from '../../store/database.ts'
+import { type PlacedLane, readLanes } from '../lanes.ts'
+import { isSending, type RedriveAction, type RedriveNumber, redriveNumber, type Terms } from '../redrive.ts'
 
 /** A redrive as its row has it. */
 interface AuditedRedrive {
@@ -74,6 +75,10 @@ interface Register {
   readonly lanes: ReadonlyMap<string, AuditedLane>
 }
 
+/** One of these may have been sent, and is counted in a moment. */
+const leavesOverNetwork = ({ source }: Pick<PlacedLane, 'source'>): boolean =>
+  kindOf(source).sendsOutside === true
+
 const nameOf = (redrive: FoundRow[string], lane: FoundRow[string]): string => `${redrive} ${lane}`
 
 async function readRegister(audit: Audit): Promise<Register> {
@@ -88,7 +93,7 @@ async function readRegister(audit: Audit): Promise<Register> {
     )) {
       const redrive = redrives.get(placed.redrive)
       if (redrive === undefined) continue
-      const next = placed.source === KAFKA ? await nextLetter(session, placed) : null
+      const next = leavesOverNetwork(placed) ? await nextLetter(session, placed) : null
       const census = { ...NOTHING, underWay: next?.isNamed === true ? 1 : 0 }
       lanes.set(nameOf(placed.redrive, placed.lane), { ...placed, redrive, census, next })
     }
@@ -96,21 +101,49 @@ async function readRegister(audit: Audit): Promise<Register> {
   return { redrives, lanes }
 }
 
-export const redrives: Invariant = {
+/** What is in the lanes of redrives, which are `redriven` letters, and what redrives left out: no index has that in this order. */
+const MEMBERS: CountedSide = {
+  statement: read(
+    'members',
+    'SELECT letter AS key, redrive, lane, captured_at FROM bartleby.redrive_letters ORDER BY letter',
+  ),
+  rows: redriven,
+}
+const NOTES: CountedSide = {
+  statement: read(
+    'notes',
+    'SELECT letter AS key, redrive, outcome FROM bartleby.redrive_exceptions ORDER BY letter',
+  ),
+}
+
+const readRedriven = sql(
+  'verify.redriven',
+  'SELECT coalesce(sum(planned), 0) AS redriven FROM bartleby.redrive_lanes',
+)
+
+/** What the lanes of redrives were planned with; a letter that is in two counts twice. */
+export async function redriven({ session }: Audit): Promise<number> {
+  const [planned] = await session.rows<{ redriven: Integer }>(readRedriven)
+  return Number(planned?.redriven)
+}
+
+export const redriveLanes: Invariant = {
   id: 'I10',
   promise:
     'a redrive has sent, skipped and failed as many letters as it says, each once, and the others remain',
-  ofLetters: redriveLanes,
+  beside: { members: MEMBERS, notes: NOTES },
+  ofLetters: lanesOf,
 }
 
 /** The letters of all redrives, and those that say a redrive sent them; then what redrives and lanes count. */
-async function redriveLanes(audit: Audit): Promise<LetterCheck> {
+async function lanesOf(audit: Audit): Promise<LetterCheck> {
   const register = await readRegister(audit)
   const notesOf = new Sums<number>()
   return {
     *look(file) {
-      for (const { redrive } of file.notes) notesOf.add(Number(redrive), 1)
-      if (file.members.length > 0 || (file.letter?.redrive ?? null) !== null)
+      const { members = [], notes = [] } = file.beside
+      for (const { redrive } of notes) notesOf.add(Number(redrive), 1)
+      if (members.length > 0 || (file.letter?.redrive ?? null) !== null)
         yield* placesOf(audit, register, file)
     },
     end: () => totals(audit, register, notesOf),
@@ -119,12 +152,13 @@ async function redriveLanes(audit: Audit): Promise<LetterCheck> {
 
 /** What is wrong with the places that a letter has in redrives, or should have. */
 function* placesOf(audit: Audit, { redrives, lanes }: Register, file: CaseFile): Iterable<Finding> {
-  const { id, letter } = file
+  const { id, letter, beside } = file
+  const { members = [], notes = [] } = beside
   let isSent = false
-  for (const { redrive, lane: number, captured_at } of file.members) {
+  for (const { redrive, lane: number, captured_at } of members) {
     const lane = lanes.get(nameOf(redrive, number))
     if (lane === undefined) continue
-    const note = file.notes.find((each) => Number(each.redrive) === Number(redrive))
+    const note = notes.find((each) => Number(each.redrive) === Number(redrive))
     const member: Member = {
       letter: id,
       isThere: letter !== undefined,
@@ -147,10 +181,11 @@ function* placesOf(audit: Audit, { redrives, lanes }: Register, file: CaseFile):
 }
 
 /** Of one that went over a network and failed meanwhile for another reason, nobody has heard that it came back. */
-function countOutcome({ census, redrive, source }: AuditedLane, { confirmed_at, status }: FoundRow): void {
+function countOutcome(lane: AuditedLane, { confirmed_at, status }: FoundRow): void {
+  const { census, redrive } = lane
   if (!isSending(redrive.action)) return
   if (confirmed_at !== null) census.confirmed++
-  else if (Number(status) === STATUS.Pending && source !== KAFKA) census.returned++
+  else if (Number(status) === STATUS.Pending && !leavesOverNetwork(lane)) census.returned++
 }
 
 /** A letter of a lane. */
@@ -233,7 +268,7 @@ async function* totals(
   { redrives, lanes }: Register,
   notesOf: ReadonlyMap<number, number>,
 ): AsyncGenerator<Finding> {
-  const lanesOf = Map.groupBy(lanes.values(), ({ redrive }) => redrive)
+  const byRedrive = Map.groupBy(lanes.values(), ({ redrive }) => redrive)
   const outcomes = await outcomesOf(
     session,
     [...redrives.values()].map(({ number }) => number),
@@ -242,7 +277,7 @@ async function* totals(
     const { id } = redrive
     let [sent, leftOut, underWay] = [0, 0, 0]
     const found = { confirmed: 0, returned: 0 }
-    for (const lane of lanesOf.get(redrive) ?? []) {
+    for (const lane of byRedrive.get(redrive) ?? []) {
       yield* laneFaults(lane)
       sent += lane.sent
       leftOut += lane.census.skipped + lane.census.failed

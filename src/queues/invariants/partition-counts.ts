@@ -1,8 +1,11 @@
-/** What lies in each partition, items and letters, counted and compared with the books, sums of instants included. */
-import { type PartitionCounts, readCounts } from '../queues/counts.ts'
-import { SHELF } from '../queues/schema.ts'
-import type { Audit, Finding, FoundRow } from './invariant.ts'
-import { batchesOf, read } from './walk.ts'
+/** I6, of queues: what lies in each partition, items and letters, counted and compared with the books, sums of instants included. */
+
+import type { Audit, Finding, FoundRow, Invariant } from '../../letters/audit/invariant.ts'
+import { batchesOf, read } from '../../letters/audit/walk.ts'
+import { letterCounts } from '../../letters/invariants/counts.ts'
+import { type PartitionCounts, readCounts } from '../counts.ts'
+import { SHELF } from '../schema.ts'
+import { bookedItems, type Partitions, readPartitions } from './partitions.ts'
 
 /** All items, and all letters that lie in a dead queue. */
 const readItems = read(
@@ -14,9 +17,16 @@ const readLying = read(
   'SELECT part, shelf, leased, laid_at AS created_at, lease_deadline FROM bartleby.letters WHERE part IS NOT NULL',
 )
 
+/** The other half of it is of letters. */
+export const partitionCounts: Invariant = {
+  ...letterCounts,
+  rows: bookedItems,
+  check: miscounts,
+}
+
 type Sheet = { -readonly [Key in keyof PartitionCounts]: PartitionCounts[Key] }
 
-export async function* partitionCounts(audit: Audit): AsyncGenerator<Finding> {
+async function* miscounts(audit: Audit): AsyncGenerator<Finding> {
   const found = new Map<number, Sheet>()
   for await (const items of batchesOf(audit, readItems))
     for (const item of items) add(sheetOf(found, item), item)
@@ -27,11 +37,12 @@ export async function* partitionCounts(audit: Audit): AsyncGenerator<Finding> {
       sheet.dead++
     }
   // Parts of deleted queues are out of everybody's reach, and cleared away in the background.
-  const parts = [...audit.partitions.keys()].sort((a, b) => a - b)
+  const partitions = await readPartitions(audit)
+  const parts = [...partitions.keys()].sort((a, b) => a - b)
   const books = await readCounts(audit.session, parts)
   for (const [i, part] of parts.entries()) {
     const sheet = books[i]
-    if (sheet !== undefined) yield* differences(audit, part, sheet, found.get(part) ?? blank())
+    if (sheet !== undefined) yield* differences(partitions, part, sheet, found.get(part) ?? blank())
   }
 }
 
@@ -78,7 +89,7 @@ const NAMES: readonly (readonly [keyof PartitionCounts, string])[] = [
 ]
 
 function* differences(
-  { partitions }: Audit,
+  partitions: Partitions,
   part: number,
   books: PartitionCounts,
   found: PartitionCounts,

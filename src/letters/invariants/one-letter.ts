@@ -3,10 +3,10 @@
  * every time that it died again and was reopened.
  */
 
-import type { SeriesLabel } from '../history/entry.ts'
-import { wordsFor } from '../letters/transitions.ts'
-import type { Audit, CaseFile, Finding, FoundRow, Invariant, LetterCheck } from './invariant.ts'
-import { batchesOf, read } from './walk.ts'
+import type { SeriesLabel } from '../../history/entry.ts'
+import type { Audit, CaseFile, Finding, FoundRow, Invariant, LetterCheck } from '../audit/invariant.ts'
+import { batchesOf, read } from '../audit/walk.ts'
+import { wordsFor } from '../transitions.ts'
 
 /** All source ids, those of one engine beside each other. */
 const readSources = read(
@@ -18,7 +18,7 @@ export const oneLetter: Invariant = {
   id: 'I2',
   promise: 'a source id has one letter, and each of its failures is in history',
   ofLetters: unrecorded,
-  rows: ({ letters }) => letters,
+  rows: ({ sizes: { letters } }) => letters,
   check: duplicates,
 }
 

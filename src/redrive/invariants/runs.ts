@@ -1,21 +1,11 @@
-/**
- * R1: a run has done no more than it expected, and one that is over is nobody's. The run of a redrive is what the redrive is, and counts
- * what its lanes do.
- */
+/** R1, of redrives: the run of a redrive is in the state of the redrive, and counts what its lanes do. */
 
-import { RUN_STATES } from '../redrive/commands.ts'
-import { PLAN_RUN, REDRIVE_RUN } from '../redrive/redrive.ts'
-import { KAFKA } from '../sources/kafka/event.ts'
-import type { Audit, Finding, FoundRow, Invariant } from './invariant.ts'
-import { batchesOf, read, together } from './walk.ts'
-
-/** Runs are few: those that ended are forgotten after a month. */
-const readWrong = read(
-  'runs',
-  `SELECT id, kind, state, expected, done + skipped + failed AS looked, owner FROM bartleby.runs
-   WHERE done + skipped + failed > expected OR done < 0 OR skipped < 0 OR failed < 0
-     OR (ended_at IS NULL) <> (state IN ('running', 'paused')) OR (owner IS NOT NULL AND state <> 'running') ORDER BY id`,
-)
+import type { Audit, Finding, FoundRow, Invariant } from '../../letters/audit/invariant.ts'
+import { batchesOf, read, together } from '../../letters/audit/walk.ts'
+import { sourceKinds } from '../../letters/kinds.ts'
+import { runs } from '../../work/invariants.ts'
+import { RUN_STATES } from '../commands.ts'
+import { PLAN_RUN, REDRIVE_RUN } from '../redrive.ts'
 
 const states = Object.entries(RUN_STATES).map(([state, run]) => `WHEN '${state}' THEN '${run}'`)
 
@@ -33,11 +23,11 @@ const readApart = read(
 
 const readNumbers = read('redriveNumbers', 'SELECT number AS key, id FROM bartleby.redrives ORDER BY number')
 
-/** Along the primary key. `late`: lanes whose letters leave over a network, of which one may be counted after a pause. */
+/** Along the primary key. `late`: lanes of the sources `$1`, whose letters leave over a network: one of them may be counted after a pause. */
 const readLaneSums = read(
   'laneSums',
   `SELECT redrive AS key, sum(planned) AS expected, sum(sent) AS done, sum(skipped) AS skipped, sum(failed) AS failed,
-     sum(CASE WHEN source = '${KAFKA}' THEN 1 ELSE 0 END) AS late
+     sum(CASE WHEN source = ANY($1::text[]) THEN 1 ELSE 0 END) AS late
    FROM bartleby.redrive_lanes GROUP BY redrive ORDER BY redrive`,
 )
 
@@ -50,13 +40,17 @@ const COUNTS = ['done', 'skipped', 'failed'] as const
 
 /** Runs of redrives that count something else than the lanes. While one is running, its server notes a few times a second how far it is. */
 async function* countedApart(audit: Audit): AsyncGenerator<Finding> {
-  const runs = new Map<string, FoundRow>()
+  const byId = new Map<string, FoundRow>()
   for await (const rows of batchesOf(audit, readRedriveRuns))
-    for (const run of rows) runs.set(`${run.id}`, run)
-  const sides = { redrives: { statement: readNumbers }, lanes: { statement: readLaneSums } }
+    for (const run of rows) byId.set(`${run.id}`, run)
+  const outside = sourceKinds().flatMap(({ name, sendsOutside }) => (sendsOutside === true ? [name] : []))
+  const sides = {
+    redrives: { statement: readNumbers },
+    lanes: { statement: readLaneSums, values: [outside] },
+  }
   for await (const { redrives, lanes } of together(audit, sides)) {
     const [redrive, [counted]] = [redrives[0]?.id, lanes]
-    const run = runs.get(`${redrive}`)
+    const run = byId.get(`${redrive}`)
     if (run === undefined || counted === undefined) continue
     const behind = COUNTS.map((count) => Number(counted[count]) - Number(run[count]))
     const isLate = run.state === 'running' || behind.reduce((sum, each) => sum + each) <= Number(counted.late)
@@ -75,17 +69,10 @@ async function* countedApart(audit: Audit): AsyncGenerator<Finding> {
   }
 }
 
-export const runs: Invariant = {
-  id: 'R1',
-  promise: 'a run has done no more than it expected, and one that is not running is nobody’s',
+export const redriveRuns: Invariant = {
+  ...runs,
   async *check(audit) {
-    const { session } = audit
-    for (const { id, kind, state, expected, looked, owner } of await session.rows<FoundRow>(readWrong))
-      yield {
-        what: `run ${id} is ${state}, has done ${looked} of ${expected ?? 'any number'} and is ${owner === null ? 'nobody’s' : 'a server’s'}`,
-        row: { run: id, kind, state },
-      }
-    for (const row of await session.rows<FoundRow>(readApart))
+    for (const row of await audit.session.rows<FoundRow>(readApart))
       yield {
         what: `redrive ${row.redrive} is ${row.state ?? 'not there'}, and its run ${row.run ?? 'is not there'}`,
         row,

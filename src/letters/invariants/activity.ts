@@ -3,13 +3,13 @@
  * minutes. Only hours that retention never reaches are compared, of which no drawer was removed, and only what is folded: a change is
  * folded into all of its rows at once.
  */
-import { instant } from '../core/clock.ts'
-import { formatTimestamp } from '../core/timestamp.ts'
-import { ACTIVITY_NAMES, DAY_US, HOUR_US, WHOLE_OFFICE } from '../letters/activity.ts'
-import { startOf } from '../letters/counts.ts'
-import type { Integer } from '../store/database.ts'
-import type { Audit, Finding } from './invariant.ts'
-import { batchesOf, read } from './walk.ts'
+import { instant } from '../../core/clock.ts'
+import { formatTimestamp } from '../../core/timestamp.ts'
+import type { Integer } from '../../store/database.ts'
+import { ACTIVITY_NAMES, DAY_US, HOUR_US, WHOLE_OFFICE } from '../activity.ts'
+import type { Audit, Finding } from '../audit/invariant.ts'
+import { batchesOf, read } from '../audit/walk.ts'
+import { startOf } from '../counts.ts'
 
 /** Hours from `$1` on: some thousand sums. */
 const readHours = read(

@@ -1,0 +1,77 @@
+/** Opens an audit: reads what is small, and how much there is to look at. */
+import type { Instant } from '../../core/clock.ts'
+import { readSeriesLabels } from '../../history/entry.ts'
+import { plainSeries } from '../../history/plain-capture.ts'
+import { type Integer, type Session, type Snapshot, sql } from '../../store/database.ts'
+import { lettersIn, readAccounts, standingOf } from '../books.ts'
+import { readDrawers } from '../drawers.ts'
+import type { Audit } from './invariant.ts'
+
+/** The oldest rows of history and the newest, by their time: two looks into the index for every series. */
+const readHistoryEnds = sql(
+  'verify.historyEnds',
+  `SELECT min(first) AS first, min(since) AS since, max(last) AS last FROM (
+     SELECT (SELECT min(id) FROM (SELECT id FROM bartleby.history
+         WHERE series = each.id ORDER BY created_at, history.id LIMIT 1000) AS oldest) AS first,
+       (SELECT min(created_at) FROM bartleby.history WHERE series = each.id) AS since,
+       (SELECT id FROM bartleby.history WHERE series = each.id ORDER BY created_at DESC, history.id DESC LIMIT 1) AS last
+     FROM bartleby.history_series AS each) AS ends`,
+  { bigints: true },
+)
+
+/** The letter with the lowest number. */
+const readFirstLetter = sql(
+  'verify.firstLetter',
+  'SELECT captured_at FROM bartleby.letters ORDER BY id LIMIT 1',
+  { bigints: true },
+)
+
+const DAY_US = 86_400_000_000n
+
+/** Reads what every check needs. `looked` is told about rows as they are looked at. */
+export async function openAudit(
+  session: Snapshot,
+  now: Instant,
+  looked: (rows: number) => void,
+): Promise<Audit> {
+  const drawers = new Map((await readDrawers(session)).map((drawer) => [drawer.number, drawer]))
+  const history = await historyEnds(session, now)
+  // What the books say; whether they are right is for a check to tell.
+  const booked = standingOf(await readAccounts(session))
+  const series = await readSeriesLabels(session)
+  return {
+    ...{ session, now, drawers, series },
+    historySince: history.since,
+    plainSeries: plainSeries(series),
+    sizes: { letters: lettersIn(booked), cases: booked.unconfirmed, history: history.rows },
+    async looked(rows: number) {
+      looked(rows)
+      // SQLite answers at once: without this a server in the same process would not get a turn.
+      await new Promise((resolve) => setImmediate(resolve))
+    },
+  }
+}
+
+/**
+ * How many rows history has, nearly, and since when it has all of them. It is whole when its very first row is there
+ * and no letter is much older: an empty history on SQLite starts again at 1. Otherwise retention has been at work, from
+ * the oldest on, and of the rows of the oldest instant some may be gone already. It may have taken all, but nothing
+ * that is younger than a day.
+ */
+async function historyEnds(
+  session: Session,
+  now: Instant,
+): Promise<{ readonly rows: number; readonly since: bigint }> {
+  const [ends] = await session.rows<{ first: Integer | null; since: Integer | null; last: Integer | null }>(
+    readHistoryEnds,
+  )
+  if (ends?.first == null || ends.since === null) return { rows: 0, since: now - DAY_US }
+  const [letter] = await session.rows<{ captured_at: Integer }>(readFirstLetter)
+  const oldest = BigInt(ends.since)
+  const isWhole =
+    Number(ends.first) === 1 && (letter === undefined || oldest - BigInt(letter.captured_at) < DAY_US)
+  return {
+    rows: Math.max(0, Number(ends.last) - Number(ends.first) + 1),
+    since: isWhole ? 0n : oldest + 1n,
+  }
+}

@@ -1,0 +1,267 @@
+/** What Kafka promises, and `verify` proves: letters and their events, the books of its records, and what was sent. */
+import type { Audit, Finding, FoundRow, Invariant, Side } from '../../letters/audit/invariant.ts'
+import { batchesOf, read, Sums, together } from '../../letters/audit/walk.ts'
+import { STATUS, STATUSES } from '../../letters/letter.ts'
+import type { Integer } from '../../store/database.ts'
+import { KAFKA, SEND, STATE, stateName } from './event.ts'
+
+/** Letters of Kafka, by their numbers. */
+const LETTERS: Side = {
+  statement: read(
+    'kafkaLetters',
+    `SELECT id AS key, status, resolution, leased, drawer, sent_as FROM bartleby.letters WHERE engine = '${KAFKA}' ORDER BY id`,
+  ),
+}
+/** Events, by the numbers of their letters. */
+const EVENTS: Side = {
+  statement: read(
+    'kafkaEvents',
+    `SELECT letter_id AS key, dlq_id AS event, state, service || '/' || original_topic AS queue FROM bartleby.kafka_events ORDER BY letter_id`,
+  ),
+}
+
+/**
+ * K1: every letter of Kafka has its event and every event its letter, in the same state and in the queue of the same service. What is
+ * being published is marked on both, so that nothing else is done to it.
+ */
+const events: Invariant = {
+  id: 'K1',
+  promise: 'a letter of Kafka and its event say the same',
+  rows: ({ sizes: { letters } }) => 2 * letters,
+  async *check(audit) {
+    /** Drawers and queues of events that do not fit, each told once. */
+    const misfiled = new Set<string>()
+    for await (const { key, letters, events } of together(audit, {
+      letters: LETTERS,
+      events: EVENTS,
+    })) {
+      const [letter] = letters
+      const [event] = events
+      if (letter === undefined) {
+        yield {
+          what: `event ${event?.event} belongs to letter ${key}, which is not there`,
+          row: { letter: key, event: event?.event },
+        }
+        continue
+      }
+      if (event === undefined || !agree(letter, event)) yield apart(letter, event)
+      if (event === undefined) continue
+      const { drawer } = letter
+      const queue = audit.drawers.get(Number(drawer))?.queue
+      if (queue === event.queue || misfiled.has(`${drawer} ${event.queue}`)) continue
+      misfiled.add(`${drawer} ${event.queue}`)
+      yield {
+        what: `letter ${key} lies in a drawer of '${queue}', and its event is in the queue of '${event.queue}'`,
+        row: { letter: key, drawer, queue: queue ?? null, event: event.queue },
+      }
+    }
+  },
+}
+
+const HELD: readonly number[] = [STATE.claimed, STATE.publishing]
+const OPEN: readonly number[] = [STATE.pending, ...HELD, STATE.uncertain]
+
+/** Whether a letter is what the office calls an event in this state, and marked while that is on its way. */
+function agree({ status: number, resolution, leased }: FoundRow, { state: at }: FoundRow): boolean {
+  const [status, state] = [Number(number), Number(at)]
+  if (Number(leased) !== (HELD.includes(state) ? 1 : 0)) return false
+  if (OPEN.includes(state)) return status === STATUS.Pending
+  const end = status === STATUS.Resolved ? resolution : null
+  if (state === STATE.published) return end === 'retry'
+  return state === STATE.discarded && (status === STATUS.Expired || end === 'discard')
+}
+
+function apart(
+  { key: letter, status: number, resolution, leased }: FoundRow,
+  event: FoundRow | undefined,
+): Finding {
+  const status = STATUSES[Number(number)] ?? number
+  const row = { letter, status, resolution, leased }
+  if (event === undefined) return { what: `letter ${letter} of Kafka has no event`, row }
+  const state = nameOf(Number(event.state))
+  return { what: `letter ${letter} is ${status}, and its event is ${state}`, row: { ...row, state } }
+}
+
+/** The name of a state, or the number that is none. */
+const nameOf = (state: number): string =>
+  Object.values<number>(STATE).includes(state) ? stateName(state) : String(state)
+
+/** All partitions there are: a few hundred at most. */
+const readBooks = read(
+  'kafkaBooks',
+  'SELECT topic, partition, received, duplicates, created, reopened FROM bartleby.kafka_partitions ORDER BY topic, partition',
+)
+
+/** All records. */
+const readRecords = read('kafkaRecords', 'SELECT topic, partition FROM bartleby.kafka_records')
+
+/** All events, and whether the record of their name is in the register and theirs. */
+const readRegistered = read(
+  'kafkaRegistered',
+  `SELECT event.letter_id AS letter, event.dlq_id AS event, CASE WHEN record.letter_id = event.letter_id AND record.topic = event.topic
+       AND record.partition = event.partition AND record.record_offset = event.record_offset THEN 1 ELSE 0 END AS registered
+   FROM bartleby.kafka_events AS event LEFT JOIN bartleby.kafka_records AS record ON record.dlq_id = event.dlq_id`,
+)
+
+interface Partition {
+  readonly topic: string
+  readonly partition: Integer
+}
+
+interface Book extends Partition {
+  readonly received: Integer
+  readonly duplicates: Integer
+  readonly created: Integer
+  readonly reopened: Integer
+}
+
+/**
+ * K2: every record that was received became a letter, reopened one or was a duplicate, and is counted as what it was; the register
+ * has each of them that was no duplicate, under the name that its event has.
+ */
+const records: Invariant = {
+  id: 'K2',
+  promise: 'every record of Kafka is a letter, reopened one or is a duplicate, and is counted as that',
+  rows: ({ sizes: { letters } }) => 2 * letters,
+  async *check(audit) {
+    const found = await countAll(audit)
+    for (const book of await audit.session.rows<Book>(readBooks)) {
+      yield* miscounted(book, found.get(partitionName(book)) ?? 0)
+      found.delete(partitionName(book))
+    }
+    for (const [partition, records] of found) {
+      yield {
+        what: `${records} records are from partition ${partition}, which has no books`,
+        row: { partition, records },
+      }
+    }
+    for await (const events of batchesOf(audit, readRegistered))
+      for (const { letter, event, registered } of events)
+        if (Number(registered) === 0)
+          yield {
+            what: `the record of letter ${letter} is not in the register as ${event}`,
+            row: { letter, event },
+          }
+  },
+}
+
+const partitionName = ({ topic, partition }: Partition): string => `${topic}:${partition}`
+
+/** The records of every partition that has any. */
+async function countAll(audit: Audit): Promise<Sums<string>> {
+  const found = new Sums<string>()
+  for await (const records of batchesOf<Partition>(audit, readRecords))
+    for (const record of records) found.add(partitionName(record), 1)
+  return found
+}
+
+function* miscounted(book: Book, records: number): Iterable<Finding> {
+  const partition = partitionName(book)
+  const { received, duplicates, created, reopened } = book
+  const row = { partition, received, duplicates, created, reopened, records }
+  const kept = Number(created) + Number(reopened)
+  const accounted = Number(duplicates) + kept
+  if (Number(received) !== accounted)
+    yield {
+      what: `partition ${partition} received ${received} records, and ${accounted} are accounted for`,
+      row,
+    }
+  if (records !== kept)
+    yield {
+      what: `the register has ${records} records of partition ${partition}, and its books ${kept}`,
+      row,
+    }
+}
+
+/** Events by the numbers of their letters, each with the publish that it names. */
+const PUBLISHES: Side = {
+  statement: read(
+    'kafkaPublishes',
+    `SELECT event.letter_id AS key, event.state, event.attempts, event.service, event.event_id AS event,
+       send.letter_id AS "sentLetter", send.outcome
+     FROM bartleby.kafka_events AS event LEFT JOIN bartleby.kafka_sends AS send ON send.event_id = event.event_id
+     ORDER BY event.letter_id`,
+  ),
+}
+/** Records that an event had before, and what was sent of it: both by letters. */
+const CHAIN: Side = {
+  statement: read('kafkaChain', 'SELECT letter_id AS key FROM bartleby.kafka_chain ORDER BY letter_id'),
+}
+const SENDS: Side = {
+  statement: read(
+    'kafkaSends',
+    'SELECT letter_id AS key, event_id AS event, outcome, reopened FROM bartleby.kafka_sends ORDER BY letter_id',
+  ),
+}
+
+/**
+ * K3: at most one event of a service is on its way. What an event is, its publish is too: published, uncertain or being published;
+ * an event that is free has none. As often as an event died again, so many records are in its chain.
+ */
+const sends: Invariant = {
+  id: 'K3',
+  promise: 'a service has at most one event on its way, and events agree with what was sent of them',
+  rows: ({ sizes: { letters } }) => 2 * letters,
+  async *check(audit) {
+    // Not by the index that keeps them from it: that one is what is doubted.
+    const inFlight = new Sums<string>()
+    const sides = { letters: LETTERS, events: PUBLISHES, chain: CHAIN, sends: SENDS }
+    for await (const { key: letter, letters, events, chain, sends } of together(audit, sides)) {
+      for (const event of events) {
+        if (HELD.includes(Number(event.state))) inFlight.add(String(event.service), 1)
+        for (const finding of faultsOf(event, letters[0], chain.length)) yield finding
+      }
+      for (const { event, outcome, reopened } of sends)
+        if (events.length === 0 || (Number(reopened) === 1 && Number(outcome) !== SEND.published))
+          yield {
+            what: `publish ${event} of letter ${letter} has outcome ${outcome}, and came back ${reopened} times or has no event`,
+            row: { event, letter, outcome, reopened },
+          }
+    }
+    for (const [service, events] of inFlight)
+      if (events > 1)
+        yield { what: `service '${service}' has ${events} events on their way`, row: { service, events } }
+  },
+}
+
+/** What the publish of an event in this state must have come to; of a discarded one any will do. */
+const OUTCOMES: ReadonlyMap<number, number> = new Map([
+  [STATE.claimed, SEND.uncertain],
+  [STATE.publishing, SEND.publishing],
+  [STATE.uncertain, SEND.uncertain],
+  [STATE.published, SEND.published],
+])
+
+function agrees({ key, state: at, event, sentLetter, outcome }: FoundRow): boolean {
+  const state = Number(at)
+  if (state === STATE.pending) return event === null
+  if (event === null) return state === STATE.claimed || state === STATE.discarded
+  const wanted = OUTCOMES.get(state)
+  return (
+    sentLetter !== null &&
+    Number(sentLetter) === Number(key) &&
+    (wanted ?? Number(outcome)) === Number(outcome)
+  )
+}
+
+/** What is wrong with an event, whose letter may be gone and has so many earlier records. */
+function* faultsOf(row: FoundRow, letter: FoundRow | undefined, links: number): Iterable<Finding> {
+  const { key, state, event, attempts } = row
+  if (!agrees(row))
+    yield {
+      what: `the event of letter ${key} is in state ${state}, and its publish ${event ?? '(none)'} is not`,
+      row: { letter: key, state, event },
+    }
+  if (Number(state) === STATE.published && letter !== undefined && letter.sent_as !== event)
+    yield {
+      what: `letter ${key} was sent as ${letter.sent_as}, and its event as ${event}`,
+      row: { letter: key, sentAs: letter.sent_as, event },
+    }
+  if (links !== Number(attempts) - 1)
+    yield {
+      what: `letter ${key} died ${attempts} times, and its chain has ${links} earlier records`,
+      row: { letter: key, attempts, links },
+    }
+}
+
+export const kafkaInvariants: readonly Invariant[] = [events, records, sends]
