@@ -6,8 +6,8 @@
 
 import type { Log } from '../core/log.ts'
 import type { OfficeWork } from '../letters/work.ts'
-import { cleanInstanceId, correlationIdIn, PUBLISHER, readMessage } from '../sources/engines/message.ts'
 import { type Database, type Integer, sql, type Transaction } from '../store/database.ts'
+import { cleanInstanceId, correlationIdIn, PUBLISHER, readMessage } from './engine-message.ts'
 import type { QueueSettings } from './queue.ts'
 import { type EngineQueue, readEngineOf, readEngineQueues, readQueue, takeSettingsTurn } from './records.ts'
 import { createInTurn } from './settings.ts'

@@ -11,8 +11,8 @@ import type { Log } from '../../core/log.ts'
 import { describeError, PermanentError } from '../../core/thrown.ts'
 import type { Held } from '../../core/work/held.ts'
 import type { LetterId } from '../../letters/letter.ts'
+import { cleanInstanceId, correlationIdIn, PUBLISHER, readMessage } from '../../queues/engine-message.ts'
 import type { FailedRun, LeasedItem, Run } from '../../queues/queue.ts'
-import { cleanInstanceId, correlationIdIn, outputBytes, PUBLISHER, readMessage } from './message.ts'
 import type { EngineTerms, RunContext } from './options.ts'
 
 /** A message that was leased. */
@@ -164,3 +164,20 @@ function labelled(log: Log, label: object): Log {
     error: (details, message) => log.error({ ...label, ...details }, message),
   }
 }
+
+const MAX_OUTPUT_BYTES = 1_048_576
+
+/** A handler's output as JSON; null when there is none. What cannot be written is noted, the run has succeeded. */
+function outputBytes(output: unknown): Uint8Array | null {
+  try {
+    const text = JSON.stringify(output)
+    if (text === undefined) return null
+    const bytes = Buffer.from(text)
+    if (bytes.length <= MAX_OUTPUT_BYTES) return bytes
+    return note(`the output was left out; its ${bytes.length} bytes are more than ${MAX_OUTPUT_BYTES}`)
+  } catch (error) {
+    return note(`the output cannot be written as JSON; ${describeError(error).errorMessage}`)
+  }
+}
+
+const note = (text: string): Uint8Array => Buffer.from(JSON.stringify({ note: text }))

@@ -1,6 +1,6 @@
-/** What is read from a message before it is handled, and written of what came out. */
-import { describeError } from '../../core/thrown.ts'
-import { UNNAMED_INSTANCE } from '../../letters/letter.ts'
+/** What is read from a message of an engine: before it is handled, and where it dies unhandled. */
+import { describeError } from '../core/thrown.ts'
+import { UNNAMED_INSTANCE } from '../letters/letter.ts'
 
 export type ReadMessage =
   | { readonly ok: true; readonly message: unknown }
@@ -38,20 +38,3 @@ export function cleanInstanceId(given: unknown): string {
   const clean = String(given).replaceAll('\0', '').slice(0, MAX_INSTANCE_ID).toWellFormed()
   return clean === '' ? PUBLISHER : clean
 }
-
-const MAX_OUTPUT_BYTES = 1_048_576
-
-/** A handler's output as JSON; null when there is none. What cannot be written is noted, the run has succeeded. */
-export function outputBytes(output: unknown): Uint8Array | null {
-  try {
-    const text = JSON.stringify(output)
-    if (text === undefined) return null
-    const bytes = Buffer.from(text)
-    if (bytes.length <= MAX_OUTPUT_BYTES) return bytes
-    return note(`the output was left out; its ${bytes.length} bytes are more than ${MAX_OUTPUT_BYTES}`)
-  } catch (error) {
-    return note(`the output cannot be written as JSON; ${describeError(error).errorMessage}`)
-  }
-}
-
-const note = (text: string): Uint8Array => Buffer.from(JSON.stringify({ note: text }))
