@@ -3,11 +3,9 @@
 /** Against the arrow, or from a source to another. */
 export const KNOWN_IMPORTS: readonly string[] = [
   'office.ts → observe/verify-run.ts',
-  'queues/engine-queues.ts → sources/engines/message.ts',
   'sources/commands.ts → sources/source-commands.ts',
   'sources/kafka/commands.ts → sources/source-commands.ts',
   'sources/webhooks/verify-command.ts → sources/source-commands.ts',
-  'sources/webhooks/verify-command.ts → verify/webhook-check.ts',
 ]
 
 /** Files that know a source by its name. */
@@ -25,20 +23,7 @@ export const KNOWN_NAMES: readonly string[] = [
   'letters/scan.ts says queues',
   'queues/bury.ts says engines',
   'queues/engine-directory.ts says engines',
-  'queues/engine-queues.ts imports engines',
   'queues/seen-engines.ts says engines',
-  'verify/audit.ts imports webhooks',
-  'verify/i10-redrives.ts imports kafka',
-  'verify/kafka-events.ts imports kafka',
-  'verify/kafka-sends.ts imports kafka',
-  'verify/letter-items.ts says queues',
-  'verify/letter-items.ts says engines',
-  'verify/r1-runs.ts imports kafka',
-  'verify/state-columns.ts imports kafka',
-  'verify/webhook-check.ts imports webhooks',
-  'verify/webhook-check.ts says webhooks',
-  'verify/webhook-counts.ts imports webhooks',
-  'verify/webhook-jobs.ts imports webhooks',
 ]
 
 /** Timers of their own. */

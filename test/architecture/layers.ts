@@ -13,7 +13,7 @@ const FLOORS = [
   'redrive',
   'client',
   'terminal',
-  'sources/source-module.ts',
+  'sources/source-*.ts',
   'sources/*/',
   'sources/index.ts',
   'sources/*.ts',
@@ -45,9 +45,10 @@ export function partOf(path: string): string {
 
 function floorOf(part: string): number {
   const [, source] = part.split('/')
-  const floor = FLOORS.indexOf(part)
-  if (floor >= 0 || source === undefined) return floor
-  return FLOORS.indexOf(source.endsWith('.ts') ? 'sources/*.ts' : 'sources/*/')
+  if (source === undefined) return FLOORS.indexOf(part)
+  if (!source.endsWith('.ts')) return FLOORS.indexOf('sources/*/')
+  // What a source is, and the lists of all.
+  return FLOORS.indexOf(source.startsWith('source-') ? 'sources/source-*.ts' : 'sources/*.ts')
 }
 
 /** Whether the plan knows where a file belongs. */
