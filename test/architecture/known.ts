@@ -3,9 +3,7 @@
 /** Against the arrow, or from a source to another. */
 export const KNOWN_IMPORTS: readonly string[] = [
   'office.ts → observe/verify-run.ts',
-  'sources/commands.ts → sources/source-commands.ts',
-  'sources/kafka/commands.ts → sources/source-commands.ts',
-  'sources/webhooks/verify-command.ts → sources/source-commands.ts',
+  'sources/settings.ts → sources/index.ts',
 ]
 
 /** Files that know a source by its name. */

@@ -37,19 +37,15 @@ const NARROW: Readonly<Record<string, readonly string[]>> = {
   terminal: ['core', 'client'],
 }
 
-/** The folder, or the file at the root, that a file belongs to. Each source is one. */
+/** The folder, or the file at the root, that a file belongs to. Each source is one; so is what a source is, and so are the lists. */
 export function partOf(path: string): string {
   const [first = '', second = ''] = path.split('/')
-  return first === 'sources' ? `${first}/${second}` : first
+  if (first !== 'sources') return first
+  if (!second.endsWith('.ts')) return `sources/${second}`
+  return second.startsWith('source-') ? 'sources/source-*.ts' : 'sources/*.ts'
 }
 
-function floorOf(part: string): number {
-  const [, source] = part.split('/')
-  if (source === undefined) return FLOORS.indexOf(part)
-  if (!source.endsWith('.ts')) return FLOORS.indexOf('sources/*/')
-  // What a source is, and the lists of all.
-  return FLOORS.indexOf(source.startsWith('source-') ? 'sources/source-*.ts' : 'sources/*.ts')
-}
+const floorOf = (part: string): number => FLOORS.indexOf(/^sources\/[\w-]+$/.test(part) ? 'sources/*/' : part)
 
 /** Whether the plan knows where a file belongs. */
 export const isPlanned = (path: string): boolean => floorOf(partOf(path)) >= 0
