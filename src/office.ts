@@ -21,7 +21,6 @@ import { DEFAULT_RETENTION_DAYS, type Removed, Retention } from './letters/reten
 import type { LetterSource } from './letters/source.ts'
 import { type OfficeRuns, officeRuns } from './letters/work.ts'
 import { MIGRATIONS } from './migrations.ts'
-import { VerifyRun } from './observe/verify-run.ts'
 import { EngineDirectory } from './queues/engine-directory.ts'
 import type { Queues } from './queues/queue.ts'
 import { queueLimits, StoreQueues } from './queues/queues.ts'
@@ -49,6 +48,7 @@ import {
 import { sharedSecret } from './store/secrets.ts'
 import { StoreClock } from './store/store-clock.ts'
 import { WriteProof } from './store/write-proof.ts'
+import { VerifyRun } from './verify/verify-run.ts'
 
 /** The options of an office. Sections of sources have the keys of a configuration; Kafka's paths are relative to the working directory. */
 export interface OfficeOptions extends SourceOptions {

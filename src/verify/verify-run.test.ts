@@ -7,7 +7,7 @@ import { stores } from '../../test/harness/stores.ts'
 import { silentLog } from '../core/log.ts'
 import { gate } from '../http/gate.ts'
 import { StoreUnavailable, sql } from '../store/database.ts'
-import { verifyRoutes } from './verify-routes.ts'
+import { verifyRoutes } from './routes.ts'
 import { VerifyRun } from './verify-run.ts'
 
 const token = (name: string, role: 'operator' | 'admin') => ({

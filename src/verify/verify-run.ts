@@ -12,7 +12,7 @@ import type { Clock, Instant } from '../core/clock.ts'
 import type { Log } from '../core/log.ts'
 import type { Database } from '../store/database.ts'
 import { StoreTooNew } from '../store/migrations.ts'
-import type { InvariantReport } from '../verify/verify.ts'
+import type { InvariantReport } from './verify.ts'
 
 export interface VerifyCheck {
   readonly id: string
@@ -92,7 +92,7 @@ export class VerifyRun {
     const finished = () => ({ ...NEVER, startedAt, finishedAt: clock.now() })
     try {
       // Loaded when they are used: most servers never check.
-      const { INVARIANTS, verifyStore } = await import('../verify/verify.ts')
+      const { INVARIANTS, verifyStore } = await import('./verify.ts')
       const titles = new Map(INVARIANTS.map(({ id, promise }) => [id, `${id}: ${promise}`]))
       const { clean, invariants } = await lend((db) =>
         verifyStore(db, {
