@@ -25,13 +25,15 @@ export const webhooksModule: SourceModule<'webhooks', typeof WebhooksSchema, Web
     const webhooks = new Webhooks({ db, clock, log, registers, runs, announcer, settings })
     const everyMs = settings.dlq.summaryIntervalSeconds * 1_000
     const folder = new CountFolder(webhookCounter, { db, clock, log, everyMs })
+    const isServed = options !== undefined
     return {
       letters: webhooks.source,
       face: { webhooks },
+      rounds: [...folder.rounds, ...(isServed ? webhooks.rounds : [])],
       async start() {
         folder.start()
         // Left out, other servers deliver.
-        if (options !== undefined) await webhooks.start()
+        if (isServed) await webhooks.start()
       },
       async stop() {
         await Promise.all([webhooks.stop(), folder.stop()])

@@ -6,7 +6,7 @@ import { type Log, silentLog } from '../../core/log.ts'
 import { officeRuns } from '../../letters/work.ts'
 import { Broadcasts } from './broadcasts.ts'
 import { definePruning, PRUNING } from './pruning.ts'
-import { Scheduler } from './scheduler.ts'
+import { scheduling } from './scheduler.ts'
 import { DEFAULT_WEBHOOK_SETTINGS } from './settings.ts'
 import { type Channel, type Consumer, JOB } from './webhook.ts'
 
@@ -119,7 +119,7 @@ describe.each(stores)('messages that are done with on $name', (kind) => {
     ] as const) {
       await broadcasts.accept(sender, { messageId, content, scheduledFor: later(clock.now(), days * DAY) })
     }
-    await new Scheduler({ db, clock, xids, settings, onJobs, log: silentLog }).runNow()
+    await scheduling({ db, clock, xids, settings, onJobs, log: silentLog }).now()
     await store.settleJobs(channel, JOB.delivered)
     clock.advance(2n * DAY)
     expect(await pruner(1).runNow()).toBe(1)

@@ -6,7 +6,7 @@ import { type Log, silentLog } from '../../core/log.ts'
 import { xid, xidAfter } from '../../core/xid.ts'
 import type { Database } from '../../store/database.ts'
 import { Broadcasts } from './broadcasts.ts'
-import { Scheduler } from './scheduler.ts'
+import { scheduling } from './scheduler.ts'
 import { DEFAULT_WEBHOOK_SETTINGS, type WebhookSettings } from './settings.ts'
 import { type Channel, JOB } from './webhook.ts'
 
@@ -34,7 +34,7 @@ describe.each(stores)('scheduled messages on $name', (kind) => {
   ) => {
     const settings = { scheduler: { ...DEFAULT_WEBHOOK_SETTINGS.scheduler, ...change } }
     const { clock, xids } = store
-    const made = new Scheduler({ db, clock, log, xids, settings, onJobs })
+    const made = scheduling({ db, clock, log, xids, settings, onJobs })
     onTestFinished(() => made.stop())
     return made
   }
@@ -57,7 +57,7 @@ describe.each(stores)('scheduled messages on $name', (kind) => {
       await Promise.all(ids.map((id) => schedule(channel, id, dueAt)))
       store.clock.advance(MINUTE)
       const before = process.threadCpuUsage()
-      await scheduler({ batchSize: 10_000 }).runNow()
+      await scheduler({ batchSize: 10_000 }).now()
       const { user, system } = process.threadCpuUsage(before)
       return user + system
     }
@@ -76,11 +76,11 @@ describe.each(stores)('scheduled messages on $name', (kind) => {
     await schedule(channel, 's1', dueAt, 4)
     const pull = await store.consumer(channel, 'pull')
     store.clock.advance(3n * MINUTE - 1n)
-    await scheduler().runNow()
+    await scheduler().now()
     expect(await dispatchedOf(channel)).toEqual([])
     woken = []
     store.clock.advance(1n)
-    await scheduler().runNow()
+    await scheduler().now()
     const [message] = await store.messages(channel)
     expect(message).toMatchObject({ message_id: 's1', next_try_at: null })
     expect([message?.received_at, message?.scheduled_for].map((at) => BigInt(at ?? 0))).toEqual([
@@ -120,7 +120,7 @@ describe.each(stores)('scheduled messages on $name', (kind) => {
   it('without consumers are dispatched without jobs', async () => {
     const channel = await store.channel()
     await schedule(channel, 's', store.clock.now())
-    await scheduler().runNow()
+    await scheduler().now()
     expect(await store.messages(channel)).toMatchObject([
       { message_id: 's', first_job: null, next_try_at: null },
     ])
@@ -134,7 +134,7 @@ describe.each(stores)('scheduled messages on $name', (kind) => {
     const order = [3, 1, 4, 0, 2]
     for (const nth of order) await schedule(channel, `s${nth}`, later(now, BigInt(nth)))
     store.clock.advance(MINUTE)
-    await scheduler({ batchSize: 2 }).runNow()
+    await scheduler({ batchSize: 2 }).now()
     const names = new Map((await store.messages(channel)).map((row) => [row.id, row.message_id]))
     const jobs = await store.jobs(consumer)
     expect(jobs.map(({ message }) => names.get(message))).toEqual(['s0', 's1', 's2', 's3', 's4'])
@@ -146,7 +146,7 @@ describe.each(stores)('scheduled messages on $name', (kind) => {
     const consumers = await Promise.all(Array.from({ length: 30 }, () => store.consumer(channel)))
     await Promise.all(Array.from({ length: 180 }, (_, i) => schedule(channel, `s${i}`, store.clock.now())))
     woken = []
-    await scheduler({ batchSize: 200 }).runNow()
+    await scheduler({ batchSize: 200 }).now()
     expect(await store.counted(channel)).toEqual({ scheduledDispatched: 180, dispatched: 180 })
     for (const consumer of consumers) expect(await store.counted(consumer)).toEqual({ queued: 180 })
     expect(woken).toHaveLength(2 * consumers.length)
@@ -157,9 +157,9 @@ describe.each(stores)('scheduled messages on $name', (kind) => {
     const consumer = await store.consumer(channel)
     await Promise.all(Array.from({ length: 50 }, (_, i) => schedule(channel, `s${i}`, store.clock.now())))
     const others = [store.db, store.db, store.another()]
-    await Promise.all(others.map((db) => scheduler({ batchSize: 7 }, db).runNow()))
+    await Promise.all(others.map((db) => scheduler({ batchSize: 7 }, db).now()))
     // Whoever finds less than a batch, because others hold the rest, leaves that to them or to the next round.
-    await scheduler().runNow()
+    await scheduler().now()
     expect(await dispatchedOf(channel)).toHaveLength(50)
     expect(await store.jobs(consumer)).toHaveLength(50)
     expect(await store.counted(channel)).toEqual({ scheduledDispatched: 50, dispatched: 50 })
@@ -180,25 +180,25 @@ describe.each(stores)('scheduled messages on $name', (kind) => {
       return { id: row?.message_id, tries: Number(row?.tries), waits }
     }
 
-    await scheduler({}, store.db, log).runNow()
+    await scheduler({}, store.db, log).now()
     expect(await dispatchedOf(channel)).toEqual(['a', 'b'])
     expect(await left()).toEqual({ id: 'poison', tries: 1, waits: 10n * SECOND })
     expect(told).toMatchObject([{ message: poison, tries: 1 }])
     expect(await store.counted(channel)).toEqual({ scheduled: 1, scheduledDispatched: 2, dispatched: 2 })
 
     await schedule(channel, 'c', store.clock.now())
-    await scheduler().runNow()
+    await scheduler().now()
     expect(await dispatchedOf(channel)).toEqual(['a', 'b', 'c'])
     store.clock.advance(10n * SECOND)
     // A batch of one: the one that fails must not be the only one that is ever looked at.
     await schedule(channel, 'd', store.clock.now())
-    await scheduler({ batchSize: 1 }).runNow()
+    await scheduler({ batchSize: 1 }).now()
     expect(await dispatchedOf(channel)).toEqual(['a', 'b', 'c', 'd'])
     expect(await left()).toEqual({ id: 'poison', tries: 2, waits: 20n * SECOND })
 
     await store.acceptJobs()
     store.clock.advance(20n * SECOND)
-    await scheduler().runNow()
+    await scheduler().now()
     expect(await left()).toMatchObject({ id: undefined })
     expect(await store.jobs(consumer)).toHaveLength(5)
     expect(await store.counted(channel)).toEqual({ scheduledDispatched: 5, dispatched: 5 })

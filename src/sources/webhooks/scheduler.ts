@@ -3,13 +3,15 @@
  * transaction makes them messages with jobs. One that fails is tried alone and put back for a while that grows; the others do not wait
  * for it. What is due is looked for, never waited for with a timer of its own: timers end after 24 days.
  */
-import { type Instant, later } from '../../core/clock.ts'
+import { backoffDelayMs } from '../../core/backoff.ts'
+import { type Instant, later, microseconds } from '../../core/clock.ts'
+import { Rounds } from '../../core/rounds.ts'
 import { xid } from '../../core/xid.ts'
+import { eachAlone } from '../../store/bad-rows.ts'
 import { StoreUnavailable, sql, type Transaction } from '../../store/database.ts'
 import { runGiven } from '../../store/idioms.ts'
 import { integer, type RowOf, rowShape } from '../../store/row.ts'
 import { insertJobs, type JobBlock, jobBlock, pushedTo, readAudience, upToJobs } from './dispatch.ts'
-import { Rounds } from './rounds.ts'
 import type { Parts, WebhookSettings } from './settings.ts'
 import { Tallies } from './tallies.ts'
 
@@ -51,108 +53,82 @@ interface SchedulerParts extends Pick<Parts, 'db' | 'clock' | 'log' | 'xids' | '
   readonly settings: Pick<WebhookSettings, 'scheduler'>
 }
 
-/** A message that cannot be dispatched waits this long at first, twice as long each time after, and never longer than an hour. */
-const FIRST_DELAY_US = 10_000_000
-const LONGEST_DELAY_US = 3_600_000_000
+/** How long a message that cannot be dispatched waits. */
+const DELAY = { baseMs: 10_000, factor: 2, maxMs: 3_600_000, jitter: 0 }
 /** Jobs of one transaction: some 50 ms on SQLite, where everybody waits for it. */
 const MOST_JOBS = 5_000
 
 type Take = (tx: Transaction, now: Instant) => Promise<readonly DueMessage[]>
 
-export class Scheduler {
-  readonly #parts: SchedulerParts
-  readonly #rounds: Rounds
-  #stopped = false
-
-  constructor(parts: SchedulerParts) {
-    this.#parts = parts
-    const { clock, log, settings } = parts
-    this.#rounds = new Rounds(clock, BigInt(Math.round(settings.scheduler.intervalMs * 1_000)), () =>
-      this.runNow().catch((error: unknown) =>
-        log.warn({ err: error }, 'dispatching scheduled messages failed; the next round tries again'),
-      ),
-    )
-  }
-
-  /** One round now, and one every interval. */
-  start(): void {
-    this.#rounds.now()
-  }
-
-  /** Ends after what is under way. */
-  async stop(): Promise<void> {
-    this.#stopped = true
-    await this.#rounds.stop()
-  }
-
-  /** One round now: all that is due. */
-  async runNow(): Promise<void> {
-    let more = true
-    while (more && !this.#stopped) more = await this.#dispatchBatch()
-  }
-
-  /** Dispatches what is due, a batch at most, and tells whether there may be more. */
-  async #dispatchBatch(): Promise<boolean> {
-    const { batchSize } = this.#parts.settings.scheduler
-    let taken: readonly DueMessage[] = []
-    try {
-      const dispatched = await this.#dispatch(async (tx, now) => {
-        taken = (await tx.rows<object>(takeFirst, now, batchSize)).map(DUE.read)
-        return taken
-      })
-      return dispatched < taken.length || taken.length === batchSize
-    } catch (error) {
-      if (error instanceof StoreUnavailable || taken.length === 0) throw error
-      for (const message of taken) await this.#dispatchAlone(message)
-      return taken.length === batchSize
-    }
-  }
-
-  async #dispatchAlone({ id, tries }: DueMessage): Promise<void> {
-    const { db, clock, log } = this.#parts
-    try {
-      // It may have gone out meanwhile, or somebody else has taken it.
-      await this.#dispatch(async (tx) => (await tx.rows<object>(takeById, id)).map(DUE.read))
-    } catch (error) {
-      if (error instanceof StoreUnavailable) throw error
-      // The text alone: what a store tells of a failure beside it may be the row itself.
-      const reason = error instanceof Error ? error.message : String(error)
-      log.error({ message: id, tries: tries + 1, reason }, 'a scheduled message failed; it is put back')
-      await db.statement('webhooks.putBack', (tx) => tx.run(delayOne, id, later(clock.now(), delayUs(tries))))
-    }
-  }
-
-  /** Makes messages of what `take` takes, with jobs and counts, in one transaction; gives how many that were. */
-  async #dispatch(take: Take): Promise<number> {
-    const { db, clock, xids, onJobs } = this.#parts
-    const blocks = await db.transaction('webhooks.dispatchScheduled', async (tx) => {
-      const now = clock.now()
-      const taken = await take(tx, now)
-      if (taken.length === 0) return []
-      const audience = await readAudience(
-        tx,
-        taken.map(({ channel }) => channel),
-      )
-      const due = upToJobs(taken, MOST_JOBS, ({ channel }) => audience.get(channel)?.length ?? 0)
-      const blocks = due.map((message) => jobBlock(xids, audience, message))
-      const tallies = new Tallies()
-      for (const { channel } of due) {
-        tallies.add(channel, 'scheduled', -1)
-        tallies.add(channel, 'scheduledDispatched', 1)
-        tallies.add(channel, 'dispatched', 1)
-      }
-      await markDispatched(tx, now, blocks)
-      await insertJobs(tx, now, blocks, tallies)
-      tallies.write(tx)
-      return blocks
-    })
-    const pushed = pushedTo(blocks)
-    if (pushed.size > 0) onJobs(pushed)
-    return blocks.length
-  }
+/** One round at the start, and one every interval: each dispatches all that is due, and ends after what is under way. */
+export function scheduling(parts: SchedulerParts): Rounds {
+  const { clock, log, settings } = parts
+  return new Rounds({
+    ...{ name: 'webhooks.schedule', clock, log },
+    everyUs: microseconds(settings.scheduler.intervalMs / 1_000),
+    act: async (signal) => {
+      let more = true
+      while (more && !signal.aborted) more = await dispatchBatch(parts, signal)
+    },
+    trouble: 'dispatching scheduled messages failed; the next round tries again',
+  })
 }
 
-const delayUs = (tries: number): bigint => BigInt(Math.min(FIRST_DELAY_US * 2 ** tries, LONGEST_DELAY_US))
+/** Dispatches what is due, a batch at most, and tells whether there may be more. */
+async function dispatchBatch(parts: SchedulerParts, signal: AbortSignal): Promise<boolean> {
+  const { db, clock, log, settings } = parts
+  const { batchSize } = settings.scheduler
+  let taken: readonly DueMessage[] = []
+  try {
+    const dispatched = await dispatch(parts, async (tx, now) => {
+      taken = (await tx.rows<object>(takeFirst, now, batchSize)).map(DUE.read)
+      return taken
+    })
+    return dispatched < taken.length || taken.length === batchSize
+  } catch (error) {
+    if (error instanceof StoreUnavailable || taken.length === 0) throw error
+  }
+  // It may have gone out meanwhile, or somebody else has taken it.
+  const alone = ({ id }: DueMessage) =>
+    dispatch(parts, async (tx) => (await tx.rows<object>(takeById, id)).map(DUE.read))
+  const putBack = ({ id, tries }: DueMessage, error: unknown) => {
+    // The text alone: what a store tells of a failure beside it may be the row itself.
+    const reason = error instanceof Error ? error.message : String(error)
+    log.error({ message: id, tries: tries + 1, reason }, 'a scheduled message failed; it is put back')
+    const againAt = later(clock.now(), microseconds(backoffDelayMs(tries + 1, DELAY) / 1_000))
+    return db.statement('webhooks.putBack', (tx) => tx.run(delayOne, id, againAt))
+  }
+  await eachAlone(taken, alone, putBack, signal)
+  return taken.length === batchSize
+}
+
+/** Makes messages of what `take` takes, with jobs and counts, in one transaction; gives how many that were. */
+async function dispatch({ db, clock, xids, onJobs }: SchedulerParts, take: Take): Promise<number> {
+  const blocks = await db.transaction('webhooks.dispatchScheduled', async (tx) => {
+    const now = clock.now()
+    const taken = await take(tx, now)
+    if (taken.length === 0) return []
+    const audience = await readAudience(
+      tx,
+      taken.map(({ channel }) => channel),
+    )
+    const due = upToJobs(taken, MOST_JOBS, ({ channel }) => audience.get(channel)?.length ?? 0)
+    const blocks = due.map((message) => jobBlock(xids, audience, message))
+    const tallies = new Tallies()
+    for (const { channel } of due) {
+      tallies.add(channel, 'scheduled', -1)
+      tallies.add(channel, 'scheduledDispatched', 1)
+      tallies.add(channel, 'dispatched', 1)
+    }
+    await markDispatched(tx, now, blocks)
+    await insertJobs(tx, now, blocks, tallies)
+    tallies.write(tx)
+    return blocks
+  })
+  const pushed = pushedTo(blocks)
+  if (pushed.size > 0) onJobs(pushed)
+  return blocks.length
+}
 
 /** Turns taken ones into messages with these jobs. */
 async function markDispatched(tx: Transaction, now: Instant, blocks: readonly JobBlock[]): Promise<void> {

@@ -5,6 +5,7 @@
 import { isIP } from 'node:net'
 import { addressRanges } from '../../core/address-ranges.ts'
 import type { Log } from '../../core/log.ts'
+import type { Rounds } from '../../core/rounds.ts'
 import { Xids } from '../../core/xid.ts'
 import type { LetterSource } from '../../letters/source.ts'
 import type { OfficeRuns } from '../../letters/work.ts'
@@ -22,7 +23,7 @@ import { WebhookMetrics } from './metrics.ts'
 import { definePruning } from './pruning.ts'
 import { Consumers } from './registry/consumers.ts'
 import { CHANNELS, Holders, PRODUCERS } from './registry/holders.ts'
-import { Scheduler } from './scheduler.ts'
+import { scheduling } from './scheduler.ts'
 import { Seeding } from './seed.ts'
 import type { WebhookSettings } from './settings.ts'
 import { Status } from './status.ts'
@@ -51,7 +52,7 @@ export class Webhooks {
   /** The way back of dead jobs. */
   readonly source: LetterSource
   readonly #db: Database
-  readonly #scheduler: Scheduler
+  readonly #scheduling: Rounds
   readonly #runs: OfficeRuns
   readonly #log: Log
 
@@ -87,7 +88,7 @@ export class Webhooks {
     })
     this.courier.onAttempt((attempt) => this.metrics.observe(attempt))
     this.source = webhookLetterSource(common)
-    this.#scheduler = new Scheduler(common)
+    this.#scheduling = scheduling(common)
     this.#runs = runs
     this.#log = log
   }
@@ -96,9 +97,14 @@ export class Webhooks {
   async start(): Promise<void> {
     await this.seeding.apply()
     this.courier.start()
-    this.#scheduler.start()
+    this.#scheduling.start()
     // Only where webhooks are served: the others do not know for how long messages are kept.
     definePruning(this.#runs, { settings: this.settings, log: this.#log })
+  }
+
+  /** What is done every so often, for whoever watches over that. */
+  get rounds(): readonly Rounds[] {
+    return [this.#scheduling, ...this.courier.rounds]
   }
 
   /** How many consumers get nothing for a while, because every delivery to them failed. */
@@ -109,7 +115,7 @@ export class Webhooks {
   /** Finishes what is under way, and hands back what is not begun. */
   async stop(): Promise<void> {
     // All at once: where the store does not answer, each would wait for it in turn, longer than a server has.
-    await Promise.all([this.#scheduler.stop(), this.broadcasts.idle(), this.courier.stop()])
+    await Promise.all([this.#scheduling.stop(), this.broadcasts.idle(), this.courier.stop()])
   }
 }
 

@@ -7,11 +7,11 @@
 import { addressRanges } from '../../../core/address-ranges.ts'
 import { backoffDelayMs } from '../../../core/backoff.ts'
 import { type Alarm, later, microseconds } from '../../../core/clock.ts'
+import { Rounds } from '../../../core/rounds.ts'
 import { Signal } from '../../../core/signal.ts'
 import { Xids } from '../../../core/xid.ts'
 import { Origins } from '../../../outgoing/connections.ts'
 import { type Announcer, WEBHOOK_JOBS } from '../../../store/announcer.ts'
-import { Rounds } from '../rounds.ts'
 import { type CourierParts, claimUs } from '../settings.ts'
 import { Allowances } from './allowances.ts'
 import { type Attempted, Attempts } from './attempts.ts'
@@ -91,8 +91,16 @@ export class Courier {
       settling: this.#settling,
       onFreed: (consumer, mayHaveMore) => (mayHaveMore ? this.wake([consumer]) : this.#moved()),
     })
-    const everyUs = microseconds(delivery.rationalDelaySeconds)
-    this.#discovery = new Rounds(clock, everyUs, () => this.#discover())
+    this.#discovery = new Rounds({
+      ...{ name: 'webhooks.discovery', clock, log, everyUs: microseconds(delivery.rationalDelaySeconds) },
+      act: () => this.#discover(),
+      trouble: 'ready webhook jobs could not be looked for; the next round tries again',
+    })
+  }
+
+  /** What is done every so often, for whoever watches over that. */
+  get rounds(): readonly Rounds[] {
+    return [this.#discovery, ...this.#recovery.rounds]
   }
 
   /** Jobs that were claimed and are not settled. */
@@ -110,7 +118,7 @@ export class Courier {
     this.#options.announcer.onWord(({ about, number }) => {
       if (about === WEBHOOK_JOBS) this.#hear([number])
     })
-    this.#discovery.now()
+    this.#discovery.start()
     this.#recovery.start()
     this.#claiming ??= this.#claimForEver()
   }
@@ -174,17 +182,16 @@ export class Courier {
   }
 
   async #discover(): Promise<void> {
-    const { db, clock, log } = this.#options
+    const { db, clock } = this.#options
     try {
       const found = await db.session('webhooks.discover', (session) =>
         consumersWithReady(session, clock.now()),
       )
       if (found.length > 0) this.wake(found)
-    } catch (error) {
-      log.warn({ err: error }, 'ready webhook jobs could not be looked for; the next round tries again')
+    } finally {
+      this.#allowances.sweep()
+      await this.#origins.sweep()
     }
-    this.#allowances.sweep()
-    await this.#origins.sweep()
   }
 
   async #claimForEver(): Promise<void> {

@@ -2,13 +2,14 @@
  * Recovery: what is due to be tried again becomes ready, and claims that are over come to an end. A job whose server went away
  * is tried again and never dies of that; one that a pull consumer took and left dies when its attempts are used up.
  */
-import { type Alarm, type Instant, instant, later, microseconds } from '../../../core/clock.ts'
+import { type Instant, instant, later, microseconds } from '../../../core/clock.ts'
+import { Rounds, type Service } from '../../../core/rounds.ts'
 import { xid } from '../../../core/xid.ts'
 import { letterId } from '../../../letters/letter.ts'
 import { inOffice } from '../../../letters/work.ts'
-import { type Integer, StoreUnavailable, sql } from '../../../store/database.ts'
+import { togetherOrAlone } from '../../../store/bad-rows.ts'
+import { type Integer, sql } from '../../../store/database.ts'
 import { integer, orNull, type RowOf, rowShape } from '../../../store/row.ts'
-import { Rounds } from '../rounds.ts'
 import type { CourierParts, WebhookSettings } from '../settings.ts'
 import { type Settlement, settleAlone } from '../settle-jobs.ts'
 import { JOB, WEBHOOKS } from '../webhook.ts'
@@ -73,59 +74,52 @@ const BATCH = 500
 /** Retries that are due at about the same time are made ready together. */
 const GATHER_US = 50_000n
 
-export class Recovery {
+export class Recovery implements Service {
+  readonly name = 'webhooks.recovery'
   readonly #parts: RecoveryParts
   readonly #ending: Rounds
   /** Makes ready what is due, at the moment at which the next one is. */
   readonly #due: Rounds
-  #alarm: { readonly at: Instant; readonly alarm: Alarm } | null = null
   #lastLookAt = instant(0n)
-  #stopping = false
 
   constructor(parts: RecoveryParts) {
     this.#parts = parts
-    const everyUs = microseconds(parts.settings.delivery.rationalDelaySeconds)
-    this.#ending = new Rounds(parts.clock, everyUs, () => this.#attempted(() => this.#endClaims()))
-    this.#due = new Rounds(parts.clock, everyUs, () => this.#attempted(() => this.#makeReady()))
+    const { clock, log, settings } = parts
+    const every = {
+      ...{ clock, log, everyUs: microseconds(settings.delivery.rationalDelaySeconds) },
+      trouble: 'webhook jobs could not be recovered; the next round tries again',
+    }
+    this.#ending = new Rounds({
+      ...{ ...every, name: 'webhooks.claims' },
+      act: (signal) => this.#endClaims(signal),
+    })
+    this.#due = new Rounds({
+      ...{ ...every, name: 'webhooks.retries' },
+      act: (signal) => this.#makeReady(signal),
+    })
+  }
+
+  get rounds(): readonly Rounds[] {
+    return this.#parts.settings.recovery.enabled ? [this.#ending, this.#due] : []
   }
 
   start(): void {
-    if (!this.#parts.settings.recovery.enabled) return
-    this.#ending.now()
-    this.#due.now()
+    for (const rounds of this.rounds) rounds.start()
   }
 
   /** Ends after the batch at hand. */
   async stop(): Promise<void> {
-    this.#stopping = true
-    this.#alarm?.alarm.cancel()
     await Promise.all([this.#ending.stop(), this.#due.stop()])
   }
 
   /** A job is due then. */
   expect(dueAt: Instant): void {
-    const { clock, settings } = this.#parts
-    if (!settings.recovery.enabled) return
+    if (!this.#parts.settings.recovery.enabled) return
     const soonest = later(this.#lastLookAt, GATHER_US)
-    const at = dueAt > soonest ? dueAt : soonest
-    if (this.#alarm !== null && this.#alarm.at <= at) return
-    this.#alarm?.alarm.cancel()
-    const alarm = clock.alarm(at, () => {
-      this.#alarm = null
-      this.#due.now()
-    })
-    this.#alarm = { at, alarm }
+    this.#due.expect(dueAt > soonest ? dueAt : soonest)
   }
 
-  async #attempted(act: () => Promise<void>): Promise<void> {
-    try {
-      await act()
-    } catch (error) {
-      this.#parts.log.warn({ err: error }, 'webhook jobs could not be recovered; the next round tries again')
-    }
-  }
-
-  async #makeReady(): Promise<void> {
+  async #makeReady(signal: AbortSignal): Promise<void> {
     const { db, clock, onReady } = this.#parts
     for (;;) {
       const now = clock.now()
@@ -134,7 +128,7 @@ export class Recovery {
         tx.rows<{ consumer: Integer }>(moveDue, now, BATCH),
       )
       if (moved.length > 0) onReady(new Set(moved.map(({ consumer }) => Number(consumer))))
-      if (this.#stopping) return
+      if (signal.aborted) return
       if (moved.length < BATCH) break
     }
     const [next] = await db.session('webhooks.nextDue', (session) =>
@@ -143,39 +137,19 @@ export class Recovery {
     if (next !== undefined) this.expect(instant(BigInt(next.due_at)))
   }
 
-  async #endClaims(): Promise<void> {
-    const { db, clock } = this.#parts
+  async #endClaims(signal: AbortSignal): Promise<void> {
+    const { db, clock, log } = this.#parts
+    const onBad = ({ id }: LapsedJob, error: unknown) =>
+      log.warn({ err: error, jobId: id }, 'the claim of a webhook job is over and could not be ended')
     for (;;) {
       // The longest first.
       const lapsed = await db.session('webhooks.lapsed', async (session) =>
         (await session.rows<object>(findLapsed, clock.now(), BATCH)).map(LAPSED.read),
       )
       if (lapsed.length === 0) return
-      const ended = await this.#endOrOneByOne(lapsed)
-      if (lapsed.length < BATCH || ended === 0 || this.#stopping) return
+      const ended = await togetherOrAlone(lapsed, (jobs) => this.#end(jobs), onBad, signal)
+      if (lapsed.length < BATCH || ended === 0 || signal.aborted) return
     }
-  }
-
-  /** One that cannot be ended must not keep the others from it. */
-  async #endOrOneByOne(lapsed: readonly LapsedJob[]): Promise<number> {
-    const { log } = this.#parts
-    try {
-      return await this.#end(lapsed)
-    } catch (error) {
-      if (lapsed.length === 1 || error instanceof StoreUnavailable) throw error
-    }
-    let ended = 0
-    for (const job of lapsed) {
-      if (this.#stopping) break
-      try {
-        ended += await this.#end([job])
-      } catch (error) {
-        // It would meet the others too.
-        if (error instanceof StoreUnavailable) throw error
-        log.warn({ err: error, jobId: job.id }, 'the claim of a webhook job is over and could not be ended')
-      }
-    }
-    return ended
   }
 
   /** Gives how many it ended. */
