@@ -43,6 +43,16 @@ export const kindOf = (name: SourceName): SourceKind => KINDS.get(name) ?? { nam
 /** All of them, in the order of the list. */
 export const sourceKinds = (): readonly SourceKind[] => [...KINDS.values()]
 
+/** The only source with engines, of whose queues it is what dies there; and the only one of what others report. */
+export const sourceOfEngines = (): SourceName => onlyOneThat('hasEngines')
+export const sourceOfReports = (): SourceName => onlyOneThat('takesReports')
+
+function onlyOneThat(trait: 'hasEngines' | 'takesReports'): SourceName {
+  const kind = sourceKinds().find((each) => each[trait] === true)
+  if (kind === undefined) throw new Error(`no source was declared that ${trait}`)
+  return kind.name
+}
+
 export const sourceNames = (): readonly SourceName[] => [...KINDS.keys()]
 
 /** What the schema of a source's name allows; made when it is read, because schemas are older than the list. */

@@ -18,7 +18,7 @@ import { isEngineSourceId } from '../core/source-id.ts'
 import type { ErrorDescription } from '../core/thrown.ts'
 import { formatMicros } from '../core/timestamp.ts'
 import type { Session } from '../store/database.ts'
-import { kindOf, type SourceName, sourceKinds, sourceNames } from './kinds.ts'
+import { kindOf, type SourceName, sourceKinds, sourceNames, sourceOfReports } from './kinds.ts'
 import { OFFICE } from './letter.ts'
 import { requiredPayload } from './payload.ts'
 
@@ -121,7 +121,7 @@ export function readReport(fields: JsonObject, context: ReportContext): FailureR
   if (firstFailureAt !== null && firstFailureAt > (lastFailureAt ?? context.now))
     throw refuse('firstFailureAtUtc', 'it is later than lastFailureAtUtc')
   return {
-    source: 'http',
+    source: sourceOfReports(),
     engine,
     instanceId: optionalText(fields, 'instanceId', { max: MAX_INSTANCE_ID }) ?? DEFAULT_INSTANCE,
     correlationId:

@@ -10,6 +10,7 @@
  * letter was tried, what became of its retry) are looked up for one letter after the other, a bounded number for each page;
  * a page that found too little by then is short.
  */
+import { PLAIN_ENGINE } from '../history/plain-capture.ts'
 import { type Integer, type Session, type Snapshot, type Statement, sql } from '../store/database.ts'
 import { filledUp, type GivenRow, rowsGiven } from '../store/idioms.ts'
 import { type Choice, type Facts, isOfUnconfirmed } from './filter.ts'
@@ -103,7 +104,7 @@ const ofSource = sql(
   'letters.ofQueueItem',
   `SELECT id, last_failure_at AS at, status, drawer, instance_id, correlation_id,
      coalesce(instance_id, source_id) AS instance
-   FROM bartleby.letters WHERE engine = 'queues' AND source_id = $1`,
+   FROM bartleby.letters WHERE engine = '${PLAIN_ENGINE}' AND source_id = $1`,
   { bigints: true },
 )
 

@@ -13,6 +13,7 @@ import { type HistoryEntry, recordHistory } from '../history/record.ts'
 import { type Cause, type Death, bury as fileDeaths, PLAIN_RECORD, type Taking } from '../letters/bury.ts'
 import { captureAlike, captureStatement } from '../letters/capture.ts'
 import type { Registers } from '../letters/drawers.ts'
+import { sourceOfEngines } from '../letters/kinds.ts'
 import { STATUS } from '../letters/letter.ts'
 import { relocateLying } from '../letters/lying/move.ts'
 import { type Integer, sql } from '../store/database.ts'
@@ -328,7 +329,7 @@ function causesIn(queue: string, engine: string | null): (dying: Dying) => Cause
     const key = error === null ? reason : JSON.stringify([reason, ...Object.values(words)])
     const known = shared.get(key)
     if (known !== undefined) return known
-    const where = engine === null ? PLAIN_ENGINE : ({ source: 'engines', engine } as const)
+    const where = engine === null ? PLAIN_ENGINE : { source: sourceOfEngines(), engine }
     const cause = { ...where, queue, reason, ...words, failedBy: null, record: PLAIN_RECORD }
     shared.set(key, cause)
     return cause
@@ -338,7 +339,7 @@ function causesIn(queue: string, engine: string | null): (dying: Dying) => Cause
 const PLAIN_ENGINE = { source: 'queues', engine: 'queues' } as const
 
 const causeOfRun = (queue: string, run: FailedRun): Cause => ({
-  source: 'engines',
+  source: sourceOfEngines(),
   engine: run.engine,
   queue,
   reason: 'failed',

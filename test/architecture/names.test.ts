@@ -15,6 +15,18 @@ const OTHER_WORDS: readonly (readonly [path: RegExp, name: string, what: string]
   [/^sources\/outbox\//, 'kafka', 'a transport of outboxes'],
   [/^sources\/outbox\//, 'queues', 'a transport of outboxes'],
   [/^store\/numbers\.ts$/, 'queues', 'a table'],
+  [
+    /^history\/plain-capture\.ts$/,
+    'queues',
+    'the engine of captures without names, as history has it on file',
+  ],
+  [
+    /^queues\/(engine-directory|seen-engines)\.ts$/,
+    'engines',
+    'the directory of engines, which has a section and a verb',
+  ],
+  [/^cli\/signatures\.ts$/, 'engines', 'a heading'],
+  [/^cli\/signatures\.ts$/, 'queues', 'a heading'],
   [/^config\/aliases\.ts$/, 'http', 'the section of the server'],
   [/^http\//, 'http', 'the section of the server, or the protocol'],
 ]

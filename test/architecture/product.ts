@@ -25,6 +25,11 @@ export function parsed(path: string, text: string): SourceFile {
   const look = (node: unknown): void => {
     if (Array.isArray(node)) for (const each of node) look(each)
     if (!isNode(node)) return
+    // `Seen['queues']` is a key, no value.
+    if (node.type === 'TSIndexedAccessType') {
+      look(node.objectType)
+      return
+    }
     if (node.type === 'Literal' && typeof node.value === 'string') texts.push(node.value)
     if (node.type === 'TemplateElement') texts.push(textOf(node.value))
     if (node.type === 'Identifier' && typeof node.name === 'string') identifiers.add(node.name)
