@@ -1,7 +1,7 @@
 /** Outboxes: messages that an application wrote in its own transaction, and nobody took. */
 import type { SourceModule } from '../source-module.ts'
 import { Outboxes, type OutboxSettings } from './outboxes.ts'
-import { OutboxesSchema, outboxesInFolder, problemsOfOutboxes } from './settings-schema.ts'
+import { OutboxesSchema, outboxesInFolder, problemsOfOutboxes } from './settings.ts'
 
 export interface OutboxFace {
   /** The outboxes that were given. */

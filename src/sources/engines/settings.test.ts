@@ -2,8 +2,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { ConfigError } from '../core/settings/config-error.ts'
-import { loadConfig } from './load.ts'
+import { loadConfig } from '../../config/load.ts'
+import { ConfigError } from '../../core/settings/config-error.ts'
 
 let folder: string
 let file: string

@@ -2,9 +2,9 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { ConfigError } from '../core/settings/config-error.ts'
-import { type KafkaOptions, kafkaConnection, kafkaSettings, kafkaWarnings } from '../sources/kafka/options.ts'
-import { loadConfig } from './load.ts'
+import { loadConfig } from '../../../config/load.ts'
+import { ConfigError } from '../../../core/settings/config-error.ts'
+import { type KafkaOptions, kafkaConnection, kafkaSettings, kafkaWarnings } from '../options.ts'
 
 let folder: string
 beforeAll(() => {

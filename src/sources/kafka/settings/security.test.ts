@@ -3,10 +3,10 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { ConfigError } from '../core/settings/config-error.ts'
-import type { ConnectionSettings } from '../outgoing/kafka/connection.ts'
-import { type KafkaOptions, kafkaConnection, kafkaSettings, kafkaWarnings } from '../sources/kafka/options.ts'
-import { loadConfig } from './load.ts'
+import { loadConfig } from '../../../config/load.ts'
+import { ConfigError } from '../../../core/settings/config-error.ts'
+import type { ConnectionSettings } from '../../../outgoing/kafka/connection.ts'
+import { type KafkaOptions, kafkaConnection, kafkaSettings, kafkaWarnings } from '../options.ts'
 
 let folder: string
 const file = (name: string, text: string): string => {
