@@ -26,16 +26,17 @@ export const SECTION_SCHEMAS = Object.fromEntries(
 ) as SectionSchemas
 
 /** Sections have the keys of a configuration; values are checked by the parts that use them. */
-const OPTIONS: Readonly<Record<string, TSchema | null>> = {
+const optionsWith = (sources: readonly SourceModule[]): Readonly<Record<string, TSchema | null>> => ({
   store: null,
   postgres: PostgresSchema,
   ...SECTION_SCHEMAS,
+  ...Object.fromEntries(sources.map(({ name, settings }) => [name, settings?.schema ?? null])),
   carriesOutRedrives: null,
   unsupportedStore: null,
   sources: null,
   clock: null,
   log: null,
-}
+})
 
 /**
  * Refuses options of `Office.open` that do not exist, and options without a store, before anything is opened: a mistyped one would be a
@@ -43,8 +44,8 @@ const OPTIONS: Readonly<Record<string, TSchema | null>> = {
  */
 export function checkOfficeOptions(options: unknown): void {
   if (!isRecord(options)) throw new ConfigError([`store: is missing; allowed: ${STORE_URL_FORMS}`])
-  const problems = unknownIn(options, OPTIONS, '')
-  const { store } = options
+  const { store, sources } = options
+  const problems = unknownIn(options, optionsWith(Array.isArray(sources) ? sources : []), '')
   if (typeof store !== 'string') {
     const what = store === undefined ? 'is missing' : 'must be a text'
     problems.unshift(`store: ${what}; allowed: ${STORE_URL_FORMS}`)

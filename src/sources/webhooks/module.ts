@@ -1,11 +1,9 @@
 /** Webhooks: jobs that a consumer did not take. */
-import { CountFolder } from '../../store/fold.ts'
 import type { SourceModule } from '../source-module.ts'
 import { webhookInvariants } from './invariants.ts'
 import { webhookMigration } from './schema.ts'
 import { problemsOfWebhooks, type WebhookOptions, WebhooksSchema, webhookSettings } from './settings.ts'
-import { webhookCounter } from './tallies.ts'
-import { Webhooks } from './webhooks.ts'
+import type { Webhooks } from './webhooks.ts'
 
 export interface WebhooksFace {
   /** Channels, consumers, messages and their jobs. */
@@ -20,7 +18,10 @@ export const webhooksModule: SourceModule<'webhooks', typeof WebhooksSchema, Web
   kind: { unrepairable: 'letters of webhooks cannot be repaired: each consumer gets what was broadcast' },
   invariants: webhookInvariants,
   migrations: [webhookMigration],
-  open({ store: { db }, clock, log, registers, runs, queues: { announcer } }, options) {
+  async open({ store: { db }, clock, log, registers, runs, queues: { announcer } }, options) {
+    const { CountFolder } = await import('../../store/fold.ts')
+    const { webhookCounter } = await import('./tallies.ts')
+    const { Webhooks } = await import('./webhooks.ts')
     const settings = webhookSettings(options ?? {})
     const webhooks = new Webhooks({ db, clock, log, registers, runs, announcer, settings })
     const everyMs = settings.dlq.summaryIntervalSeconds * 1_000

@@ -1,0 +1,47 @@
+/** Opens engines in an office: their views are there, their queues are known, and workers can be made. */
+import { Value } from 'typebox/value'
+import { withDefaults } from '../../core/settings/given.ts'
+import { readCase } from '../../letters/confirm.ts'
+import { recordEngineQueues } from '../../queues/engine-queues.ts'
+import type { OfficeParts, OpenSource } from '../source-module.ts'
+import { createEngine, type Engine } from './engine.ts'
+import type { EnginesFace, EnginesOptions } from './module.ts'
+import type { EngineOptions } from './options.ts'
+import { EnginesSchema } from './settings.ts'
+import { EngineStatistics } from './statistics.ts'
+import { storeTables } from './tables.ts'
+import { createEngineViews } from './views.ts'
+
+/** Handlers get this long to finish; the whole of a stop has ten seconds. */
+const STOP_MS = 5_000
+
+export async function openEngines(
+  { store: { db }, clock, log, queues, letters, history, engines }: OfficeParts,
+  options: EnginesOptions | undefined,
+): Promise<OpenSource<EnginesFace>> {
+  await createEngineViews(db, withDefaults(Value.Create(EnginesSchema).tables, options?.tables ?? {}))
+  await recordEngineQueues(db, log, engines.queues())
+  const workers = new Set<Engine>()
+  const office = {
+    ...{ queues, clock, log, directory: engines },
+    readCase: (id: Parameters<typeof readCase>[1]) =>
+      db.session('cases.read', (session) => readCase(session, id)),
+    claimQueue: (engine: string, queue: string) => recordEngineQueues(db, log, [{ engine, queue }]),
+  }
+  return {
+    letters: queues.letterSource('engines'),
+    face: {
+      engines,
+      engineStatistics: new EngineStatistics(db, clock),
+      tables: storeTables(letters, history),
+      engine<Message>(options: EngineOptions<Message>) {
+        const worker = createEngine(office, options)
+        workers.add(worker)
+        return worker
+      },
+    },
+    stop: async () => {
+      await Promise.all([...workers].map((worker) => worker.stop({ timeoutMs: STOP_MS })))
+    },
+  }
+}
