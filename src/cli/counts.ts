@@ -1,13 +1,6 @@
 /** `bartleby counts`: how many letters there are, exactly. */
-import type { Command } from 'commander'
 import type { LetterCount, LetterCounts } from '../client/letter-types.ts'
-import {
-  type CommandKit,
-  type OfficeFlags,
-  officeCommand,
-  queryText,
-  type TextFlags,
-} from '../terminal/office.ts'
+import { officeCommand, queryText } from '../terminal/office.ts'
 import { table } from '../terminal/table.ts'
 import { grouped } from '../terminal/words.ts'
 
@@ -22,24 +15,22 @@ const KEYS = {
 
 const DEFAULT_BY = 'source,engine,originalQueue,status'
 
-export const countsCommand = (kit: CommandKit): Command =>
-  officeCommand('counts', 'Count letters, exactly, at any number of them.', [
-    'counts',
-    'counts --by status',
-    'counts --by engine,status --source engines',
-    'counts --status Pending --by originalQueue --json',
-  ])
-    .option('--by <keys>', `some of ${Object.keys(KEYS).join(', ')}, separated by commas`, DEFAULT_BY)
-    .option('--source <source>', 'only letters of this source')
-    .option('--engine <engine>', 'only letters of this engine')
-    .option('--original-queue <queue>', 'only letters from this queue')
-    .option('--status <status>', 'only letters with this status')
-    .option('--signature <signature>', 'only letters with this error')
-    .work(kit, async ({ call, print }, flags: OfficeFlags & TextFlags<keyof typeof KEYS | 'by'>) => {
-      const { url: _, token: __, json: ___, ...query } = flags
-      const counts = await call<LetterCounts>('GET', `/api/counts${queryText(query)}`)
-      print(counts, () => countsText(counts, query.by ?? DEFAULT_BY))
-    })
+export const countsCommand = officeCommand('counts', 'Count letters, exactly, at any number of them.', [
+  'counts',
+  'counts --by status',
+  'counts --by engine,status --source engines',
+  'counts --status Pending --by originalQueue --json',
+])
+  .option('--by <keys>', `some of ${Object.keys(KEYS).join(', ')}, separated by commas`, DEFAULT_BY)
+  .option('--source <source>', 'only letters of this source')
+  .option('--engine <engine>', 'only letters of this engine')
+  .option('--original-queue <queue>', 'only letters from this queue')
+  .option('--status <status>', 'only letters with this status')
+  .option('--signature <signature>', 'only letters with this error')
+  .work(async ({ call, print }, { url: _, token: __, json: ___, ...query }) => {
+    const counts = await call<LetterCounts>('GET', `/api/counts${queryText(query)}`)
+    print(counts, () => countsText(counts, query.by))
+  })
 
 function countsText({ items, totals }: LetterCounts, by: string): string {
   const keys = Object.entries(KEYS).filter(([key]) => by.split(',').includes(key))

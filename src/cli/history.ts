@@ -1,48 +1,27 @@
 /** `bartleby history`: operations of engines and acts on letters. */
-import type { Command } from 'commander'
 import { bytesOf, type TextEncoding } from '../client/bytes.ts'
 import type { HistoryDetail, HistoryItem } from '../client/history.ts'
-import { wholeNumber } from '../terminal/flags.ts'
-import {
-  type CommandKit,
-  commandGroup,
-  listAll,
-  type OfficeFlags,
-  officeCommand,
-  SERVER_HELP,
-  type TextFlags,
-} from '../terminal/office.ts'
+import { commandGroup } from '../terminal/command.ts'
+import { officeCommand, printListAt, SERVER_HELP } from '../terminal/office.ts'
 import { type Column, type Field, fieldLines, indented, statusColumn } from '../terminal/table.ts'
 import { printable, type Style, statusIn } from '../terminal/terminal.ts'
 import { secondsOf } from '../terminal/words.ts'
 import { payloadText } from './letters/payload-text.ts'
 
-type Filter = 'engine' | 'instanceId' | 'status' | 'operation' | 'fromDate' | 'toDate' | 'correlationId'
-
-interface ListFlags extends OfficeFlags, TextFlags<Filter> {
-  readonly limit: string
-}
-
-const list = (kit: CommandKit): Command =>
-  officeCommand('history list', 'List entries, the newest first.', [
-    'list',
-    'list --correlation-id 7d1f',
-    "list --status Failed --json | jq '.[].operation'",
-  ])
-    .option('--engine <engine>', 'of this engine')
-    .option('--instance-id <id>', 'of this instance, item or key')
-    .option('--status <status>', 'Succeeded or Failed')
-    .option('--operation <operation>', 'of this operation, or act such as capture, retry or discard')
-    .option('--from-date <time>', 'at or after this time')
-    .option('--to-date <time>', 'before this time')
-    .option('--correlation-id <id>', 'with this correlation id')
-    .option('--limit <n>', 'at most so many', '50')
-    .work(kit, async (desk, flags: ListFlags) => {
-      const { url: _, token: __, json: ___, limit, ...filter } = flags
-      const most = wholeNumber('--limit', limit, 1)
-      const entries = await listAll<HistoryItem>(desk, '/api/history', filter, most)
-      desk.printList(entries, COLUMNS, 'no entries match')
-    })
+const list = officeCommand('history list', 'List entries, the newest first.', [
+  'list',
+  'list --correlation-id 7d1f',
+  "list --status Failed --json | jq '.[].operation'",
+])
+  .option('--engine <engine>', 'of this engine')
+  .option('--instance-id <id>', 'of this instance, item or key')
+  .option('--status <status>', 'Succeeded or Failed')
+  .option('--operation <operation>', 'of this operation, or act such as capture, retry or discard')
+  .option('--from-date <time>', 'at or after this time')
+  .option('--to-date <time>', 'before this time')
+  .option('--correlation-id <id>', 'with this correlation id')
+  .option('--limit <n>', 'at most so many', '50')
+  .work((desk, flags) => printListAt(desk, '/api/history', flags, COLUMNS, 'no entries match'))
 
 const COLUMNS: readonly Column<HistoryItem>[] = [
   { heading: 'TIME', text: ({ createdAtUtc }) => secondsOf(createdAtUtc) },
@@ -54,13 +33,14 @@ const COLUMNS: readonly Column<HistoryItem>[] = [
   { heading: 'ROW KEY', text: ({ rowKey }) => rowKey },
 ]
 
-const show = (kit: CommandKit): Command =>
-  officeCommand('history show <engine> <rowKey>', 'Show an entry with its input, output, error and notes.', [
+const show = officeCommand(
+  'history show <engine> <rowKey>',
+  'Show an entry with its input, output, error and notes.',
+  [
     'show hmac 7d1f-20270110T090000000000000000004711Z',
     'show hmac 7d1f-20270110T090000000000000000004711Z --json | jq -r .input',
-  ]).work(kit, async ({ history, print }, engine: string, rowKey: string) =>
-    print(await history.get({ engine, rowKey }), entryText),
-  )
+  ],
+).work(async ({ history, print }, engine, rowKey) => print(await history.get({ engine, rowKey }), entryText))
 
 function entryText(entry: HistoryDetail, style: Style): string {
   const fields: readonly Field[] = [

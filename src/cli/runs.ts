@@ -1,64 +1,37 @@
 /** `bartleby runs`: work over many rows that servers go on with. */
-import type { Command } from 'commander'
 import type { RunItem } from '../client/runs.ts'
-import { wholeNumber } from '../terminal/flags.ts'
-import {
-  type CommandKit,
-  commandGroup,
-  listAll,
-  type MakeCommand,
-  type OfficeFlags,
-  officeCommand,
-  SERVER_HELP,
-} from '../terminal/office.ts'
+import { commandGroup } from '../terminal/command.ts'
+import { officeCommand, printListAt, SERVER_HELP } from '../terminal/office.ts'
 import { type Column, counted, type Field, fieldLines, stateColumn } from '../terminal/table.ts'
 import { printable, type Style, stateIn } from '../terminal/terminal.ts'
 import { ageOf, grouped, nowMs, secondsOf } from '../terminal/words.ts'
 import { RUN_STATES } from '../work/run.ts'
 
-interface ListFlags extends OfficeFlags {
-  readonly kind?: string
-  readonly state?: string
-  readonly limit: string
-}
-
 const ID = 'd0sk3v9rkmnc73a1b2cg'
 
-const list = (kit: CommandKit): Command =>
-  officeCommand('runs list', 'List runs, the newest first.', [
-    'list',
-    'list --kind expire --state running',
-    "list --json | jq '.[].counts.done'",
-  ])
-    .option('--kind <kinds>', 'only of these kinds: expire, webhook-requeue, webhook-purge …')
-    .option('--state <states>', `only in these states: ${RUN_STATES.join(', ')}`)
-    .option('--limit <n>', 'at most so many', '50')
-    .work(kit, async (desk, flags: ListFlags) => {
-      const limit = wholeNumber('--limit', flags.limit, 1)
-      const filter = { kind: flags.kind, state: flags.state }
-      const runs = await listAll<RunItem>(desk, '/api/runs', filter, limit)
-      desk.printList(runs, columnsAt(nowMs()), 'there are no runs')
-    })
+const list = officeCommand('runs list', 'List runs, the newest first.', [
+  'list',
+  'list --kind expire --state running',
+  "list --json | jq '.[].counts.done'",
+])
+  .option('--kind <kinds>', 'only of these kinds: expire, webhook-requeue, webhook-purge …')
+  .option('--state <states>', `only in these states: ${RUN_STATES.join(', ')}`)
+  .option('--limit <n>', 'at most so many', '50')
+  .work((desk, flags) => printListAt(desk, '/api/runs', flags, columnsAt(nowMs()), 'there are no runs'))
 
-const show = (kit: CommandKit): Command =>
-  officeCommand('runs show <id>', 'Show a run and how far it is.', [`show ${ID}`, `show ${ID} --json`]).work(
-    kit,
-    async ({ runs, print }, id: string) => print(await runs.read(id), runText),
-  )
+const show = officeCommand('runs show <id>', 'Show a run and how far it is.', [
+  `show ${ID}`,
+  `show ${ID} --json`,
+]).work(async ({ runs, print }, id) => print(await runs.read(id), runText))
 
-const steer =
-  (verb: 'pause' | 'resume' | 'cancel', description: string): MakeCommand =>
-  (kit) => {
-    const command = officeCommand(`runs ${verb} <id>`, description, [`${verb} ${ID}`])
-    if (verb !== 'resume') command.option('--reason <text>', 'why; shown to all who look at it')
-    return command.work(
-      kit,
-      async ({ runs, print }, id: string, flags: OfficeFlags & { readonly reason?: string }) => {
-        const changed = verb === 'resume' ? runs.resume(id) : runs[verb](id, flags.reason)
-        print(await changed, runText)
-      },
+const steer = (verb: 'pause' | 'resume' | 'cancel', description: string) =>
+  officeCommand(`runs ${verb} <id>`, description, [`${verb} ${ID}`])
+    .adding<{ readonly reason?: string }>(
+      (command) => verb === 'resume' || command.option('--reason <text>', 'why; shown to all who look at it'),
     )
-  }
+    .work(async ({ runs, print }, id, { reason }) =>
+      print(await (verb === 'resume' ? runs.resume(id) : runs[verb](id, reason)), runText),
+    )
 
 /** All that is on file about a run, a line for each. */
 function runText(run: RunItem, style: Style): string {

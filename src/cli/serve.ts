@@ -2,42 +2,30 @@
  * `bartleby serve`: runs the server until a signal ends it. What it needs is loaded when it runs: commands
  * that only talk to a server should not wait for it.
  */
-
-import { Command } from 'commander'
-import type { Config, ConfigFlags, ConfigSources } from '../config/index.ts'
+import type { Config, ConfigSources } from '../config/index.ts'
 import type { RunningServer } from '../http/serve.ts'
 import { SOURCE_COMMANDS } from '../sources/commands.ts'
+import { sourceCommand, UNSUPPORTED_STORE } from '../sources/source-commands.ts'
 import { CommandFailure, EXIT, EXIT_HELP, failureOf, isWrongOption, reasonOf } from '../terminal/exit.ts'
-import { UNSUPPORTED_STORE } from '../terminal/flags.ts'
-import type { CommandKit } from '../terminal/office.ts'
-import type { Terminal } from '../terminal/terminal.ts'
-import { listenForStop } from '../terminal/terminal.ts'
+import { listenForStop, type Terminal } from '../terminal/terminal.ts'
 import { listed } from '../terminal/words.ts'
 
 const OWN_APIS = SOURCE_COMMANDS.filter(({ command }) => command).map(({ name }) => name)
 
-interface Flags extends ConfigFlags {
-  readonly demo?: boolean
-}
-
-export const serveCommand = (kit: CommandKit): Command =>
-  new Command('serve')
-    .description(
-      `Serve the office until stopped (SIGTERM or Ctrl-C): the console, and the APIs of letters, ${listed(OWN_APIS, 'and')}.`,
-    )
-    .option('--host <address>', 'address to listen on; 127.0.0.1 unless configured')
-    .option('--port <number>', 'port to listen on, 0 for any free one; 1853 unless configured')
-    .option(
-      '--store <url>',
-      'sqlite:PATH, sqlite::memory: or postgres://…; sqlite:./data/bartleby.db unless configured',
-    )
-    .option('--unsupported-store', UNSUPPORTED_STORE)
-    .option('--config <file>', 'configuration in YAML')
-    .option('--demo', 'serve an invented shop to look at: failing traffic, letters, and a past')
-    .addHelpText(
-      'after',
-      `
-Flags win over the environment (BARTLEBY_HOST, BARTLEBY_PORT, BARTLEBY_STORE, BARTLEBY_CONFIG), and that over the file.
+export const serveCommand = sourceCommand(
+  'serve',
+  `Serve the office until stopped (SIGTERM or Ctrl-C): the console, and the APIs of letters, ${listed(OWN_APIS, 'and')}.`,
+)
+  .option('--host <address>', 'address to listen on; 127.0.0.1 unless configured')
+  .option('--port <number>', 'port to listen on, 0 for any free one; 1853 unless configured')
+  .option(
+    '--store <url>',
+    'sqlite:PATH, sqlite::memory: or postgres://…; sqlite:./data/bartleby.db unless configured',
+  )
+  .option('--unsupported-store', UNSUPPORTED_STORE)
+  .option('--config <file>', 'configuration in YAML')
+  .option('--demo', 'serve an invented shop to look at: failing traffic, letters, and a past')
+  .help(`Flags win over the environment (BARTLEBY_HOST, BARTLEBY_PORT, BARTLEBY_STORE, BARTLEBY_CONFIG), and that over the file.
 On an address other than loopback the server starts only when tokens are configured.
 
 With --demo everything is invented and happens in this process: queues, engines, an outbox, webhooks and reports fail now and then,
@@ -52,22 +40,19 @@ Examples:
   $ bartleby serve --store postgres://app:secret@db/bartleby --config bartleby.yaml
 
 ${EXIT_HELP}
-  130, 143  a second Ctrl-C or SIGTERM cut the shutdown short`,
-    )
-    .action((flags: Flags) => serveUntilSignal(flags, kit.terminal))
-
-async function serveUntilSignal({ demo, ...flags }: Flags, terminal: Terminal): Promise<void> {
-  const { checkExposure, loadConfig } = await import('../config/index.ts')
-  const sources = { env: terminal.env, flags }
-  const config = loadConfig(sources)
-  checkExposure(config)
-  const stopAsked = listenForStop()
-  const server = await startOrExplain(config, await starterOf(demo === true, sources, terminal))
-  terminal.out(`bartleby listening on ${server.url}`)
-  if (demo === true) terminal.out(FIRST_STEPS)
-  await stopAsked
-  await server.stop()
-}
+  130, 143  a second Ctrl-C or SIGTERM cut the shutdown short`)
+  .work(async ({ terminal }, { demo = false, ...flags }) => {
+    const { checkExposure, loadConfig } = await import('../config/index.ts')
+    const sources = { env: terminal.env, flags }
+    const config = loadConfig(sources)
+    checkExposure(config)
+    const stopAsked = listenForStop()
+    const server = await startOrExplain(config, await starterOf(demo, sources, terminal))
+    terminal.out(`bartleby listening on ${server.url}`)
+    if (demo) terminal.out(FIRST_STEPS)
+    await stopAsked
+    await server.stop()
+  })
 
 const FIRST_STEPS =
   'demo: all of it is invented. Open the address in a browser, go to Signatures, and retry the letters of PeriodLocked: they heal.'

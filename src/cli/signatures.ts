@@ -1,43 +1,25 @@
 /** `bartleby signatures`: letters grouped by their error. */
-import type { Command } from 'commander'
 import type { SignatureDetail, SignatureGroup } from '../client/letter-types.ts'
-import { wholeNumber } from '../terminal/flags.ts'
-import {
-  type CommandKit,
-  commandGroup,
-  listAll,
-  type OfficeFlags,
-  officeCommand,
-  SERVER_HELP,
-  type TextFlags,
-} from '../terminal/office.ts'
+import { commandGroup } from '../terminal/command.ts'
+import { officeCommand, printListAt, SERVER_HELP } from '../terminal/office.ts'
 import { type Column, counted, type Field, fieldLines, indented } from '../terminal/table.ts'
 import type { Style } from '../terminal/terminal.ts'
 import { printable } from '../terminal/terminal.ts'
 import { ageOf, grouped, nowMs, secondsOf, sparkline } from '../terminal/words.ts'
 
-interface ListFlags extends OfficeFlags, TextFlags<'source' | 'engine' | 'originalQueue'> {
-  readonly limit: string
-}
-
-const list = (kit: CommandKit): Command =>
-  officeCommand('signatures list', 'List errors, those with the most pending letters first.', [
-    'list',
-    'list --engine hmac',
-    "list --json | jq '.[0].signature'",
-  ])
-    .option('--source <source>', 'only of letters of this source')
-    .option('--engine <engine>', 'only of letters of this engine')
-    .option('--original-queue <queue>', 'only of letters from this queue')
-    .option('--limit <n>', 'at most so many', '50')
-    .work(kit, async (desk, flags: ListFlags) => {
-      const { source, engine, originalQueue } = flags
-      const limit = wholeNumber('--limit', flags.limit, 1)
-      const filter = { source, engine, originalQueue }
-      const groups = await listAll<SignatureGroup>(desk, '/api/signatures', filter, limit)
-      const columns = groupColumns(nowMs(), kit.terminal.screen?.columns)
-      desk.printList(groups, columns, 'there are no letters, and so no errors')
-    })
+const list = officeCommand('signatures list', 'List errors, those with the most pending letters first.', [
+  'list',
+  'list --engine hmac',
+  "list --json | jq '.[0].signature'",
+])
+  .option('--source <source>', 'only of letters of this source')
+  .option('--engine <engine>', 'only of letters of this engine')
+  .option('--original-queue <queue>', 'only of letters from this queue')
+  .option('--limit <n>', 'at most so many', '50')
+  .work((desk, flags) => {
+    const columns = groupColumns(nowMs(), desk.terminal.screen?.columns)
+    return printListAt(desk, '/api/signatures', flags, columns, 'there are no letters, and so no errors')
+  })
 
 /** Narrower than this, half a day has to do. */
 const WIDE = 100
@@ -66,14 +48,11 @@ const trendColumn = (hours: number): Column<SignatureGroup> => ({
 const titleOf = (errorClass: string, title: string): string =>
   errorClass === '' || title.startsWith(errorClass) ? title : `${errorClass}: ${title}`
 
-const show = (kit: CommandKit): Command =>
-  officeCommand(
-    'signatures show <signature>',
-    'Show one error: where it occurs, since when, an example, and how retries ended.',
-    ['show 1-4f2a9c', 'show 1-4f2a9c --json'],
-  ).work(kit, async ({ letters, print }, signature: string) =>
-    print(await letters.signature(signature), groupText),
-  )
+const show = officeCommand(
+  'signatures show <signature>',
+  'Show one error: where it occurs, since when, an example, and how retries ended.',
+  ['show 1-4f2a9c', 'show 1-4f2a9c --json'],
+).work(async ({ letters, print }, signature) => print(await letters.signature(signature), groupText))
 
 function groupText(group: SignatureDetail, style: Style): string {
   const now = nowMs()

@@ -19,8 +19,10 @@ const STANDARD_ERROR = 2
 
 /** Runs `work` with an office on that store, and closes it. */
 export async function withStoreOffice(
-  flags: { readonly store: string; readonly config: string | undefined },
-  { carriesOut }: { readonly carriesOut: boolean },
+  {
+    carriesOut,
+    ...flags
+  }: { readonly store: string; readonly config: string | undefined; readonly carriesOut: boolean },
   terminal: Terminal,
   work: (connection: ConnectionOptions) => Promise<void>,
 ): Promise<void> {

@@ -10,15 +10,11 @@ import type { Terminal } from '../terminal/terminal.ts'
 export const kitOf = (terminal: Terminal): SourceKit => ({
   terminal,
   // Loaded when it is needed: most commands only talk to a server.
-  withStoreOffice: async (...given) => (await import('./store-office.ts')).withStoreOffice(...given),
+  withStoreOffice: async (flags, work) =>
+    (await import('./store-office.ts')).withStoreOffice(flags, terminal, work),
   sectionOf: async (name, flags) =>
     Object.entries(await configOf(flags, terminal)).find(([key]) => key === name)?.[1],
-  onStore: (flags, otherwise, work) =>
-    onStore(flags, terminal, otherwise, async (db) => {
-      const { requireThisVersion } = await import('../migrations.ts')
-      await db.session('verify.version', requireThisVersion)
-      return work(db)
-    }),
+  onStore: (flags, otherwise, work) => onStore(flags, terminal, otherwise, work),
 })
 
 /** The configuration that flags and environment make. It is loaded when it is needed, as all that `serve` needs. */
@@ -37,8 +33,8 @@ export async function requireStore(url: string, otherwise: ExitCode = EXIT.nothi
     throw new CommandFailure(otherwise, `there is no store at '${store.path}'`)
 }
 
-/** Runs `work` on the store that the flags name. Whatever keeps a check from its end is no verdict on the store: it has that code. */
-export async function onStore<T>(
+/** Runs `work` on the store that the flags name, if it is of this version. Whatever keeps a check from its end is no verdict on the store: it has that code. */
+async function onStore<T>(
   flags: ConfigFlags,
   terminal: Terminal,
   otherwise: ExitCode,
@@ -48,10 +44,12 @@ export async function onStore<T>(
   await requireStore(store, otherwise)
   const { openDatabase } = await import('../store/open.ts')
   const { requirePostgresItself } = await import('../store/postgres-itself.ts')
+  const { requireThisVersion } = await import('../migrations.ts')
   let db: Database | undefined
   try {
     db = openDatabase(store, { poolSize: 2 })
     if (!unsupportedStore) await requirePostgresItself(db)
+    await db.session('store.version', requireThisVersion)
     return await work(db)
   } catch (error) {
     throw failureOf(error, otherwise)

@@ -1,9 +1,10 @@
 /** `bartleby token`: makes bearer tokens. Only their SHA-256 is configured; the token itself is shown once. */
 import { createHash, randomBytes } from 'node:crypto'
-import { Command, Option } from 'commander'
+import { Option } from 'commander'
+import { sourceCommand } from '../sources/source-commands.ts'
+import { commandGroup } from '../terminal/command.ts'
 import { usage } from '../terminal/exit.ts'
-import { type CommandKit, commandGroup } from '../terminal/office.ts'
-import { readAll, type Terminal } from '../terminal/terminal.ts'
+import { readAll } from '../terminal/terminal.ts'
 
 const ROLES = ['viewer', 'operator', 'admin'] as const
 
@@ -11,41 +12,45 @@ const ROLES = ['viewer', 'operator', 'admin'] as const
 const TOKEN_PREFIX = 'bartleby_'
 const TOKEN_BYTES = 32
 
-interface CreateFlags {
-  readonly name: string
-  readonly role: (typeof ROLES)[number]
-  readonly config?: string
-  readonly json?: boolean
-}
-
-const create = (kit: CommandKit): Command =>
-  new Command('create')
-    .description('Make a token, print it once, and print or add its configuration entry.')
-    .requiredOption('--name <name>', 'who will use it; shown in logs')
-    .addOption(new Option('--role <role>', 'what it may do').choices(ROLES).makeOptionMandatory())
-    .option('--config <file>', 'add the entry to this configuration file')
-    .option('--json', 'print JSON')
-    .addHelpText(
-      'after',
-      `
-Roles: viewer reads; operator also works with items; admin also configures and purges.
+const create = sourceCommand(
+  'create',
+  'Make a token, print it once, and print or add its configuration entry.',
+)
+  .needed('--name <name>', 'who will use it; shown in logs')
+  .adding<{ readonly role: (typeof ROLES)[number] }>((command) =>
+    command.addOption(new Option('--role <role>', 'what it may do').choices(ROLES).makeOptionMandatory()),
+  )
+  .option('--config <file>', 'add the entry to this configuration file')
+  .option('--json', 'print JSON')
+  .help(`Roles: viewer reads; operator also works with items; admin also configures and purges.
 
 Examples:
   $ bartleby token create --name ops --role operator
-  $ bartleby token create --name ci --role viewer --config bartleby.yaml`,
-    )
-    .action((flags: CreateFlags) => createToken(flags, kit.terminal))
+  $ bartleby token create --name ci --role viewer --config bartleby.yaml`)
+  .work(async ({ terminal }, { name, role, config, json }) => {
+    const token = TOKEN_PREFIX + randomBytes(TOKEN_BYTES).toString('base64url')
+    const entry = { name, role, sha256: sha256(token) }
+    // Stored first: a token that was printed and not stored would look valid.
+    if (config !== undefined) (await import('../config/index.ts')).addToken(config, entry)
+    if (json) return terminal.out(JSON.stringify({ token, ...entry }))
+    const next =
+      config === undefined
+        ? `\nAdd this to the configuration file:\n\n${await yamlOf(entry)}`
+        : `added '${name}' (${role}) to ${config}; restart the server to use it`
+    terminal.out(`token (shown only now): ${token}\n${next}`)
+  })
 
-const hash = (kit: CommandKit): Command =>
-  new Command('hash')
-    .description('Read a token from stdin and print the SHA-256 that the configuration wants.')
-    .addHelpText('after', '\nExample:\n  $ printf %s "$TOKEN" | bartleby token hash')
-    .action(async () => {
-      const given = Buffer.from(await readAll(kit.terminal.stdin)).toString('utf8')
-      const token = given.replace(/\r?\n$/, '')
-      if (token === '') throw usage('no token on stdin')
-      kit.terminal.out(sha256(token))
-    })
+const hash = sourceCommand(
+  'hash',
+  'Read a token from stdin and print the SHA-256 that the configuration wants.',
+)
+  .help('Example:\n  $ printf %s "$TOKEN" | bartleby token hash')
+  .work(async ({ terminal }) => {
+    const given = Buffer.from(await readAll(terminal.stdin)).toString('utf8')
+    const token = given.replace(/\r?\n$/, '')
+    if (token === '') throw usage('no token on stdin')
+    terminal.out(sha256(token))
+  })
 
 export const tokenCommand = commandGroup(
   'token',
@@ -55,21 +60,6 @@ export const tokenCommand = commandGroup(
   $ printf %s "$TOKEN" | bartleby token hash`,
   [create, hash],
 )
-
-async function createToken({ name, role, config, json }: CreateFlags, terminal: Terminal): Promise<void> {
-  const token = TOKEN_PREFIX + randomBytes(TOKEN_BYTES).toString('base64url')
-  const entry = { name, role, sha256: sha256(token) }
-  // Stored first: a token that was printed and not stored would look valid.
-  if (config !== undefined) (await import('../config/index.ts')).addToken(config, entry)
-  if (json) return terminal.out(JSON.stringify({ token, ...entry }))
-
-  terminal.out(`token (shown only now): ${token}`)
-  if (config === undefined) {
-    terminal.out(`\nAdd this to the configuration file:\n\n${await yamlOf(entry)}`)
-  } else {
-    terminal.out(`added '${name}' (${role}) to ${config}; restart the server to use it`)
-  }
-}
 
 async function yamlOf(entry: object): Promise<string> {
   const { stringify } = await import('yaml')

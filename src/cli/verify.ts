@@ -1,30 +1,16 @@
 /** `bartleby verify`: proves that a store keeps its promises, or prints the rows that break them. Writes nothing. */
-
-import { Command } from 'commander'
-import type { ConfigFlags } from '../config/index.ts'
+import { storeCommand } from '../sources/source-commands.ts'
 import { EXIT, failed } from '../terminal/exit.ts'
-import { UNSUPPORTED_STORE } from '../terminal/flags.ts'
-import type { CommandKit } from '../terminal/office.ts'
 import { showProgress } from '../terminal/progress.ts'
-import { printable, type Terminal } from '../terminal/terminal.ts'
+import { printable } from '../terminal/terminal.ts'
 import type { InvariantReport, VerifyReport } from '../verify/verify.ts'
-import { onStore } from './store.ts'
 
-interface Flags extends ConfigFlags {
-  readonly json?: boolean
-}
-
-export const verifyCommand = (kit: CommandKit): Command =>
-  new Command('verify')
-    .description('Check that the store keeps its promises, and show the rows that break them. Reads only.')
-    .option('--store <url>', 'sqlite:PATH or postgres://…; sqlite:./data/bartleby.db unless configured')
-    .option('--unsupported-store', UNSUPPORTED_STORE)
-    .option('--config <file>', 'configuration in YAML')
-    .option('--json', 'print the report as JSON, without progress')
-    .addHelpText(
-      'after',
-      `
-It works on a live store: it looks at one moment of it, and no server has to wait. What it proves:
+export const verifyCommand = storeCommand(
+  'verify',
+  'Check that the store keeps its promises, and show the rows that break them. Reads only.',
+)
+  .option('--json', 'print the report as JSON, without progress')
+  .help(`It works on a live store: it looks at one moment of it, and no server has to wait. What it proves:
   I2   a source id has one letter, and each of its failures is in history
   I3   a letter is in one state, and each of its transitions has one history row
   I4   a letter has at most one item on its way, and waits for it
@@ -53,26 +39,24 @@ Exit codes:
   0  all promises are kept
   1  some are broken; the rows are printed
   2  wrong usage or configuration
-  3  it could not be checked: the store is not there, cannot be reached, is of another version, or on no PostgreSQL`,
-    )
-    .action(({ json, ...flags }: Flags) => verify(flags, json === true, kit.terminal))
-
-async function verify(flags: ConfigFlags, json: boolean, terminal: Terminal): Promise<void> {
-  const report = await onStore(flags, terminal, EXIT.nothing, async (db) => {
-    const { verifyStore } = await import('../verify/verify.ts')
-    if (json) return verifyStore(db)
-    const progress = showProgress(terminal)
-    try {
-      return await verifyStore(db, {
-        onProgress: ({ invariant, done, expected }) => progress.show(`checking ${invariant}`, done, expected),
-      })
-    } finally {
-      progress.end()
-    }
+  3  it could not be checked: the store is not there, cannot be reached, is of another version, or on no PostgreSQL`)
+  .work(async ({ terminal, onStore }, { json, ...flags }) => {
+    const report = await onStore(flags, EXIT.nothing, async (db) => {
+      const { verifyStore } = await import('../verify/verify.ts')
+      if (json) return verifyStore(db)
+      const progress = showProgress(terminal)
+      try {
+        return await verifyStore(db, {
+          onProgress: ({ invariant, done, expected }) =>
+            progress.show(`checking ${invariant}`, done, expected),
+        })
+      } finally {
+        progress.end()
+      }
+    })
+    terminal.out(json ? JSON.stringify(report, null, 2) : textOf(report))
+    if (!report.clean) throw failed(summaryOf(report))
   })
-  terminal.out(json ? JSON.stringify(report, null, 2) : textOf(report))
-  if (!report.clean) throw failed(summaryOf(report))
-}
 
 function textOf({ invariants }: VerifyReport): string {
   return [...invariants.map(lineOf), ...invariants.flatMap(rowsOf)].join('\n')

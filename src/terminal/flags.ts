@@ -5,16 +5,6 @@ import { parseGoDuration } from '../core/duration.ts'
 import { failed, reasonOf, usage } from './exit.ts'
 import { readAll, type Terminal } from './terminal.ts'
 
-/** Flags of commands that work on a store, or with a configuration, themselves. */
-export interface StoreFlags {
-  readonly store?: string
-  readonly unsupportedStore?: boolean
-  readonly config?: string
-}
-
-/** What the flag `--unsupported-store` does. */
-export const UNSUPPORTED_STORE = 'take a server that is like PostgreSQL but another product, at your own risk'
-
 /** A whole number given as a flag; undefined when it was not given. */
 export function wholeNumber(flag: string, text: string, least: number): number
 export function wholeNumber(flag: string, text: string | undefined, least: number): number | undefined

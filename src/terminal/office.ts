@@ -1,5 +1,4 @@
 /** Commands that talk to an office: how they find it, what they work with there, how they answer, and errors as exit codes. */
-import { Command } from 'commander'
 import { answerOf, walkPages } from '../client/envelope.ts'
 import {
   type ConnectionOptions,
@@ -15,7 +14,9 @@ import {
 } from '../client/index.ts'
 import { type Endpoint, endpointOf } from '../client/transport.ts'
 import { withoutPassword } from '../core/settings/config-error.ts'
-import { CommandFailure, EXIT, EXIT_HELP, usage } from './exit.ts'
+import { written } from './command.ts'
+import { CommandFailure, EXIT, usage } from './exit.ts'
+import { wholeNumber } from './flags.ts'
 import { type Column, columnsText } from './table.ts'
 import { printable, type Style, styleOf, type Terminal } from './terminal.ts'
 
@@ -36,82 +37,39 @@ export interface OfficeFlags {
 /** Flags that are texts, and need not be given. */
 export type TextFlags<Names extends string> = { readonly [Name in Names]?: string }
 
-class OfficeCommand extends Command {
-  /**
-   * What it does, with a desk, its arguments and its flags. `carriesOut`: an office of its own goes on with redrives meanwhile, because
-   * the command waits for them.
-   */
-  work<Given extends readonly unknown[]>(
-    kit: CommandKit,
-    act: (desk: Desk, ...given: Given) => Promise<void>,
-    carriesOut: (flags: OfficeFlags) => boolean = () => false,
-  ): this {
-    return this.action((...given: readonly unknown[]) => {
-      // Commander gives the arguments that the words name, then the flags, then the command.
-      const flags = given.at(-2) as OfficeFlags
-      const work = (desk: Desk) => act(desk, ...(given as unknown as Given))
-      return withOffice(flags, kit, work, { carriesOut: carriesOut(flags) })
-    })
-  }
+/** What the command line hands to commands: what they must not import, because it knows them. */
+export interface CommandKit {
+  readonly terminal: Terminal
+  /** Runs `work` with an office on that store, which is closed afterwards. `carriesOut`: it goes on with redrives meanwhile. */
+  withStoreOffice(
+    flags: { readonly store: string; readonly config: string | undefined; readonly carriesOut: boolean },
+    work: (connection: ConnectionOptions) => Promise<void>,
+  ): Promise<void>
 }
 
 /**
- * A command that talks to an office, with the options for it and the examples that end its help. `words` are its group, its name and
- * its arguments, such as `runs show <id>`; the examples leave the group out.
+ * A command that talks to an office, with the options for it and the examples that end its help; these leave the group out.
+ * `carriesOut`: an office of its own goes on with redrives meanwhile, because the command waits for them.
  */
-export function officeCommand(
-  words: string,
+export function officeCommand<const Words extends string>(
+  words: Words,
   description: string,
   examples: readonly string[],
-): OfficeCommand {
-  const [path = '', ...parameters] = words.split(/ (?=[<[])/)
-  const names = path.split(' ')
-  const command = new OfficeCommand(names.pop())
-  const shown = examples.map((example) => `  $ ${['bartleby', ...names, example].join(' ')}`).join('\n')
-  for (const parameter of parameters) command.argument(parameter)
-  return command
-    .description(description)
+  carriesOut: (flags: OfficeFlags) => boolean = () => false,
+) {
+  const [path = ''] = words.split(/ (?=[<[])/)
+  const begun = ['  $ bartleby', ...path.split(' ').slice(0, -1)].join(' ')
+  return written(words, description, (kit: CommandKit, flags, work: Work) =>
+    withOffice(flags, kit, work, carriesOut(flags)),
+  )
     .option('--url <url>', `the server; BARTLEBY_URL or ${DEFAULT_URL} unless given`)
     .option(
       '--token <token>',
       'bearer token; BARTLEBY_TOKEN unless given, which other users of the machine cannot see',
     )
     .option('--json', 'print JSON')
-    .addHelpText('after', `\nExamples:\n${shown}`)
+    .help(`Examples:\n${examples.map((example) => `${begun} ${example}`).join('\n')}`)
 }
-
-/** Runs `work` with an office on that store, which is closed afterwards. `carriesOut`: it goes on with redrives meanwhile. */
-export type WithStoreOffice = (
-  flags: { readonly store: string; readonly config: string | undefined },
-  options: { readonly carriesOut: boolean },
-  terminal: Terminal,
-  work: (connection: ConnectionOptions) => Promise<void>,
-) => Promise<void>
-
-/** What the command line hands to commands: what they must not import, because it knows them. */
-export interface CommandKit {
-  readonly terminal: Terminal
-  readonly withStoreOffice: WithStoreOffice
-}
-
-export type MakeCommand<Kit extends CommandKit = CommandKit> = (kit: Kit) => Command
-
-/** A command that only holds others; with `hasDefault` the first one is meant where none is named. */
-export const commandGroup =
-  <Kit extends CommandKit = CommandKit>(
-    name: string,
-    description: string,
-    help: string,
-    commands: readonly MakeCommand<Kit>[],
-    { hasDefault = false } = {},
-  ): MakeCommand<Kit> =>
-  (kit) => {
-    const group = new Command(name).description(description)
-    group.addHelpText('after', `\n${help}\n\n${EXIT_HELP}`)
-    for (const [index, make] of commands.entries())
-      group.addCommand(make(kit), { isDefault: hasDefault && index === 0 })
-    return group
-  }
 
 /** A purge answers when it is done; a million dead jobs take minutes. */
 const TIMEOUT_MS = 30 * 60_000
@@ -158,12 +116,14 @@ export interface Desk {
   printList<Row>(rows: readonly Row[], columns: readonly Column<Row>[], none: string): void
 }
 
+type Work = (desk: Desk) => Promise<void> | void
+
 /** Runs `work` with the server that flags and environment name, or with an office of its own on the store of `--store`. */
 async function withOffice(
   flags: OfficeFlags,
   { terminal, withStoreOffice }: CommandKit,
-  work: (desk: Desk) => Promise<void>,
-  { carriesOut }: { readonly carriesOut: boolean },
+  work: Work,
+  carriesOut: boolean,
 ): Promise<void> {
   const { store, config } = flags
   if (store === undefined) {
@@ -175,7 +135,7 @@ async function withOffice(
   if (flags.url !== undefined) throw usage('give --url or --store, not both')
   const place = ` --store ${shellWord(store)}${config === undefined ? '' : ` --config ${shellWord(config)}`}`
   const goesOn = 'a server on that store goes on with it, or a command that watches it with --store'
-  await withStoreOffice({ store, config }, { carriesOut }, terminal, (connection) =>
+  await withStoreOffice({ store, config, carriesOut }, (connection) =>
     explaining(work({ ...deskAt(connection, flags, terminal), place, goesOn })),
   )
 }
@@ -273,7 +233,7 @@ function exitCodeOf(error: OfficeClientError | QueueClientError) {
 export const refusalText = ({ code, message }: OfficeClientError | QueueClientError): string =>
   printable(message) + (HINTS[code] ?? '')
 
-async function explaining(work: Promise<void>): Promise<void> {
+async function explaining(work: Promise<void> | void): Promise<void> {
   try {
     await work
   } catch (error) {
@@ -314,6 +274,18 @@ export async function listAll<Item>(
   const items: Item[] = []
   for await (const item of walkList<Item>(desk, path, query, most)) items.push(item)
   return items
+}
+
+/** Prints what the list at `path` has, at most as many rows as `--limit` says. All flags but those of every command are its query. */
+export async function printListAt<Row>(
+  desk: Desk,
+  path: string,
+  { url: _, token: __, json: ___, limit, ...query }: OfficeFlags & { readonly limit: string },
+  columns: readonly Column<Row>[],
+  none: string,
+): Promise<void> {
+  const rows = await listAll<Row>(desk, path, query, wholeNumber('--limit', limit, 1))
+  desk.printList(rows, columns, none)
 }
 
 /** `?name=value…` of what is given; nothing when nothing is. */

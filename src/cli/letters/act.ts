@@ -1,16 +1,9 @@
 /** `bartleby letters retry|discard|restore|expire`: one letter by its name, all that match a query, or those that nobody looked at for long. */
-import type { Command } from 'commander'
 import type { LetterKey, LetterStatus } from '../../client/letter-types.ts'
 import { formatLetterQuery, type LetterParameters } from '../../core/letter-query.ts'
 import { failed, usage } from '../../terminal/exit.ts'
 import { confirmCount, wholeNumber } from '../../terminal/flags.ts'
-import {
-  type CommandKit,
-  type Desk,
-  type OfficeFlags,
-  officeCommand,
-  type TextFlags,
-} from '../../terminal/office.ts'
+import { type Desk, officeCommand, type TextFlags } from '../../terminal/office.ts'
 import { printable } from '../../terminal/terminal.ts'
 import { grouped, nowMs, secondsOf } from '../../terminal/words.ts'
 import { confirmPlan, makePlan } from '../redrive/plan.ts'
@@ -18,81 +11,13 @@ import { type Chosen, MOST_IDS, planBody } from '../redrive/plan-flags.ts'
 import { seeThrough, waitMsOf } from '../redrive/start.ts'
 import { planText } from '../redrive/text.ts'
 import { retryOne } from './retry-one.ts'
-import { type FilterFlags, filterOf, letterNamed, totalOf, walkLetters, withFilterFlags } from './which.ts'
+import { type FilterFlags, filterFlags, filterOf, letterNamed, totalOf, walkLetters } from './which.ts'
 
-const MANY_HELP = `
-Many letters are a redrive of the server: it plans which they are, the command says how many and asks (--yes answers), starts it and
-watches it to its end. Ctrl-C leaves it running, and says how to look again or to cancel it. A rate, a few letters first, an
-order, a repair: bartleby redrive plan --help. Queries are explained in: bartleby letters list --help`
-
-export const retryCommand = (kit: CommandKit): Command =>
-  manyCommand('retry', 'Send letters back to where they came from, as they are or one of them edited.', [
-    'retry hmac i-7-20270110T090000000000000000004711Z --dry-run          what would be sent',
-    'retry hmac i-7-20270110T090000000000000000004711Z --wait             until it is confirmed, or comes back',
-    'retry hmac i-7-20270110T090000000000000000004711Z --payload-file fixed.json --notes "amount was a text"',
-    'retry --query \'queue:orders error:"connection reset"\' --dry-run',
-    'retry --query \'queue:orders error:"connection reset"\' --limit 10 --wait',
-    'retry --query \'queue:orders error:"connection reset"\' --yes',
-  ])
-    .option('--notes <text>', 'why; kept in the history of each letter')
-    .option('--dry-run', 'send nothing; show what would be sent, and how an edit differs')
-    .option('--payload-file <file>', 'one letter: send this payload instead; - reads stdin')
-    .option('--wait', 'wait until it is known what became of what was sent')
-    .option('--wait-timeout <duration>', 'how long at most', '1m')
-    .addHelpText(
-      'after',
-      `${MANY_HELP}
-
-Exit codes:
-  0  all that was to be sent is sent; with --wait, confirmed
-  1  something failed, came back, or is not known yet
-  2  wrong usage
-  3  there is no such letter`,
-    )
-    .work(kit, act(RETRY))
-
-export const discardCommand = (kit: CommandKit): Command =>
-  manyCommand('discard', 'End pending letters without sending them back; they can be restored.', [
-    'discard hmac i-7-20270110T090000000000000000004711Z --notes "test data"',
-    "discard --query 'signature:1-4f2a9c age:>30d' --notes 'shop closed' --yes",
-  ])
-    .requiredOption('--notes <text>', 'why; kept with each letter')
-    .option('--dry-run', 'many letters: change nothing; show the plan')
-    .addHelpText('after', MANY_HELP)
-    .work(kit, act(DISCARD))
-
-export const restoreCommand = (kit: CommandKit): Command =>
-  manyCommand('restore', 'Make resolved or expired letters pending again.', [
-    'restore hmac i-7-20270110T090000000000000000004711Z',
-    "restore --query 'status:expired engine:hmac' --notes 'still needed'",
-  ])
-    .option('--notes <text>', 'why; kept in the history of each letter')
-    .option('--dry-run', 'many letters: change nothing; show the plan')
-    .addHelpText(
-      'after',
-      `
-A letter that was retried can be restored until its item is being worked on: the item is taken back first.${MANY_HELP}`,
-    )
-    .work(kit, act(RESTORE))
-
-const act =
-  (deed: Deed) =>
-  async (
-    desk: Desk,
-    engine: string | undefined,
-    rowKey: string | undefined,
-    flags: ActFlags,
-  ): Promise<void> => {
-    if (deed === DISCARD && flags.notes?.trim() === '')
-      throw usage('--notes is blank; say why the letters are discarded')
-    const target = targetOf(deed, [engine, rowKey], flags)
-    if ('filter' in target) return actOnMatching(desk, deed.name, target.filter, flags)
-    if (deed.perform === undefined) return retryOne(desk, target, flags)
-    if (flags.dryRun) throw usage('--dry-run is for many letters here; see one with letters show')
-    const letter = await letterNamed(desk, target)
-    const changed = await deed.perform(desk, letter, flags.notes)
-    desk.print(changed, () => printable(`${letter.engine} ${letter.rowKey} was ${deed.was}`))
-  }
+export interface ActFlags extends FilterFlags, TextFlags<'notes' | 'limit' | 'waitTimeout' | 'payloadFile'> {
+  readonly yes?: boolean
+  readonly dryRun?: boolean
+  readonly wait?: boolean
+}
 
 interface Deed {
   readonly name: 'retry' | 'discard' | 'restore'
@@ -121,10 +46,82 @@ const RESTORE: Deed = {
 }
 
 /** A command on one letter, with the flags for many. */
-const manyCommand = (verb: Deed['name'], description: string, examples: readonly string[]) =>
-  withFilterFlags(officeCommand(`letters ${verb} [engine] [rowKey]`, description, examples))
+const manyCommand = ({ name }: Deed, description: string, examples: readonly string[]) =>
+  officeCommand(`letters ${name} [engine] [rowKey]`, description, examples)
+    .adding<FilterFlags>(filterFlags)
     .option('--limit <n>', 'many letters: at most so many, the newest first')
     .option('-y, --yes', 'many letters: do not ask')
+
+const MANY_HELP = `Many letters are a redrive of the server: it plans which they are, the command says how many and asks (--yes answers), starts it and
+watches it to its end. Ctrl-C leaves it running, and says how to look again or to cancel it. A rate, a few letters first, an
+order, a repair: bartleby redrive plan --help. Queries are explained in: bartleby letters list --help`
+
+export const retryCommand = manyCommand(
+  RETRY,
+  'Send letters back to where they came from, as they are or one of them edited.',
+  [
+    'retry hmac i-7-20270110T090000000000000000004711Z --dry-run          what would be sent',
+    'retry hmac i-7-20270110T090000000000000000004711Z --wait             until it is confirmed, or comes back',
+    'retry hmac i-7-20270110T090000000000000000004711Z --payload-file fixed.json --notes "amount was a text"',
+    'retry --query \'queue:orders error:"connection reset"\' --dry-run',
+    'retry --query \'queue:orders error:"connection reset"\' --limit 10 --wait',
+    'retry --query \'queue:orders error:"connection reset"\' --yes',
+  ],
+)
+  .option('--notes <text>', 'why; kept in the history of each letter')
+  .option('--dry-run', 'send nothing; show what would be sent, and how an edit differs')
+  .option('--payload-file <file>', 'one letter: send this payload instead; - reads stdin')
+  .option('--wait', 'wait until it is known what became of what was sent')
+  .option('--wait-timeout <duration>', 'how long at most', '1m')
+  .help(`${MANY_HELP}
+
+Exit codes:
+  0  all that was to be sent is sent; with --wait, confirmed
+  1  something failed, came back, or is not known yet
+  2  wrong usage
+  3  there is no such letter`)
+  .work((desk, ...given) => act(RETRY, desk, ...given))
+
+export const discardCommand = manyCommand(
+  DISCARD,
+  'End pending letters without sending them back; they can be restored.',
+  [
+    'discard hmac i-7-20270110T090000000000000000004711Z --notes "test data"',
+    "discard --query 'signature:1-4f2a9c age:>30d' --notes 'shop closed' --yes",
+  ],
+)
+  .needed('--notes <text>', 'why; kept with each letter')
+  .option('--dry-run', 'many letters: change nothing; show the plan')
+  .help(MANY_HELP)
+  .work((desk, ...given) => act(DISCARD, desk, ...given))
+
+export const restoreCommand = manyCommand(RESTORE, 'Make resolved or expired letters pending again.', [
+  'restore hmac i-7-20270110T090000000000000000004711Z',
+  "restore --query 'status:expired engine:hmac' --notes 'still needed'",
+])
+  .option('--notes <text>', 'why; kept in the history of each letter')
+  .option('--dry-run', 'many letters: change nothing; show the plan')
+  .help(`A letter that was retried can be restored until its item is being worked on: the item is taken back first.
+${MANY_HELP}`)
+  .work((desk, ...given) => act(RESTORE, desk, ...given))
+
+async function act(
+  deed: Deed,
+  desk: Desk,
+  engine: string | undefined,
+  rowKey: string | undefined,
+  flags: ActFlags,
+): Promise<void> {
+  if (deed === DISCARD && flags.notes?.trim() === '')
+    throw usage('--notes is blank; say why the letters are discarded')
+  const target = targetOf(deed, [engine, rowKey], flags)
+  if ('filter' in target) return actOnMatching(desk, deed.name, target.filter, flags)
+  if (deed.perform === undefined) return retryOne(desk, target, flags)
+  if (flags.dryRun) throw usage('--dry-run is for many letters here; see one with letters show')
+  const letter = await letterNamed(desk, target)
+  const changed = await deed.perform(desk, letter, flags.notes)
+  desk.print(changed, () => printable(`${letter.engine} ${letter.rowKey} was ${deed.was}`))
+}
 
 /** One letter by its name, or those that match. */
 function targetOf(
@@ -156,12 +153,6 @@ function withStatus({ name, was, from }: Deed, filter: LetterParameters): Letter
     throw usage(`only ${needed.join(' and ')} letters can be ${was}, and the filter asks for ${status}`)
   }
   return { ...filter, status }
-}
-
-export interface ActFlags extends FilterFlags, TextFlags<'notes' | 'limit' | 'waitTimeout' | 'payloadFile'> {
-  readonly yes?: boolean
-  readonly dryRun?: boolean
-  readonly wait?: boolean
 }
 
 /** Letters that a dry run shows. */
@@ -211,43 +202,32 @@ async function chosenOf(
   return { ids }
 }
 
-interface ExpireFlags extends OfficeFlags {
-  readonly olderThanDays: string
-  readonly engine?: string
-  readonly yes?: boolean
-}
-
 const DAY_MS = 86_400_000
 
-export const expireCommand = (kit: CommandKit): Command =>
-  officeCommand(
-    'letters expire',
-    'Give up pending letters that failed last more than so many days ago; they can be restored for as long as they are kept.',
-    ['expire --older-than-days 90', 'expire --older-than-days 30 --engine hmac --yes'],
-  )
-    .requiredOption('--older-than-days <n>', 'at least 1')
-    .option('--engine <engine>', 'only of this engine')
-    .option('-y, --yes', 'do not ask')
-    .addHelpText(
-      'after',
-      `
-Expired letters are kept for \`engines.tables.retentionDays\` (90) from now on, however long ago they failed, and can be restored
-until then: bartleby letters restore --query status:expired. The command says until when.`,
-    )
-    .work(kit, async (desk, flags: ExpireFlags) => {
-      const olderThanDays = wholeNumber('--older-than-days', flags.olderThanDays, 1)
-      const engine = flags.engine === undefined ? {} : { engine: flags.engine }
-      const toDate = new Date(nowMs() - olderThanDays * DAY_MS).toISOString()
-      const { total, exact } = await totalOf(desk, { ...engine, status: 'Pending', toDate })
-      const of = flags.engine === undefined ? '' : ` of engine '${printable(flags.engine)}'`
-      const plan = `expire ${grouped(total)}${exact ? '' : ' or more'} pending letters${of}`
-      if (total === 0) return desk.printLine({ expired: 0 }, 'no pending letters are that old')
-      const until = await restorableUntil(desk)
-      await confirmCount(`${plan}; they can be restored until ${until}`, total, flags, kit.terminal)
-      const expired = await desk.letters.expireOlder({ olderThanDays, ...engine })
-      const sentence = `${grouped(expired)} letters were expired; they can be restored until ${until}`
-      desk.printLine({ expired }, sentence)
-    })
+export const expireCommand = officeCommand(
+  'letters expire',
+  'Give up pending letters that failed last more than so many days ago; they can be restored for as long as they are kept.',
+  ['expire --older-than-days 90', 'expire --older-than-days 30 --engine hmac --yes'],
+)
+  .needed('--older-than-days <n>', 'at least 1')
+  .option('--engine <engine>', 'only of this engine')
+  .option('-y, --yes', 'do not ask')
+  .help(`Expired letters are kept for \`engines.tables.retentionDays\` (90) from now on, however long ago they failed, and can be restored
+until then: bartleby letters restore --query status:expired. The command says until when.`)
+  .work(async (desk, flags) => {
+    const olderThanDays = wholeNumber('--older-than-days', flags.olderThanDays, 1)
+    const engine = flags.engine === undefined ? {} : { engine: flags.engine }
+    const toDate = new Date(nowMs() - olderThanDays * DAY_MS).toISOString()
+    const { total, exact } = await totalOf(desk, { ...engine, status: 'Pending', toDate })
+    const of = flags.engine === undefined ? '' : ` of engine '${printable(flags.engine)}'`
+    const plan = `expire ${grouped(total)}${exact ? '' : ' or more'} pending letters${of}`
+    if (total === 0) return desk.printLine({ expired: 0 }, 'no pending letters are that old')
+    const until = await restorableUntil(desk)
+    await confirmCount(`${plan}; they can be restored until ${until}`, total, flags, desk.terminal)
+    const expired = await desk.letters.expireOlder({ olderThanDays, ...engine })
+    const sentence = `${grouped(expired)} letters were expired; they can be restored until ${until}`
+    desk.printLine({ expired }, sentence)
+  })
 
 /** So long letters are kept that expire now. */
 async function restorableUntil({ call }: Desk): Promise<string> {

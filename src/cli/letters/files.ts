@@ -3,7 +3,6 @@ import { once } from 'node:events'
 import { createReadStream, createWriteStream, type WriteStream } from 'node:fs'
 import { open } from 'node:fs/promises'
 import type { Readable } from 'node:stream'
-import type { Command } from 'commander'
 import { payloadFields } from '../../client/bytes.ts'
 import { writeAnswered } from '../../client/envelope.ts'
 import { OfficeClientError } from '../../client/errors.ts'
@@ -11,72 +10,55 @@ import type { CaptureRequest, LetterDetail, LetterKey } from '../../client/lette
 import { SOURCE_NAMES } from '../../sources/commands.ts'
 import { failed, reasonOf, usage } from '../../terminal/exit.ts'
 import { wholeNumber } from '../../terminal/flags.ts'
-import {
-  type CommandKit,
-  type Desk,
-  type OfficeFlags,
-  officeCommand,
-  refusalText,
-} from '../../terminal/office.ts'
+import { type Desk, officeCommand, refusalText, type TextFlags } from '../../terminal/office.ts'
 import { showProgress } from '../../terminal/progress.ts'
 import { printable, type Terminal } from '../../terminal/terminal.ts'
 import { grouped, lettersText } from '../../terminal/words.ts'
 import { REPORTS, readLetter, reportOf } from './import-report.ts'
-import { type FilterFlags, filterOf, totalOf, walkLetters, withFilterFlags } from './which.ts'
+import { type FilterFlags, filterFlags, filterOf, totalOf, walkLetters } from './which.ts'
 
-interface ExportFlags extends FilterFlags {
-  readonly output?: string
-  readonly limit?: string
-}
-
-export const exportCommand = (kit: CommandKit): Command =>
-  withFilterFlags(
-    officeCommand(
-      'letters export [query...]',
-      'Write whole letters to stdout or a file, one JSON object per line, the newest failure first.',
-      [
-        "export 'status:pending engine:hmac' > hmac.ndjson",
-        'export --output letters.ndjson',
-        "export status:pending | jq -r 'select(.dequeueCount > 3) | .originalMessage'",
-      ],
-    ),
-  )
-    .option('--output <file>', 'write to this file, which must not exist yet')
-    .option('--limit <n>', 'at most so many')
-    .addHelpText(
-      'after',
-      `
-A line is what GET /api/dlq/{engine}/{rowKey} gives: case file, history, and the payload exactly: \`originalMessage\` is
+export const exportCommand = officeCommand(
+  'letters export [query...]',
+  'Write whole letters to stdout or a file, one JSON object per line, the newest failure first.',
+  [
+    "export 'status:pending engine:hmac' > hmac.ndjson",
+    'export --output letters.ndjson',
+    "export status:pending | jq -r 'select(.dequeueCount > 3) | .originalMessage'",
+  ],
+)
+  .adding<FilterFlags>(filterFlags)
+  .option('--output <file>', 'write to this file, which must not exist yet')
+  .option('--limit <n>', 'at most so many')
+  .help(`A line is what GET /api/dlq/{engine}/{rowKey} gives: case file, history, and the payload exactly: \`originalMessage\` is
 text, or base64 where \`originalMessageEncoding\` says so. --json changes nothing. Progress is shown on stderr.
-\`bartleby letters import\` reads such lines. Queries are explained in: bartleby letters list --help`,
+\`bartleby letters import\` reads such lines. Queries are explained in: bartleby letters list --help`)
+  .work(async (desk, words, flags) => {
+    const { terminal } = desk
+    const filter = filterOf(flags, words)
+    const limit = wholeNumber('--limit', flags.limit, 1)
+    const { total } = await totalOf(desk, filter)
+    const expected = Math.min(limit ?? total, total)
+    const file = flags.output === undefined ? null : await createFile(flags.output)
+    // On a terminal the letters themselves are to be seen.
+    const progress = showProgress(
+      file === null && terminal.screen !== undefined ? { err: () => {} } : terminal,
     )
-    .work(kit, exportLetters)
-
-async function exportLetters(desk: Desk, words: readonly string[], flags: ExportFlags): Promise<void> {
-  const { terminal } = desk
-  const filter = filterOf(flags, words)
-  const limit = wholeNumber('--limit', flags.limit, 1)
-  const { total } = await totalOf(desk, filter)
-  const expected = Math.min(limit ?? total, total)
-  const file = flags.output === undefined ? null : await createFile(flags.output)
-  // On a terminal the letters themselves are to be seen.
-  const progress = showProgress(file === null && terminal.screen !== undefined ? { err: () => {} } : terminal)
-  let written = 0
-  try {
-    const letters = walkLetters(desk, filter, limit)
-    for await (const letter of mapInOrder(letters, AT_ONCE, (key) => wholeLetter(desk, key))) {
-      if (letter === null) continue
-      await write(file, `${JSON.stringify(letter)}\n`, terminal)
-      written += 1
-      progress.show('exporting', written, Math.max(expected, written), 'letters')
+    let written = 0
+    try {
+      const letters = walkLetters(desk, filter, limit)
+      for await (const letter of mapInOrder(letters, AT_ONCE, (key) => wholeLetter(desk, key))) {
+        if (letter === null) continue
+        await write(file, `${JSON.stringify(letter)}\n`, terminal)
+        written += 1
+        progress.show('exporting', written, Math.max(expected, written), 'letters')
+      }
+      await closed(file)
+    } finally {
+      progress.end()
+      file?.destroy()
     }
-    await closed(file)
-  } finally {
-    progress.end()
-    file?.destroy()
-  }
-  if (file !== null) terminal.err(`${grouped(written)} letters are in ${flags.output}`)
-}
+    if (file !== null) terminal.err(`${grouped(written)}letters are in ${flags.output}`)
+  })
 
 /** null when it was removed since it was listed. */
 async function wholeLetter({ letters }: Desk, key: LetterKey): Promise<LetterDetail | null> {
@@ -114,25 +96,17 @@ async function closed(file: WriteStream | null): Promise<void> {
 
 const OWN_ENGINES = SOURCE_NAMES.filter((name) => name !== REPORTS)
 
-interface ImportFlags extends OfficeFlags {
-  readonly asEngine?: string
-}
-
-export const importCommand = (kit: CommandKit): Command =>
-  officeCommand(
-    'letters import <file>',
-    'File the pending letters of an export with this server; - reads stdin.',
-    [
-      'import letters.ndjson',
-      'import letters.ndjson --as-engine http',
-      'export status:pending --url http://old:1853 | bartleby letters import - --url http://new:1853',
-    ],
-  )
-    .option('--as-engine <engine>', 'file all under this engine')
-    .addHelpText(
-      'after',
-      `
-A second import makes nothing twice: letters are known by the engine and source id that they had, and one that is on file
+export const importCommand = officeCommand(
+  'letters import <file>',
+  'File the pending letters of an export with this server; - reads stdin.',
+  [
+    'import letters.ndjson',
+    'import letters.ndjson --as-engine http',
+    'export status:pending --url http://old:1853 | bartleby letters import - --url http://new:1853',
+  ],
+)
+  .option('--as-engine <engine>', 'file all under this engine')
+  .help(`A second import makes nothing twice: letters are known by the engine and source id that they had, and one that is on file
 changes only by a failure that is later than its last. Payload, error, times,
 attempts, correlation and headers come along; the history stays behind. Letters that are not pending are left out.
 Letters of Bartleby's own engines (${OWN_ENGINES.join(', ')}) are filed under \`${REPORTS}\`, with where they came from in
@@ -141,15 +115,13 @@ their headers; a retry sends them to a queue of the name that they came from.
 Exit codes:
   0  every pending letter is on file
   1  some were refused; the first reasons are printed
-  2  wrong usage`,
-    )
-    .work(kit, importLetters)
-
+  2  wrong usage`)
+  .work(importLetters)
 type Filed = 'created' | 'known' | 'leftOut' | { readonly refused: string }
 
 const SHOWN_REFUSALS = 5
 
-async function importLetters(desk: Desk, file: string, { asEngine }: ImportFlags): Promise<void> {
+async function importLetters(desk: Desk, file: string, { asEngine }: TextFlags<'asEngine'>): Promise<void> {
   const { terminal } = desk
   const tally = { created: 0, known: 0, leftOut: 0, refused: 0 }
   const refusals: string[] = []

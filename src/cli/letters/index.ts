@@ -1,5 +1,6 @@
 /** `bartleby letters …`: find dead letters, understand them, send them back. */
-import { commandGroup, SERVER_HELP } from '../../terminal/office.ts'
+import { commandGroup } from '../../terminal/command.ts'
+import { SERVER_HELP } from '../../terminal/office.ts'
 import { discardCommand, expireCommand, restoreCommand, retryCommand } from './act.ts'
 import { exportCommand, importCommand } from './files.ts'
 import { listCommand } from './list.ts'

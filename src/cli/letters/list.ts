@@ -1,49 +1,39 @@
 /** `bartleby letters list`: letters that match, as a table or as JSON. */
-import type { Command } from 'commander'
 import type { LetterItem } from '../../client/letter-types.ts'
 import type { LetterParameters } from '../../core/letter-query.ts'
 import { wholeNumber } from '../../terminal/flags.ts'
-import { type CommandKit, type Desk, officeCommand } from '../../terminal/office.ts'
+import { type Desk, officeCommand } from '../../terminal/office.ts'
 import { type Column, type Layout, layOut, statusColumn } from '../../terminal/table.ts'
-import type { Terminal } from '../../terminal/terminal.ts'
-import { styleOf } from '../../terminal/terminal.ts'
+import { styleOf, type Terminal } from '../../terminal/terminal.ts'
 import { ageOf, grouped, nowMs } from '../../terminal/words.ts'
-import { type FilterFlags, filterOf, QUERY_HELP, totalOf, walkLetters, withFilterFlags } from './which.ts'
+import { type FilterFlags, filterFlags, filterOf, QUERY_HELP, totalOf, walkLetters } from './which.ts'
 
-interface ListFlags extends FilterFlags {
-  readonly limit: string
-  readonly all?: boolean
-  readonly rowKeys?: boolean
-}
-
-export const listCommand = (kit: CommandKit): Command =>
-  withFilterFlags(
-    officeCommand('letters list [query...]', 'List letters, the newest failure first.', [
-      'list',
-      "list 'status:pending queue:orders age:>2d'",
-      'list --engine hmac --min-attempts 3 --limit 200',
-      "list status:pending error:'connection reset' --row-keys",
-      "list status:pending --all --json | jq -r '.[].correlationId'",
-    ]),
-  )
-    .option('--limit <n>', 'at most so many', '50')
-    .option('--all', 'all that match')
-    .option('--row-keys', 'show row keys, which name letters exactly, in place of instances')
-    .addHelpText(
-      'after',
-      `
-${QUERY_HELP}
+export const listCommand = officeCommand(
+  'letters list [query...]',
+  'List letters, the newest failure first.',
+  [
+    'list',
+    "list 'status:pending queue:orders age:>2d'",
+    'list --engine hmac --min-attempts 3 --limit 200',
+    "list status:pending error:'connection reset' --row-keys",
+    "list status:pending --all --json | jq -r '.[].correlationId'",
+  ],
+)
+  .adding<FilterFlags>(filterFlags)
+  .option('--limit <n>', 'at most so many', '50')
+  .option('--all', 'all that match')
+  .option('--row-keys', 'show row keys, which name letters exactly, in place of instances')
+  .help(`${QUERY_HELP}
 
 --json prints one array of letters as GET /api/dlq gives them; with --all it is printed as it arrives.
-Whole letters, with payload and history, one per line: bartleby letters export.`,
-    )
-    .work(kit, async (desk, words: string[], flags: ListFlags) => {
-      const filter = filterOf(flags, words)
-      const limit = wholeNumber('--limit', flags.limit, 1)
-      const letters = walkLetters(desk, filter, flags.all ? undefined : limit)
-      if (flags.json) return printJson(letters, kit.terminal)
-      await printTable(desk, letters, flags, filter)
-    })
+Whole letters, with payload and history, one per line: bartleby letters export.`)
+  .work(async (desk, words, flags) => {
+    const filter = filterOf(flags, words)
+    const limit = wholeNumber('--limit', flags.limit, 1)
+    const letters = walkLetters(desk, filter, flags.all ? undefined : limit)
+    if (flags.json) return printJson(letters, desk.terminal)
+    await printTable(desk, letters, flags.rowKeys ? 'row keys' : 'instances', filter)
+  })
 
 async function printJson(letters: AsyncIterable<LetterItem>, terminal: Terminal): Promise<void> {
   let before = '['
@@ -60,11 +50,11 @@ const FIRST_ROWS = 100
 async function printTable(
   desk: Desk,
   letters: AsyncIterable<LetterItem>,
-  { rowKeys = false }: ListFlags,
+  names: 'row keys' | 'instances',
   filter: LetterParameters,
 ): Promise<void> {
   const { terminal } = desk
-  const columns = letterColumns(nowMs(), rowKeys ? 'row keys' : 'instances')
+  const columns = letterColumns(nowMs(), names)
   const style = styleOf(terminal)
   let waiting: LetterItem[] = []
   let layout: Layout<LetterItem> | undefined

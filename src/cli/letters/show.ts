@@ -1,8 +1,7 @@
 /** `bartleby letters show`: one letter as JSON, its payload alone, or for people what failed and why, what happened when, what it carries. */
-import type { Command } from 'commander'
 import { bytesOf } from '../../client/bytes.ts'
 import type { LetterDetail } from '../../client/letter-types.ts'
-import { type CommandKit, type OfficeFlags, officeCommand } from '../../terminal/office.ts'
+import { officeCommand } from '../../terminal/office.ts'
 import { type Field, fieldLines, indented, section } from '../../terminal/table.ts'
 import { printable, type Style, statusIn } from '../../terminal/terminal.ts'
 import { ageOf, nowMs, secondsOf } from '../../terminal/words.ts'
@@ -10,27 +9,22 @@ import { errorLine } from './list.ts'
 import { payloadText, sizeText } from './payload-text.ts'
 import { letterNamed } from './which.ts'
 
-export const showCommand = (kit: CommandKit): Command =>
-  officeCommand(
-    'letters show <engine> <rowKey>',
-    'Show a letter with its case file: error, timeline, payload, headers, provenance.',
-    [
-      'show hmac i-7-20270110T090000000000000000004711Z',
-      'show queues 2mQ7d1VxJ0b6bM3nS9t8YkLfHcE       an instance will do where it has one letter',
-      'show hmac i-7-20270110T090000000000000000004711Z --payload > payload.bin',
-      "show hmac i-7-20270110T090000000000000000004711Z --json | jq '.attempts[].errorMessage'",
-    ],
-  )
-    .option('--payload', 'write the payload to stdout, byte for byte, and nothing else')
-    .work(
-      kit,
-      async (desk, engine: string, rowKey: string, flags: OfficeFlags & { readonly payload?: boolean }) => {
-        const letter = await letterNamed(desk, { engine, rowKey })
-        if (flags.payload)
-          return kit.terminal.write(bytesOf(letter.originalMessage, letter.originalMessageEncoding))
-        desk.print(letter, caseFile)
-      },
-    )
+export const showCommand = officeCommand(
+  'letters show <engine> <rowKey>',
+  'Show a letter with its case file: error, timeline, payload, headers, provenance.',
+  [
+    'show hmac i-7-20270110T090000000000000000004711Z',
+    'show queues 2mQ7d1VxJ0b6bM3nS9t8YkLfHcE       an instance will do where it has one letter',
+    'show hmac i-7-20270110T090000000000000000004711Z --payload > payload.bin',
+    "show hmac i-7-20270110T090000000000000000004711Z --json | jq '.attempts[].errorMessage'",
+  ],
+)
+  .option('--payload', 'write the payload to stdout, byte for byte, and nothing else')
+  .work(async (desk, engine, rowKey, { payload }) => {
+    const letter = await letterNamed(desk, { engine, rowKey })
+    if (payload) return desk.terminal.write(bytesOf(letter.originalMessage, letter.originalMessageEncoding))
+    desk.print(letter, caseFile)
+  })
 
 const STACK_LINES = 12
 const FIELD_WIDTH = 15

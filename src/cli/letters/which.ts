@@ -1,5 +1,5 @@
 /** Which letters: by flags in the words of the API and a query in those of the console, page by page, how many, and one by its name. */
-import { type Command, Option } from 'commander'
+import type { Command } from 'commander'
 import { OfficeClientError } from '../../client/errors.ts'
 import type { LetterDetail, LetterItem, LetterKey, LetterTotal } from '../../client/letter-types.ts'
 import {
@@ -38,12 +38,11 @@ const flagOf = (parameter: string): string =>
   `--${parameter.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`
 
 /** Adds a flag for each parameter, and `--query`. */
-export function withFilterFlags<Which extends Command>(command: Which): Which {
+export function filterFlags(command: Command): void {
   command.option('--query <query>', "in the console's words, for example 'status:pending age:>2d'")
   for (const [parameter, value, means] of FLAGS) {
-    command.addOption(new Option(`${flagOf(parameter)} <${value}>`, means))
+    command.option(`${flagOf(parameter)} <${value}>`, means)
   }
-  return command
 }
 
 /** The part of a help text that explains queries. */

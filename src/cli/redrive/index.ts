@@ -1,19 +1,11 @@
 /** `bartleby redrive …`: acts on many letters, planned first, then carried out by the server under control. */
-import type { Command } from 'commander'
 import { pathTo } from '../../client/envelope.ts'
 import type { RedriveItem, RedriveLetter } from '../../client/redrives.ts'
 import { MEMBER_OUTCOMES, REDRIVE_STATES } from '../../redrive/redrive.ts'
+import { commandGroup } from '../../terminal/command.ts'
 import { usage } from '../../terminal/exit.ts'
 import { wholeNumber } from '../../terminal/flags.ts'
-import {
-  type CommandKit,
-  commandGroup,
-  DEFAULT_URL,
-  type Desk,
-  listAll,
-  type MakeCommand,
-  type OfficeFlags,
-} from '../../terminal/office.ts'
+import { DEFAULT_URL, type Desk, listAll } from '../../terminal/office.ts'
 import { type Column, counted, stateColumn } from '../../terminal/table.ts'
 import { ageOf, grouped, nowMs } from '../../terminal/words.ts'
 import { planCommand } from './plan.ts'
@@ -24,56 +16,38 @@ import { accountOf } from './watch-frame.ts'
 
 const ID = 'd0sk3v9rkmnc73a1b2cg'
 
-const steer =
-  (verb: 'pause' | 'resume' | 'cancel', description: string, examples: readonly string[]): MakeCommand =>
-  (kit) => {
-    const command = redriveCommand(`${verb} <id>`, description, examples)
-    if (verb !== 'resume') command.option('--reason <text>', 'why; shown to all who look at it')
-    return command.work(
-      kit,
-      async ({ redrives, print }, id: string, flags: OfficeFlags & { readonly reason?: string }) => {
-        const changed = verb === 'resume' ? redrives.resume(id) : redrives[verb](id, flags.reason)
-        print(await changed, accountOf)
-      },
+const steer = (verb: 'pause' | 'resume' | 'cancel', description: string, examples: readonly string[]) =>
+  redriveCommand(`${verb} <id>`, description, examples)
+    .adding<{ readonly reason?: string }>(
+      (command) => verb === 'resume' || command.option('--reason <text>', 'why; shown to all who look at it'),
     )
-  }
+    .work(async ({ redrives, print }, id, { reason }) =>
+      print(await (verb === 'resume' ? redrives.resume(id) : redrives[verb](id, reason)), accountOf),
+    )
 
-const rate = (kit: CommandKit): Command =>
-  redriveCommand(
-    'rate <id> <rate>',
-    'Change how many letters a second a redrive sends to each destination.',
-    [`rate ${ID} 100`, `rate ${ID} 0.5`, `rate ${ID} none      as fast as it goes`],
-  ).work(kit, async ({ redrives, print }, id: string, text: string) => {
-    const perSecond = text === 'none' ? null : rateOf('the rate', text)
-    print(await redrives.setRate(id, perSecond), accountOf)
+const rate = redriveCommand(
+  'rate <id> <rate>',
+  'Change how many letters a second a redrive sends to each destination.',
+  [`rate ${ID} 100`, `rate ${ID} 0.5`, `rate ${ID} none      as fast as it goes`],
+).work(async ({ redrives, print }, id, text) => {
+  const perSecond = text === 'none' ? null : rateOf('the rate', text)
+  print(await redrives.setRate(id, perSecond), accountOf)
+})
+
+const list = redriveCommand('list', 'List redrives, the newest first: running and past ones.', [
+  'list',
+  'list --state canary,running,paused',
+  'list --all --json',
+])
+  .option('--state <states>', `only in these states: ${REDRIVE_STATES.join(', ')}`)
+  .option('--limit <n>', 'at most so many', '50')
+  .option('--all', 'all of them, and plans that were not started')
+  .work(async (desk, flags) => {
+    const limit = wholeNumber('--limit', flags.limit, 1)
+    const state = flags.state ?? (flags.all ? REDRIVE_STATES.join(',') : undefined)
+    const items = await listAll<RedriveItem>(desk, '/api/redrives', { state }, flags.all ? undefined : limit)
+    desk.printList(items, redriveColumns(nowMs()), 'there are no redrives')
   })
-
-interface ListFlags extends OfficeFlags {
-  readonly all?: boolean
-  readonly state?: string
-  readonly limit: string
-}
-
-const list = (kit: CommandKit): Command =>
-  redriveCommand('list', 'List redrives, the newest first: running and past ones.', [
-    'list',
-    'list --state canary,running,paused',
-    'list --all --json',
-  ])
-    .option('--state <states>', `only in these states: ${REDRIVE_STATES.join(', ')}`)
-    .option('--limit <n>', 'at most so many', '50')
-    .option('--all', 'all of them, and plans that were not started')
-    .work(kit, async (desk, flags: ListFlags) => {
-      const limit = wholeNumber('--limit', flags.limit, 1)
-      const state = flags.state ?? (flags.all ? REDRIVE_STATES.join(',') : undefined)
-      const items = await listAll<RedriveItem>(
-        desk,
-        '/api/redrives',
-        { state },
-        flags.all ? undefined : limit,
-      )
-      desk.printList(items, redriveColumns(nowMs()), 'there are no redrives')
-    })
 
 const redriveColumns = (now: number): readonly Column<RedriveItem>[] => [
   { heading: 'ID', text: ({ id }) => id },
@@ -93,31 +67,30 @@ const redriveColumns = (now: number): readonly Column<RedriveItem>[] => [
   { heading: 'WHAT', text: ({ sentence }) => sentence, flexible: true },
 ]
 
-interface ShowFlags extends OfficeFlags {
+interface ShowFlags {
   /** true: of any outcome. */
   readonly letters?: string | true
   readonly limit: string
   readonly all?: boolean
 }
 
-const show = (kit: CommandKit): Command =>
-  redriveCommand(
-    'show <id>',
-    'Show a redrive: what was planned, how far it is, where letters went; or its letters.',
-    [
-      `show ${ID}`,
-      `show ${ID} --letters returned`,
-      `show ${ID} --letters failed --all --json | jq -r '.[] | .engine + "/" + .rowKey'`,
-    ],
-  )
-    .option('--letters [outcome]', `its letters; only those that are ${MEMBER_OUTCOMES.join(', ')}`)
-    .option('--limit <n>', 'with --letters: at most so many', '50')
-    .option('--all', 'with --letters: all of them')
-    .work(kit, async (desk, id: string, flags: ShowFlags) => {
-      if (flags.letters !== undefined) return printLetters(desk, id, flags.letters, flags)
-      const width = kit.terminal.screen?.columns
-      desk.print(await desk.redrives.read(id), (redrive, style) => detailText(redrive, { width, style }))
-    })
+const show = redriveCommand(
+  'show <id>',
+  'Show a redrive: what was planned, how far it is, where letters went; or its letters.',
+  [
+    `show ${ID}`,
+    `show ${ID} --letters returned`,
+    `show ${ID} --letters failed --all --json | jq -r '.[] | .engine + "/" + .rowKey'`,
+  ],
+)
+  .option('--letters [outcome]', `its letters; only those that are ${MEMBER_OUTCOMES.join(', ')}`)
+  .option('--limit <n>', 'with --letters: at most so many', '50')
+  .option('--all', 'with --letters: all of them')
+  .work(async (desk, id, flags) => {
+    if (flags.letters !== undefined) return printLetters(desk, id, flags.letters, flags)
+    const width = desk.terminal.screen?.columns
+    desk.print(await desk.redrives.read(id), (redrive, style) => detailText(redrive, { width, style }))
+  })
 
 async function printLetters(desk: Desk, id: string, asked: string | true, flags: ShowFlags): Promise<void> {
   const outcome = MEMBER_OUTCOMES.find((known) => known === asked)

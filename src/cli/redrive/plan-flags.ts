@@ -20,7 +20,7 @@ import { reasonOf, usage } from '../../terminal/exit.ts'
 import { durationNs, given, pairs, readText } from '../../terminal/flags.ts'
 import type { Desk, TextFlags } from '../../terminal/office.ts'
 import type { Terminal } from '../../terminal/terminal.ts'
-import { type FilterFlags, filterOf, isRowKey, letterNamed, withFilterFlags } from '../letters/which.ts'
+import { type FilterFlags, filterFlags, filterOf, isRowKey, letterNamed } from '../letters/which.ts'
 
 export interface PlanFlags
   extends FilterFlags,
@@ -31,44 +31,51 @@ export interface PlanFlags
   readonly order?: RedriveOrder
 }
 
-/** Adds the flags that say which letters, what is done to them, and how. */
-export const withPlanFlags = <Which extends Command>(command: Which): Which =>
-  withRepairFlags(
-    withFilterFlags(command)
-      .option('--id <engine/key>', 'this letter, by engine and row key; can be repeated', another)
-      .option(
-        '--ids-file <file>',
-        'the letters of this file, one ENGINE/KEY or exported letter a line; - reads stdin',
-      )
-      .addOption(
-        new Option('--action <action>', 'what is done: retry unless given, or move with --to').choices(
-          REDRIVE_ACTIONS,
-        ),
-      )
-      .option('--to <queue>', 'move them to this queue')
-      .option('--rate <n>', 'at most so many letters a second to each destination; fractions are allowed')
-      .option(
-        '--canary <n[:percent]>',
-        'send so many first, and go on when that part of them, or all, are confirmed',
-      )
-      .option(
-        '--canary-wait <duration>',
-        'how long the first are waited for before it pauses; 10m unless given',
-      )
-      .option(
-        '--stop <percent/of>',
-        'stop when more than that part of the last so many came back, such as 20/100',
-      )
-      .addOption(
-        new Option(
-          '--order <order>',
-          'what goes out in the order of capture: key (the default), capture, none',
-        ).choices(REDRIVE_ORDERS),
-      )
-      .option('--reason <text>', 'why; kept with each letter, and required to discard'),
-  )
-
 const another = (text: string, before: readonly string[] = []): readonly string[] => [...before, text]
+
+/** A header may be set to nothing. */
+const header = pairs('kind=order', /^([^=]+)=(.*)$/s)
+
+/** Adds the flags that say which letters, what is done to them, how, and how they are repaired on their way. */
+export function planFlags(command: Command): void {
+  filterFlags(command)
+  command
+    .option('--id <engine/key>', 'this letter, by engine and row key; can be repeated', another)
+    .option(
+      '--ids-file <file>',
+      'the letters of this file, one ENGINE/KEY or exported letter a line; - reads stdin',
+    )
+    .addOption(
+      new Option('--action <action>', 'what is done: retry unless given, or move with --to').choices(
+        REDRIVE_ACTIONS,
+      ),
+    )
+    .option('--to <queue>', 'move them to this queue')
+    .option('--rate <n>', 'at most so many letters a second to each destination; fractions are allowed')
+    .option(
+      '--canary <n[:percent]>',
+      'send so many first, and go on when that part of them, or all, are confirmed',
+    )
+    .option(
+      '--canary-wait <duration>',
+      'how long the first are waited for before it pauses; 10m unless given',
+    )
+    .option(
+      '--stop <percent/of>',
+      'stop when more than that part of the last so many came back, such as 20/100',
+    )
+    .addOption(
+      new Option(
+        '--order <order>',
+        'what goes out in the order of capture: key (the default), capture, none',
+      ).choices(REDRIVE_ORDERS),
+    )
+    .option('--reason <text>', 'why; kept with each letter, and required to discard')
+    .option('--patch <file|json>', 'change every payload by this JSON Patch (RFC 6902); - reads stdin')
+    .option('--map <file|expression>', 'make every payload anew by this JSONata expression; - reads stdin')
+    .option('--set-header <name=value>', 'send this encoding, kind or reference; can be repeated', header)
+    .option('--remove-header <name>', 'send none of it; can be repeated', another)
+}
 
 /** Which letters: those that match, or these. */
 export type Chosen = { readonly filter: LetterParameters } | { readonly ids: readonly LetterKey[] }
@@ -217,17 +224,6 @@ interface RepairFlags extends TextFlags<'patch' | 'map'> {
   readonly setHeader?: Readonly<Record<string, string>>
   readonly removeHeader?: readonly string[]
 }
-
-/** A header may be set to nothing. */
-const header = pairs('kind=order', /^([^=]+)=(.*)$/s)
-
-/** Adds how letters are repaired on their way. */
-const withRepairFlags = <Which extends Command>(command: Which): Which =>
-  command
-    .option('--patch <file|json>', 'change every payload by this JSON Patch (RFC 6902); - reads stdin')
-    .option('--map <file|expression>', 'make every payload anew by this JSONata expression; - reads stdin')
-    .option('--set-header <name=value>', 'send this encoding, kind or reference; can be repeated', header)
-    .option('--remove-header <name>', 'send none of it; can be repeated', another)
 
 /** The recipe that the flags describe; undefined when they describe none. */
 export async function repairOf(flags: RepairFlags, terminal: Terminal): Promise<RedriveRepair | undefined> {

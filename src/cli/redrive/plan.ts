@@ -1,52 +1,38 @@
 /** `bartleby redrive plan`: what would be done to which letters; with `--start` it is done at once. */
 import { setTimeout as pause } from 'node:timers/promises'
-import type { Command } from 'commander'
 import type { RedriveDetail, RedrivePlanRequest } from '../../client/redrives.ts'
 import { CommandFailure, EXIT, failed, usage } from '../../terminal/exit.ts'
 import { confirmCount, wholeNumber } from '../../terminal/flags.ts'
-import type { CommandKit, Desk } from '../../terminal/office.ts'
+import type { Desk } from '../../terminal/office.ts'
 import { printable, type Terminal } from '../../terminal/terminal.ts'
 import { lettersText } from '../../terminal/words.ts'
 import { QUERY_HELP } from '../letters/which.ts'
-import { chosenBy, type PlanFlags, planBody, repairOf, withPlanFlags } from './plan-flags.ts'
-import { afterStart, isWatching, redriveCommand, type WatchFlags, waitMsOf, withWaitFlags } from './start.ts'
+import { chosenBy, type PlanFlags, planBody, planFlags, repairOf } from './plan-flags.ts'
+import { afterStart, redriveCommand, type WatchFlags, waitFlags, waitMsOf } from './start.ts'
 import { chosenText, leftOut, nextStep, planText } from './text.ts'
 
-interface Flags extends PlanFlags, WatchFlags {
-  readonly show: string
-  readonly start?: boolean
-  readonly yes?: boolean
-}
-
-export const planCommand = (kit: CommandKit): Command =>
-  withWaitFlags(
-    withPlanFlags(
-      redriveCommand(
-        'plan [query...]',
-        'Plan an act on many letters, and show what it would do. Nothing is changed; the plan can be started for half an hour.',
-        [
-          "plan 'signature:1-4f2a9c'",
-          "plan 'queue:orders age:<1d' --rate 50 --canary 10 --stop 20/100",
-          "plan 'queue:orders' --canary 10:80 --start --watch",
-          "plan 'queue:orders' --to orders-repaired --set-header kind=order-v2",
-          `plan 'queue:orders' --patch '[{"op":"replace","path":"/currency","value":"EUR"}]'`,
-          "plan 'queue:orders' --map fix.jsonata --show 10",
-          "plan 'engine:hmac age:>30d' --action discard --reason 'shop closed'",
-          "plan 'status:expired engine:hmac' --action restore --reason 'still needed'",
-          'plan --id hmac/vault-7 --id hmac/vault-8',
-        ],
-      ),
-    ),
-  )
-    .option('--show <n>', 'show so many letters as they would be sent, at most 20', '3')
-    .option('--start', 'start it at once, after the number of letters was confirmed')
-    .option('--watch', 'with --start: watch it to its end')
-    .option('-y, --yes', 'with --start: do not ask')
-    .addHelpText('after', HELP)
-    .work(kit, planAndStart, isWatching)
-
-const HELP = `
-${QUERY_HELP}
+export const planCommand = redriveCommand(
+  'plan [query...]',
+  'Plan an act on many letters, and show what it would do. Nothing is changed; the plan can be started for half an hour.',
+  [
+    "plan 'signature:1-4f2a9c'",
+    "plan 'queue:orders age:<1d' --rate 50 --canary 10 --stop 20/100",
+    "plan 'queue:orders' --canary 10:80 --start --watch",
+    "plan 'queue:orders' --to orders-repaired --set-header kind=order-v2",
+    `plan 'queue:orders' --patch '[{"op":"replace","path":"/currency","value":"EUR"}]'`,
+    "plan 'queue:orders' --map fix.jsonata --show 10",
+    "plan 'engine:hmac age:>30d' --action discard --reason 'shop closed'",
+    "plan 'status:expired engine:hmac' --action restore --reason 'still needed'",
+    'plan --id hmac/vault-7 --id hmac/vault-8',
+  ],
+)
+  .adding<PlanFlags>(planFlags)
+  .adding<WatchFlags>(waitFlags)
+  .option('--show <n>', 'show so many letters as they would be sent, at most 20', '3')
+  .option('--start', 'start it at once, after the number of letters was confirmed')
+  .option('--watch', 'with --start: watch it to its end')
+  .option('-y, --yes', 'with --start: do not ask')
+  .help(`${QUERY_HELP}
 
 The plan is a frozen set: these letters, as they are now. What has changed when its turn comes is skipped.
   --rate 50            at most fifty letters a second to each destination
@@ -66,28 +52,30 @@ Exit codes:
   0  planned; with --start started; with --watch done, nothing failed or returned; with --wait all confirmed
   1  failed, stopped, cancelled, or some letters failed or returned
   2  wrong usage
-  3  there is no letter to plan for`
-
-async function planAndStart(desk: Desk, words: readonly string[], flags: Flags): Promise<void> {
-  const { terminal, json, redrives, print } = desk
-  const letters = wholeNumber('--show', flags.show, 0)
-  const waitMs = waitMsOf(flags)
-  if (!flags.start && (flags.watch || flags.wait || flags.yes))
-    throw usage('--watch, --wait and --yes are for --start')
-  const repair = await repairOf(flags, terminal)
-  const plan = await makePlan(desk, planBody(await chosenBy(desk, words, flags), flags, repair))
-  const width = terminal.screen?.columns
-  if (plan.counts.planned === 0) {
-    print(plan, (_, style) => planText(plan, { letters, width, style }))
-    throw new CommandFailure(EXIT.nothing, `there is nothing to start; ${printable(lowered(plan.sentence))}`)
-  }
-  const next = flags.start ? '' : `\n${nextStep(plan, desk.place)}`
-  if (!flags.start || !json)
-    print(plan, (_, style) => `${planText(plan, { letters, width, style })}\n${next}`)
-  if (!flags.start) return
-  await confirmPlan(plan, flags, terminal)
-  await afterStart(desk, await redrives.start(plan.id), flags.watch, waitMs)
-}
+  3  there is no letter to plan for`)
+  .work(async (desk, words, flags) => {
+    const { terminal, json, redrives, print } = desk
+    const letters = wholeNumber('--show', flags.show, 0)
+    const waitMs = waitMsOf(flags)
+    if (!flags.start && (flags.watch || flags.wait || flags.yes))
+      throw usage('--watch, --wait and --yes are for --start')
+    const repair = await repairOf(flags, terminal)
+    const plan = await makePlan(desk, planBody(await chosenBy(desk, words, flags), flags, repair))
+    const width = terminal.screen?.columns
+    if (plan.counts.planned === 0) {
+      print(plan, (_, style) => planText(plan, { letters, width, style }))
+      throw new CommandFailure(
+        EXIT.nothing,
+        `there is nothing to start; ${printable(lowered(plan.sentence))}`,
+      )
+    }
+    const next = flags.start ? '' : `\n${nextStep(plan, desk.place)}`
+    if (!flags.start || !json)
+      print(plan, (_, style) => `${planText(plan, { letters, width, style })}\n${next}`)
+    if (!flags.start) return
+    await confirmPlan(plan, flags, terminal)
+    await afterStart(desk, await redrives.start(plan.id), flags.watch, waitMs)
+  })
 
 const lowered = (sentence: string): string => sentence.charAt(0).toLowerCase() + sentence.slice(1)
 

@@ -7,17 +7,11 @@ import { sleep } from '../../core/waiting.ts'
 import { isOver, isSending } from '../../redrive/redrive.ts'
 import { failed, reasonOf } from '../../terminal/exit.ts'
 import { waitTimeoutMs } from '../../terminal/flags.ts'
-import { type CommandKit, type Desk, type OfficeFlags, officeCommand } from '../../terminal/office.ts'
+import { type Desk, type OfficeFlags, officeCommand } from '../../terminal/office.ts'
 import { printable, type Screen, styleOf, type Terminal } from '../../terminal/terminal.ts'
 import { grouped } from '../../terminal/words.ts'
 import { reasonWords } from './text.ts'
 import { accountOf, frameOf, lineOf } from './watch-frame.ts'
-
-/** A command on redrives, on a server or on a store that the command opens itself. */
-export const redriveCommand = (words: string, description: string, examples: readonly string[]) =>
-  officeCommand(`redrive ${words}`, description, examples)
-    .option('--store <url>', 'no server: open this store here, sqlite:PATH or postgres://…')
-    .option('--config <file>', 'with --store: the configuration of its servers, in YAML')
 
 export interface WatchFlags extends OfficeFlags {
   readonly watch?: boolean
@@ -25,8 +19,19 @@ export interface WatchFlags extends OfficeFlags {
   readonly waitTimeout?: string
 }
 
+/** A command on redrives, on a server or on a store that the command opens itself. */
+export const redriveCommand = <const Words extends string>(
+  words: Words,
+  description: string,
+  examples: readonly string[],
+  isWatching: (flags: WatchFlags) => boolean = ({ watch = false, wait = false }) => watch || wait,
+) =>
+  officeCommand(`redrive ${words}`, description, examples, isWatching)
+    .option('--store <url>', 'no server: open this store here, sqlite:PATH or postgres://…')
+    .option('--config <file>', 'with --store: the configuration of its servers, in YAML')
+
 /** Adds `--wait`. */
-export const withWaitFlags = <Which extends Command>(command: Which): Which =>
+export const waitFlags = (command: Command): Command =>
   command
     .option('--wait', 'watch, and then wait until it is known what became of what was sent')
     .option('--wait-timeout <duration>', 'how long at most after its end', '1m')
@@ -37,70 +42,53 @@ export const waitMsOf = ({ wait, waitTimeout }: WatchFlags): number | null => {
   return wait ? timeoutMs : null
 }
 
-const ENDS = `
-Exit codes:
+const ENDS = `Exit codes:
   0  done, and no letter failed or returned; with --wait, all are confirmed
   1  stopped, cancelled or paused, letters failed or returned, or you left before its end
   2  wrong usage
   3  there is no such redrive`
 
-export const startCommand = (kit: CommandKit): Command =>
-  withWaitFlags(
-    redriveCommand('start <id>', 'Start a plan; a server carries it out.', [
-      'start d0sk3v9rkmnc73a1b2cg',
-      'start d0sk3v9rkmnc73a1b2cg --watch',
-      'start d0sk3v9rkmnc73a1b2cg --wait --wait-timeout 10m',
-      'start d0sk3v9rkmnc73a1b2cg --store sqlite:./data/bartleby.db --watch',
-    ]),
-  )
-    .option('--watch', 'watch it to its end')
-    .addHelpText(
-      'after',
-      `
-With --store and no server on that store, it is this command that carries it out, for as long as it watches.
-${ENDS}`,
-    )
-    .work(
-      kit,
-      async (desk, id: string, flags: WatchFlags) => {
-        const waitMs = waitMsOf(flags)
-        await afterStart(desk, await desk.redrives.start(id), flags.watch, waitMs)
-      },
-      isWatching,
-    )
+export const startCommand = redriveCommand('start <id>', 'Start a plan; a server carries it out.', [
+  'start d0sk3v9rkmnc73a1b2cg',
+  'start d0sk3v9rkmnc73a1b2cg --watch',
+  'start d0sk3v9rkmnc73a1b2cg --wait --wait-timeout 10m',
+  'start d0sk3v9rkmnc73a1b2cg --store sqlite:./data/bartleby.db --watch',
+])
+  .adding<WatchFlags>(waitFlags)
+  .option('--watch', 'watch it to its end')
+  .help(`With --store and no server on that store, it is this command that carries it out, for as long as it watches.
 
-export const watchCommand = (kit: CommandKit): Command =>
-  withWaitFlags(
-    redriveCommand('watch <id>', 'Watch a redrive to its end, and tell what became of it.', [
-      'watch d0sk3v9rkmnc73a1b2cg',
-      'watch d0sk3v9rkmnc73a1b2cg --wait',
-      'watch d0sk3v9rkmnc73a1b2cg --json | jq .counts',
-    ]),
-  )
-    .addHelpText(
-      'after',
-      `
-Ctrl-C ends the watching; the redrive goes on. A paused one is watched on until somebody resumes or
+${ENDS}`)
+  .work(async (desk, id, flags) => {
+    const waitMs = waitMsOf(flags)
+    await afterStart(desk, await desk.redrives.start(id), flags.watch, waitMs)
+  })
+
+export const watchCommand = redriveCommand(
+  'watch <id>',
+  'Watch a redrive to its end, and tell what became of it.',
+  [
+    'watch d0sk3v9rkmnc73a1b2cg',
+    'watch d0sk3v9rkmnc73a1b2cg --wait',
+    'watch d0sk3v9rkmnc73a1b2cg --json | jq .counts',
+  ],
+  () => true,
+)
+  .adding<WatchFlags>(waitFlags)
+  .help(`Ctrl-C ends the watching; the redrive goes on. A paused one is watched on until somebody resumes or
 cancels it; where stdout is no terminal, a pause ends the watching.
-${ENDS}`,
-    )
-    .work(
-      kit,
-      async (desk, id: string, flags: WatchFlags) => {
-        const waitMs = waitMsOf(flags)
-        const redrive = await desk.redrives.read(id)
-        if (redrive.state === 'planned' || redrive.state === 'planning') {
-          throw failed(
-            `it was not started; start it with: bartleby redrive start ${redrive.id} --watch${desk.place}`,
-          )
-        }
-        await seeThrough(desk, redrive, waitMs)
-      },
-      () => true,
-    )
 
-/** Whether the command stays until the redrive has ended. */
-export const isWatching = ({ watch = false, wait = false }: WatchFlags): boolean => watch || wait
+${ENDS}`)
+  .work(async (desk, id, flags) => {
+    const waitMs = waitMsOf(flags)
+    const redrive = await desk.redrives.read(id)
+    if (redrive.state === 'planned' || redrive.state === 'planning') {
+      throw failed(
+        `it was not started; start it with: bartleby redrive start ${redrive.id} --watch${desk.place}`,
+      )
+    }
+    await seeThrough(desk, redrive, waitMs)
+  })
 
 /** What is done when it was started: it is watched, or where to look is said. */
 export async function afterStart(

@@ -1,44 +1,30 @@
 /** `bartleby top`: an office as it is now, redrawn while one looks. */
-import type { Command } from 'commander'
 import type { Page } from '../../client/envelope.ts'
 import { OfficeClientError } from '../../client/errors.ts'
 import type { LetterCounts, LetterItem, SignatureGroup } from '../../client/letter-types.ts'
 import type { QueueOverview } from '../../client/source-types.ts'
 import { sleep } from '../../core/waiting.ts'
 import { reasonOf, usage } from '../../terminal/exit.ts'
-import {
-  type CallOffice,
-  type CommandKit,
-  type Desk,
-  listAll,
-  type OfficeFlags,
-  officeCommand,
-} from '../../terminal/office.ts'
+import { type CallOffice, type Desk, listAll, officeCommand } from '../../terminal/office.ts'
 import type { Screen } from '../../terminal/terminal.ts'
 import { styleOf } from '../../terminal/terminal.ts'
 import { nowMs } from '../../terminal/words.ts'
 import { frame, type Look, type Picture } from './frame.ts'
 
-interface TopFlags extends OfficeFlags {
-  readonly interval: string
-  readonly once?: boolean
-}
-
-export const topCommand = (kit: CommandKit): Command =>
-  officeCommand(
-    'top',
-    'Watch an office: counts, errors, queues and the newest letters, redrawn every two seconds.',
-    ['top', 'top --interval 10', 'top --once', 'top --once --json | jq .counts.totals'],
-  )
-    .option('--interval <seconds>', 'how often to look', '2')
-    .option('--once', 'print one picture and end; so it does where stdout is no terminal')
-    .addHelpText('after', '\nq and Ctrl-C leave. A server that does not answer is asked again until it does.')
-    .work(kit, async (desk, flags: TopFlags) => {
-      const intervalMs = intervalOf(flags.interval)
-      const { screen } = kit.terminal
-      if (flags.once || flags.json || screen === undefined) await printOnce(desk)
-      else await watch(desk, intervalMs, screen)
-    })
+export const topCommand = officeCommand(
+  'top',
+  'Watch an office: counts, errors, queues and the newest letters, redrawn every two seconds.',
+  ['top', 'top --interval 10', 'top --once', 'top --once --json | jq .counts.totals'],
+)
+  .option('--interval <seconds>', 'how often to look', '2')
+  .option('--once', 'print one picture and end; so it does where stdout is no terminal')
+  .help('q and Ctrl-C leave. A server that does not answer is asked again until it does.')
+  .work(async (desk, flags) => {
+    const intervalMs = intervalOf(flags.interval)
+    const { screen } = desk.terminal
+    if (flags.once || flags.json || screen === undefined) await printOnce(desk)
+    else await watch(desk, intervalMs, screen)
+  })
 
 function intervalOf(text: string): number {
   const seconds = /^\d{1,5}(\.\d{1,3})?$/.test(text) ? Number(text) : 0

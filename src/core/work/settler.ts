@@ -27,13 +27,12 @@ export class Settler<Job, Result> {
   readonly #hurry = new AbortController()
   readonly #stopped = new AbortController()
   #unwritten = 0
-  #triesLeft: number
+  #triesLeft = LAST_TRIES
 
   /** `onSettled`: these are held no longer. */
   constructor(options: WorkerOptions<Job, Result>, onSettled: (held: readonly Held<Job>[]) => void) {
     this.#options = options
     this.#onSettled = onSettled
-    this.#triesLeft = options.lastTries ?? LAST_TRIES
   }
 
   get unwritten(): number {
@@ -74,10 +73,8 @@ export class Settler<Job, Result> {
     line.isWriting = true
     for (let failures = 0; line.results.length > 0 && !this.#stopped.signal.aborted; ) {
       // What ends in the same turn of the event loop is written together: over HTTP ten times fewer commits than without.
-      if (failures === 0) await endOfTurn()
-      const [first] = line.results
-      if (first === undefined) break
-      const batch = line.results.splice(0, line.singly > 0 ? 1 : mostSettled(first.result))
+      await endOfTurn()
+      const batch = line.results.splice(0, line.singly > 0 ? 1 : mostSettled)
       try {
         await table.settle(batch)
         line.singly = Math.max(0, line.singly - 1)

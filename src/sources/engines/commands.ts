@@ -1,21 +1,19 @@
 /** `bartleby engines`: what engines do, how often that succeeds, and how long it takes. */
-import type { Command } from 'commander'
 import type { EngineOperation, EngineOverview, EngineOverviews } from '../../client/source-types.ts'
-import { type CommandKit, officeCommand } from '../../terminal/office.ts'
+import { officeCommand } from '../../terminal/office.ts'
 import { type Column, columnsText } from '../../terminal/table.ts'
 import { ageOf, grouped, nowMs } from '../../terminal/words.ts'
 
-export const enginesCommand = (kit: CommandKit): Command =>
-  officeCommand(
-    'engines',
-    'Show engines with their operations: runs, success, durations, and pending letters.',
-    ['engines', "engines --json | jq '.items[] | select(.pending > 0) | .name'"],
-  ).work(kit, async ({ call, print, json }) => {
-    const engines = await call<EngineOverviews>('GET', '/api/engines')
-    const rows = engines.items.flatMap(rowsOf)
-    print(engines, (_, style) => columnsText(columns(nowMs()), rows, kit.terminal.screen?.columns, style))
-    if (!json) kit.terminal.err(engines.basis)
-  })
+export const enginesCommand = officeCommand(
+  'engines',
+  'Show engines with their operations: runs, success, durations, and pending letters.',
+  ['engines', "engines --json | jq '.items[] | select(.pending > 0) | .name'"],
+).work(async ({ call, print, json, terminal }) => {
+  const engines = await call<EngineOverviews>('GET', '/api/engines')
+  const rows = engines.items.flatMap(rowsOf)
+  print(engines, (_, style) => columnsText(columns(nowMs()), rows, terminal.screen?.columns, style))
+  if (!json) terminal.err(engines.basis)
+})
 
 interface Row {
   readonly engine: EngineOverview

@@ -1,34 +1,23 @@
 /** `bartleby kafka`: brokers and rights of a configuration, how intake stands, and what can be done with one dead event. */
-import { Command } from 'commander'
 import { pathTo } from '../../client/envelope.ts'
 import type { LetterCounts } from '../../client/letter-types.ts'
+import { commandGroup } from '../../terminal/command.ts'
 import { failed, usage } from '../../terminal/exit.ts'
-import type { StoreFlags } from '../../terminal/flags.ts'
-import {
-  type CommandKit,
-  commandGroup,
-  DEFAULT_URL,
-  type OfficeFlags,
-  officeCommand,
-} from '../../terminal/office.ts'
+import { DEFAULT_URL, officeCommand } from '../../terminal/office.ts'
 import { table } from '../../terminal/table.ts'
 import { printable } from '../../terminal/terminal.ts'
-import type { SourceKit } from '../source-commands.ts'
+import { sourceCommand } from '../source-commands.ts'
 import type { overviewOnWire, placeOnWire } from './admin-view.ts'
 import type { KafkaCheck } from './check.ts'
 import type { KafkaOptions } from './options.ts'
 
-const check = (kit: SourceKit): Command =>
-  new Command('check')
-    .description(
-      'Try brokers, topics, group and rights of the configuration. Writes no record, joins no group.',
-    )
-    .option('--config <file>', 'configuration in YAML')
-    .option('--json', 'print the checks as JSON')
-    .addHelpText(
-      'after',
-      `
-It works beside a running server, and also while \`kafka.enabled\` is false. Rights that are needed:
+const check = sourceCommand(
+  'check',
+  'Try brokers, topics, group and rights of the configuration. Writes no record, joins no group.',
+)
+  .option('--config <file>', 'configuration in YAML')
+  .option('--json', 'print the checks as JSON')
+  .help(`It works beside a running server, and also while \`kafka.enabled\` is false. Rights that are needed:
   Read, Describe    on the DLQ topics
   Read              on the group
   Write, Describe   on the retry topics
@@ -40,25 +29,20 @@ Examples:
 Exit codes:
   0  nothing is missing
   1  something is missing; the lines say what
-  2  wrong usage or configuration`,
-    )
-    .action(({ json, ...flags }: StoreFlags & { readonly json?: boolean }) =>
-      checkBrokers(flags, json === true, kit),
-    )
-
-async function checkBrokers(flags: StoreFlags, json: boolean, kit: SourceKit): Promise<void> {
-  // Loaded when they are needed, as in `serve`.
-  const { kafkaSettings } = await import('./options.ts')
-  const { checkKafka } = await import('./check.ts')
-  // The configuration checks the section by its own schema.
-  const section = (await kit.sectionOf('kafka', flags)) as KafkaOptions | undefined
-  const settings = kafkaSettings({ ...section, enabled: true })
-  if (settings === null) throw usage('the configuration has no section kafka')
-  const checks = await checkKafka(settings)
-  kit.terminal.out(json ? JSON.stringify(checks, null, 2) : checks.map(lineOf).join('\n'))
-  const missing = checks.filter(({ verdict }) => verdict === 'missing').length
-  if (missing > 0) throw failed(missing === 1 ? '1 thing is missing' : `${missing} things are missing`)
-}
+  2  wrong usage or configuration`)
+  .work(async ({ sectionOf, terminal }, { json, ...flags }) => {
+    // Loaded when they are needed, as in `serve`.
+    const { kafkaSettings } = await import('./options.ts')
+    const { checkKafka } = await import('./check.ts')
+    // The configuration has checked the section by its own schema.
+    const section = (await sectionOf('kafka', flags)) as KafkaOptions | undefined
+    const settings = kafkaSettings({ ...section, enabled: true })
+    if (settings === null) throw usage('the configuration has no section kafka')
+    const checks = await checkKafka(settings)
+    terminal.out(json ? JSON.stringify(checks, null, 2) : checks.map(lineOf).join('\n'))
+    const missing = checks.filter(({ verdict }) => verdict === 'missing').length
+    if (missing > 0) throw failed(missing === 1 ? '1 thing is missing' : `${missing} things are missing`)
+  })
 
 const MARKS = { fine: '✓', missing: '✗', unknown: '?' } as const
 
@@ -70,15 +54,15 @@ type Overview = { readonly enabled: boolean } & Partial<Omit<ReturnType<typeof o
 
 const eventPath = (dlqId: string): string => pathTo('/api/kafka/events', dlqId)
 
-const status = (kit: CommandKit): Command =>
-  officeCommand('kafka status', 'Show services, how many events of each wait, and how far intake is.', [
-    'status',
-    "status --json | jq '.intake.troubles'",
-  ]).work(kit, async ({ call, print }) => {
-    const overview = await call<Overview>('GET', '/api/kafka')
-    const counts = await call<LetterCounts>('GET', '/api/counts?engine=kafka&status=Pending&by=originalQueue')
-    print({ ...overview, pending: counts.items }, () => overviewText(overview, counts))
-  })
+const status = officeCommand(
+  'kafka status',
+  'Show services, how many events of each wait, and how far intake is.',
+  ['status', "status --json | jq '.intake.troubles'"],
+).work(async ({ call, print }) => {
+  const overview = await call<Overview>('GET', '/api/kafka')
+  const counts = await call<LetterCounts>('GET', '/api/counts?engine=kafka&status=Pending&by=originalQueue')
+  print({ ...overview, pending: counts.items }, () => overviewText(overview, counts))
+})
 
 function overviewText({ enabled, services = [], intake }: Overview, { items }: LetterCounts): string {
   if (!enabled || intake === undefined)
@@ -114,38 +98,32 @@ function overviewText({ enabled, services = [], intake }: Overview, { items }: L
   ].join('\n')
 }
 
-const show = (kit: CommandKit): Command =>
-  officeCommand(
-    'kafka show <dlq-id>',
-    'Show a dead event: exception, headers, reasons, earlier deaths, bytes.',
-    ['show 4706cc1b-4c32-46d9-91b9-57b2de45dfe0'],
-  ).work(kit, async ({ call }, dlqId: string) =>
-    kit.terminal.out(JSON.stringify(await call<object>('GET', eventPath(dlqId)), null, 2)),
-  )
+const show = officeCommand(
+  'kafka show <dlq-id>',
+  'Show a dead event: exception, headers, reasons, earlier deaths, bytes.',
+  ['show 4706cc1b-4c32-46d9-91b9-57b2de45dfe0'],
+).work(async ({ call, terminal }, dlqId) =>
+  terminal.out(JSON.stringify(await call<object>('GET', eventPath(dlqId)), null, 2)),
+)
 
-const reassign = (kit: CommandKit): Command =>
-  officeCommand(
-    'kafka reassign <dlq-id> <service>',
-    'Give a dead event to a service, such as one under ~unknown.',
-    [
-      'reassign 4706cc1b-4c32-46d9-91b9-57b2de45dfe0 wps',
-      'reassign 4706cc1b-4c32-46d9-91b9-57b2de45dfe0 wps --topic orders',
-    ],
+const reassign = officeCommand(
+  'kafka reassign <dlq-id> <service>',
+  'Give a dead event to a service, such as one under ~unknown.',
+  [
+    'reassign 4706cc1b-4c32-46d9-91b9-57b2de45dfe0 wps',
+    'reassign 4706cc1b-4c32-46d9-91b9-57b2de45dfe0 wps --topic orders',
+  ],
+)
+  .option(
+    '--topic <topic>',
+    'the topic that it came from originally, and is sent to where retry_topic is $original; left out: as it is',
   )
-    .option(
-      '--topic <topic>',
-      'the topic that it came from originally, and is sent to where retry_topic is $original; left out: as it is',
-    )
-    .work(
-      kit,
-      async ({ call }, dlqId: string, service: string, flags: OfficeFlags & { readonly topic?: string }) => {
-        const { topic } = flags
-        const body = { service, ...(topic === undefined ? {} : { topic }) }
-        const place = await call<ReturnType<typeof placeOnWire>>('POST', `${eventPath(dlqId)}/reassign`, body)
-        const text = `event '${place.dlqId}' is in the queue of '${place.service}', from topic '${place.originalTopic}'`
-        kit.terminal.out(flags.json ? JSON.stringify(place) : printable(text))
-      },
-    )
+  .work(async ({ call, printLine }, dlqId, service, { topic }) => {
+    const body = { service, ...(topic === undefined ? {} : { topic }) }
+    const place = await call<ReturnType<typeof placeOnWire>>('POST', `${eventPath(dlqId)}/reassign`, body)
+    const text = `event '${place.dlqId}' is in the queue of '${place.service}', from topic '${place.originalTopic}'`
+    printLine(place, printable(text))
+  })
 
 export const kafkaCommand = commandGroup(
   'kafka',

@@ -1,23 +1,20 @@
-/** `bartleby webhooks …`: consumers of webhooks with their jobs, requeues and purges under way, and what is done with one of them. */
-import type { Command } from 'commander'
+/** `bartleby webhooks …`: consumers with their jobs, requeues and purges under way, what is done with one of them, and whether counts are right. */
 import { pathTo } from '../../client/envelope.ts'
-import { usage } from '../../terminal/exit.ts'
+import { commandGroup } from '../../terminal/command.ts'
+import { EXIT, failed, usage } from '../../terminal/exit.ts'
 import { confirmName, wholeNumber } from '../../terminal/flags.ts'
-import {
-  type CommandKit,
-  commandGroup,
-  listAll,
-  type OfficeFlags,
-  officeCommand,
-  SERVER_HELP,
-} from '../../terminal/office.ts'
+import { listAll, officeCommand, SERVER_HELP } from '../../terminal/office.ts'
+import { showProgress } from '../../terminal/progress.ts'
 import { table, tableOf } from '../../terminal/table.ts'
 import { printable } from '../../terminal/terminal.ts'
 import { grouped } from '../../terminal/words.ts'
+import { storeCommand } from '../source-commands.ts'
 import type { consumerOnWire, runOnWire } from './admin-routes.ts'
-import { verifyCommand } from './verify-command.ts'
+import type { WebhookCheckReport } from './check.ts'
 
-const OF = '<channel> <consumer>'
+/** A command on one consumer. */
+const consumerCommand = (verb: string, description: string, examples: readonly string[]) =>
+  officeCommand(`webhooks ${verb} <channel> <consumer>`, description, examples)
 
 /** The path of what can be done with one consumer. */
 const consumerPath = (channel: string, consumer: string, act: string): string =>
@@ -26,40 +23,33 @@ const consumerPath = (channel: string, consumer: string, act: string): string =>
 const named = (channel: string, consumer: string): string =>
   printable(`consumer '${consumer}' of channel '${channel}'`)
 
-const resumeCommand = (kit: CommandKit): Command =>
-  officeCommand(
-    `webhooks resume ${OF}`,
-    'End the pause of a consumer: its jobs are delivered again at once.',
-    ['resume orders billing'],
-  ).work(kit, async ({ call, printLine }, channel: string, consumer: string) => {
-    const answer = await call<{ resumed: boolean }>('POST', consumerPath(channel, consumer, 'resume'))
-    const text = answer.resumed ? 'is delivered to again' : 'was not paused'
-    printLine(answer, `${named(channel, consumer)} ${text}`)
+const resume = consumerCommand(
+  'resume',
+  'End the pause of a consumer: its jobs are delivered again at once.',
+  ['resume orders billing'],
+).work(async ({ call, printLine }, channel, consumer) => {
+  const answer = await call<{ resumed: boolean }>('POST', consumerPath(channel, consumer, 'resume'))
+  const text = answer.resumed ? 'is delivered to again' : 'was not paused'
+  printLine(answer, `${named(channel, consumer)} ${text}`)
+})
+
+const limits = consumerCommand(
+  'limits',
+  'Limit the attempts that each server makes at a consumer; a limit that is not given is the default of the server again.',
+  ['limits orders billing --at-once 5', 'limits orders billing --per-second 0.5', 'limits orders billing'],
+)
+  .option('--at-once <number>', 'attempts of a server at the same time')
+  .option('--per-second <number>', 'attempts of a server per second')
+  .work(async ({ call, printLine }, channel, consumer, flags) => {
+    const wanted = {
+      mostAtOnce: wholeNumber('--at-once', flags.atOnce, 1) ?? null,
+      mostPerSecond: rateOf(flags.perSecond),
+    }
+    await call('PUT', consumerPath(channel, consumer, 'limits'), wanted)
+    const shown = (limit: number | null) => (limit === null ? 'as many as the server allows' : limit)
+    const text = `of each server at once ${shown(wanted.mostAtOnce)}, per second ${shown(wanted.mostPerSecond)}`
+    printLine(wanted, `${named(channel, consumer)}: ${text}`)
   })
-
-interface LimitFlags extends OfficeFlags {
-  readonly atOnce?: string
-  readonly perSecond?: string
-}
-
-const limitsCommand = (kit: CommandKit): Command =>
-  officeCommand(
-    `webhooks limits ${OF}`,
-    'Limit the attempts that each server makes at a consumer; a limit that is not given is the default of the server again.',
-    ['limits orders billing --at-once 5', 'limits orders billing --per-second 0.5', 'limits orders billing'],
-  )
-    .option('--at-once <number>', 'attempts of a server at the same time')
-    .option('--per-second <number>', 'attempts of a server per second')
-    .work(kit, async ({ call, printLine }, channel: string, consumer: string, flags: LimitFlags) => {
-      const wanted = {
-        mostAtOnce: wholeNumber('--at-once', flags.atOnce, 1) ?? null,
-        mostPerSecond: rateOf(flags.perSecond),
-      }
-      await call('PUT', consumerPath(channel, consumer, 'limits'), wanted)
-      const shown = (limit: number | null) => (limit === null ? 'as many as the server allows' : limit)
-      const text = `of each server at once ${shown(wanted.mostAtOnce)}, per second ${shown(wanted.mostPerSecond)}`
-      printLine(wanted, `${named(channel, consumer)}: ${text}`)
-    })
 
 function rateOf(text: string | undefined): number | null {
   if (text === undefined) return null
@@ -68,72 +58,59 @@ function rateOf(text: string | undefined): number | null {
   return Number(text)
 }
 
-interface SecretFlags extends OfficeFlags {
-  readonly dropPrevious?: boolean
-  readonly off?: boolean
-}
-
-const secretCommand = (kit: CommandKit): Command =>
-  officeCommand(
-    `webhooks secret ${OF}`,
-    'Make a new signing secret and print it, this once; the one before it signs too until it is dropped.',
-    ['secret orders billing', 'secret orders billing --drop-previous', 'secret orders billing --off'],
-  )
-    .option('--drop-previous', 'make none; from now on only the newest secret signs')
-    .option('--off', 'make none; from now on deliveries are not signed')
-    .work(kit, async ({ call, printLine }, channel: string, consumer: string, flags: SecretFlags) => {
-      if (flags.off && flags.dropPrevious) throw usage('give one of --drop-previous and --off')
-      if (flags.off || flags.dropPrevious) {
-        const what = flags.off ? 'secrets' : 'secrets/previous'
-        await call('DELETE', consumerPath(channel, consumer, what))
-        const text = flags.off ? 'are not signed any more' : 'are signed with the newest secret only'
-        return printLine({}, `deliveries to ${named(channel, consumer)} ${text}`)
-      }
-      const made = await call<{ secret: string }>('POST', consumerPath(channel, consumer, 'secrets'))
-      // The secret alone, so that it can be piped to where it is kept.
-      printLine(made, made.secret)
-    })
-
-const requeueCommand = (kit: CommandKit): Command =>
-  officeCommand(
-    `webhooks requeue ${OF}`,
-    'Requeue all dead jobs of a consumer. Of many it goes on in the background: see `runs`.',
-    ['requeue orders billing'],
-  ).work(kit, async ({ call, printLine }, channel: string, consumer: string) => {
-    await call('POST', consumerPath(channel, consumer, 'requeue'))
-    printLine({}, `the dead jobs of ${named(channel, consumer)} are being requeued`)
+const secret = consumerCommand(
+  'secret',
+  'Make a new signing secret and print it, this once; the one before it signs too until it is dropped.',
+  ['secret orders billing', 'secret orders billing --drop-previous', 'secret orders billing --off'],
+)
+  .option('--drop-previous', 'make none; from now on only the newest secret signs')
+  .option('--off', 'make none; from now on deliveries are not signed')
+  .work(async ({ call, printLine }, channel, consumer, { off, dropPrevious }) => {
+    if (off && dropPrevious) throw usage('give one of --drop-previous and --off')
+    if (off || dropPrevious) {
+      await call('DELETE', consumerPath(channel, consumer, off ? 'secrets' : 'secrets/previous'))
+      const text = off ? 'are not signed any more' : 'are signed with the newest secret only'
+      return printLine({}, `deliveries to ${named(channel, consumer)} ${text}`)
+    }
+    const made = await call<{ secret: string }>('POST', consumerPath(channel, consumer, 'secrets'))
+    // The secret alone, so that it can be piped to where it is kept.
+    printLine(made, made.secret)
   })
 
-type PurgeFlags = OfficeFlags & { readonly yes?: boolean }
+const requeue = consumerCommand(
+  'requeue',
+  'Requeue all dead jobs of a consumer. Of many it goes on in the background: see `runs`.',
+  ['requeue orders billing'],
+).work(async ({ call, printLine }, channel, consumer) => {
+  await call('POST', consumerPath(channel, consumer, 'requeue'))
+  printLine({}, `the dead jobs of ${named(channel, consumer)} are being requeued`)
+})
 
-const purgeCommand = (kit: CommandKit): Command =>
-  officeCommand(
-    `webhooks purge ${OF}`,
-    'Erase all dead jobs of a consumer whose attempts are used up, with their letters.',
-    ['purge orders billing', 'purge orders billing --yes --json'],
-  )
-    .option('--yes', 'do not ask')
-    .work(kit, async ({ call, printLine }, channel: string, consumer: string, flags: PurgeFlags) => {
-      const deed = `erase all dead jobs of ${named(channel, consumer)} for good`
-      await confirmName(deed, { kind: 'consumer', name: consumer }, flags.yes, kit.terminal)
-      const answer = await call<{ purged: number }>('POST', consumerPath(channel, consumer, 'purge'))
-      printLine(answer, `${grouped(answer.purged)} dead jobs were erased`)
-    })
+const purge = consumerCommand(
+  'purge',
+  'Erase all dead jobs of a consumer whose attempts are used up, with their letters.',
+  ['purge orders billing', 'purge orders billing --yes --json'],
+)
+  .option('--yes', 'do not ask')
+  .work(async ({ call, printLine, terminal }, channel, consumer, { yes }) => {
+    const deed = `erase all dead jobs of ${named(channel, consumer)} for good`
+    await confirmName(deed, { kind: 'consumer', name: consumer }, yes, terminal)
+    const answer = await call<{ purged: number }>('POST', consumerPath(channel, consumer, 'purge'))
+    printLine(answer, `${grouped(answer.purged)} dead jobs were erased`)
+  })
 
 type ShownConsumer = ReturnType<typeof consumerOnWire>
 type ShownRun = ReturnType<typeof runOnWire>
 
-const status = (kit: CommandKit): Command =>
-  officeCommand(
-    'webhooks status',
-    'Show all consumers: what waits, what is dead, whether deliveries are paused.',
-    ['status', 'status --channel orders', "status --json | jq '.[] | select(.dead > 0)'"],
+const status = officeCommand(
+  'webhooks status',
+  'Show all consumers: what waits, what is dead, whether deliveries are paused.',
+  ['status', 'status --channel orders', "status --json | jq '.[] | select(.dead > 0)'"],
+)
+  .option('--channel <id>', 'only the consumers of this channel')
+  .work(async (desk, { channel }) =>
+    desk.print(await listAll<ShownConsumer>(desk, '/api/webhooks/consumers', { channel }), consumersText),
   )
-    .option('--channel <id>', 'only the consumers of this channel')
-    .work(kit, async (desk, flags: OfficeFlags & { readonly channel?: string }) => {
-      const { channel } = flags
-      desk.print(await listAll<ShownConsumer>(desk, '/api/webhooks/consumers', { channel }), consumersText)
-    })
 
 function consumersText(consumers: readonly ShownConsumer[]): string {
   if (consumers.length === 0) return 'there are no consumers'
@@ -155,15 +132,14 @@ function consumersText(consumers: readonly ShownConsumer[]): string {
   return `${all}\n\n${table(['CHANNEL', 'CONSUMER', 'PAUSED BECAUSE'], reasons)}`
 }
 
-const runs = (kit: CommandKit): Command =>
-  officeCommand(
-    'webhooks runs',
-    'Show requeues and purges of all dead jobs of a consumer, and how far they are.',
-    ['runs', 'runs --json'],
-  ).work(kit, async ({ call, print }) => {
-    type Answer = { readonly runs: readonly ShownRun[] }
-    print((await call<Answer>('GET', '/api/webhooks/runs?limit=100')).runs, runsText)
-  })
+const runs = officeCommand(
+  'webhooks runs',
+  'Show requeues and purges of all dead jobs of a consumer, and how far they are.',
+  ['runs', 'runs --json'],
+).work(async ({ call, print }) => {
+  type Answer = { readonly runs: readonly ShownRun[] }
+  print((await call<Answer>('GET', '/api/webhooks/runs?limit=100')).runs, runsText)
+})
 
 function runsText(shown: readonly ShownRun[]): string {
   if (shown.length === 0) return 'there are no runs'
@@ -177,6 +153,67 @@ function runsText(shown: readonly ShownRun[]): string {
     STATE: ({ state }) => state,
     BY: ({ by }) => by,
   })
+}
+
+const verify = storeCommand(
+  'verify',
+  'Check that the counts of dead jobs, and all others of webhooks, are what counting gives.',
+)
+  .option('--repair', 'put wrong counts right; servers may go on meanwhile')
+  .option('--json', 'print the report as JSON, without progress')
+  .help(`It works on a live store: it looks at one moment of it, and no server has to wait. All other promises of the
+store are checked by \`bartleby verify\`.
+
+Examples:
+  $ bartleby webhooks verify
+  $ bartleby webhooks verify --store postgres://app:secret@db/bartleby --repair
+  $ bartleby webhooks verify --json | jq .mismatches
+
+Exit codes:
+  0  all counts are right, or were put right
+  1  some are wrong; they are printed
+  2  it could not run: wrong usage or configuration, or the store is not there, cannot be reached, is of
+     another version, or on no PostgreSQL`)
+  .work(async ({ terminal, onStore }, { json, repair = false, ...flags }) => {
+    const { found, left } = await onStore(flags, EXIT.usage, async (db) => {
+      const { checkWebhooks } = await import('./check.ts')
+      const { SystemClock } = await import('../../core/system-clock.ts')
+      const clock = new SystemClock()
+      const progress = json ? null : showProgress(terminal)
+      let done = 0
+      const onProgress = (rows: number) => {
+        done += rows
+        progress?.show('counting', done, done)
+      }
+      try {
+        const found = await checkWebhooks(db, { clock, repair, onProgress })
+        if (!found.repaired) return { found, left: found }
+        // Whether that was all: what is wrong with the jobs themselves no count can repair.
+        return { found, left: await checkWebhooks(db, { clock, onProgress }) }
+      } finally {
+        progress?.end()
+      }
+    })
+    terminal.out(json ? JSON.stringify(found, null, 2) : checkText(found))
+    const wrong = left.mismatches.length + left.tallies.length
+    if (wrong > 0) throw failed(`${wrong} of the counts of webhooks are wrong`)
+  })
+
+function checkText({ checked, mismatches, tallies, repaired }: WebhookCheckReport): string {
+  const wrong = [
+    ...mismatches.map((each) => ({ ...each, tally: 'dead' })),
+    ...tallies.map(({ consumerId, ...each }) => ({ ...each, consumerId: consumerId ?? '-' })),
+  ]
+  const consumers = `${grouped(checked)} consumer${checked === 1 ? '' : 's'}`
+  if (wrong.length === 0) {
+    const also = repaired ? '; counts of single errors were put right' : ''
+    return `the counts of ${consumers} are what counting gives${also}`
+  }
+  const rows = wrong.map((each) => [each.channelId, each.consumerId, each.tally, each.counted, each.actual])
+  return [
+    table(['CHANNEL', 'CONSUMER', 'COUNT', 'COUNTED', 'ACTUAL'], rows),
+    ...(repaired ? ['', 'these counts were put right'] : []),
+  ].join('\n')
 }
 
 export const webhooksCommand = commandGroup(
@@ -193,5 +230,5 @@ Examples:
   $ bartleby webhooks limits orders billing --at-once 5      be gentle
   $ bartleby webhooks secret orders billing                  sign its deliveries
   $ bartleby webhooks verify                                 prove that no dead job is counted wrong`,
-  [status, runs, resumeCommand, limitsCommand, secretCommand, requeueCommand, purgeCommand, verifyCommand],
+  [status, runs, resume, limits, secret, requeue, purge, verify],
 )

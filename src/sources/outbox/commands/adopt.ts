@@ -1,36 +1,25 @@
 /** `bartleby outbox adopt`: makes an outbox of a table while its producers and readers go on. */
-
-import { Command } from 'commander'
 import { CommandFailure, EXIT, failed, failureOf } from '../../../terminal/exit.ts'
-import type { CommandKit } from '../../../terminal/office.ts'
 import { showProgress } from '../../../terminal/progress.ts'
-import { printable, type Terminal } from '../../../terminal/terminal.ts'
+import { printable } from '../../../terminal/terminal.ts'
 import { grouped } from '../../../terminal/words.ts'
 import type { AdoptOptions, AdoptReport, StepOutcome, StepReport } from '../adopt/report.ts'
-import { numberOf, type TableFlags, tableOptionsOf, withTableFlags } from './table-flags.ts'
+import { numberOf, tableCommand, tableOptionsOf } from './table-flags.ts'
 
-interface Flags extends TableFlags {
-  readonly chunk: number
-  readonly lockWait: number
-  readonly enforce?: boolean
-  readonly rekeyDuplicates?: boolean
-  readonly dryRun?: boolean
-  readonly json?: boolean
-}
-
-export const adoptCommand = (kit: CommandKit): Command =>
-  withTableFlags(new Command('adopt'))
-    .description('Make an outbox of a table while others use it, or make the table where there is none.')
-    .option('--chunk <rows>', 'rows that are given keys in one transaction', numberOf, 10_000)
-    .option('--lock-wait <seconds>', 'how long one step may wait for what others hold', numberOf, 60)
-    .option('--enforce', 'make the key NOT NULL')
-    .option('--rekey-duplicates', 'give rows with the tenant and key of an older one a key of their own')
-    .option('--dry-run', 'print the SQL, and change nothing')
-    .option('--json', 'print the report as JSON, without progress')
-    .addHelpText(
-      'after',
-      `
-What it does, each step only where it is needed:
+export const adoptCommand = tableCommand(
+  'adopt',
+  'Make an outbox of a table while others use it, or make the table where there is none.',
+)
+  .adding<{ readonly chunk: number; readonly lockWait: number }>((command) =>
+    command
+      .option('--chunk <rows>', 'rows that are given keys in one transaction', numberOf, 10_000)
+      .option('--lock-wait <seconds>', 'how long one step may wait for what others hold', numberOf, 60),
+  )
+  .option('--enforce', 'make the key NOT NULL')
+  .option('--rekey-duplicates', 'give rows with the tenant and key of an older one a key of their own')
+  .option('--dry-run', 'print the SQL, and change nothing')
+  .option('--json', 'print the report as JSON, without progress')
+  .help(`What it does, each step only where it is needed:
   1  adds the columns that are missing, and a default for the key, so that producers that know nothing of
      keys leave no row without one. The table is locked for a moment; when the lock is not to be had within
      250 ms, it steps back and tries again, so that nobody queues behind it
@@ -56,56 +45,51 @@ Exit codes:
   0  the table is an outbox: every row has a key, and no tenant has one twice (or it was a dry run)
   1  it is not yet: duplicates are left, or something failed or was in the way; run it again
   2  wrong usage
-  3  the database is not there or cannot be reached`,
-    )
-    .action((flags: Flags) => adopt(flags, kit.terminal))
-
-async function adopt(flags: Flags, terminal: Terminal): Promise<void> {
-  const quiet = flags.json === true || flags.dryRun === true
-  const progress = showProgress(terminal)
-  // Between two chunks; a second Ctrl-C ends the program at once, as usual.
-  const stop = new AbortController()
-  const release = terminal.onInterrupt(() => stop.abort())
-  const say = (line: string): void => {
-    progress.end()
-    terminal.err(line)
-  }
-  const options: AdoptOptions = {
-    ...optionsOf(flags),
-    signal: stop.signal,
-    onWait: (reason) => say(`waiting: ${printable(reason)}`),
-    ...(quiet
-      ? {}
-      : {
-          onStep: (step) => say(lineOf(step)),
-          onProgress: ({ label, done, expected, unit, perSecond }) =>
-            progress.show(
-              perSecond === undefined ? label : `${label} (${grouped(perSecond)}/s)`,
-              done,
-              expected,
-              unit,
-            ),
-        }),
-  }
-  let report: AdoptReport
-  try {
-    // Loaded when it is needed, as in `serve`.
-    const { adoptTable } = await import('../adopt/adopt.ts')
-    report = await adoptTable(flags.url, options)
-  } catch (error) {
-    throw await explained(error, stop.signal)
-  } finally {
-    progress.end()
-    release()
-  }
-  terminal.out(flags.json ? JSON.stringify(report, null, 2) : textOf(report, flags.dryRun === true))
-  if (!report.complete && flags.dryRun !== true) throw failed(shortfallOf(report))
-}
-
-function optionsOf(flags: Flags): AdoptOptions {
-  const { chunk, lockWait, enforce = false, rekeyDuplicates = false, dryRun = false } = flags
-  return { ...tableOptionsOf(flags), chunk, lockWaitSeconds: lockWait, enforce, rekeyDuplicates, dryRun }
-}
+  3  the database is not there or cannot be reached`)
+  .work(async ({ terminal }, { json = false, ...flags }) => {
+    const { chunk, lockWait, enforce = false, rekeyDuplicates = false, dryRun = false } = flags
+    const quiet = json || dryRun
+    const progress = showProgress(terminal)
+    // Between two chunks; a second Ctrl-C ends the program at once, as usual.
+    const stop = new AbortController()
+    const release = terminal.onInterrupt(() => stop.abort())
+    const say = (line: string): void => {
+      progress.end()
+      terminal.err(line)
+    }
+    const options: AdoptOptions = {
+      ...tableOptionsOf(flags),
+      ...{ chunk, lockWaitSeconds: lockWait, enforce, rekeyDuplicates, dryRun },
+      signal: stop.signal,
+      onWait: (reason) => say(`waiting: ${printable(reason)}`),
+      ...(quiet
+        ? {}
+        : {
+            onStep: (step) => say(lineOf(step)),
+            onProgress: ({ label, done, expected, unit, perSecond }) =>
+              progress.show(
+                perSecond === undefined ? label : `${label} (${grouped(perSecond)}/s)`,
+                done,
+                expected,
+                unit,
+              ),
+          }),
+    }
+    let report: AdoptReport
+    try {
+      // Loaded when it is needed, as in `serve`.
+      const { adoptTable } = await import('../adopt/adopt.ts')
+      report = await adoptTable(flags.url, options)
+    } catch (error) {
+      throw await explained(error, stop.signal)
+    } finally {
+      progress.end()
+      release()
+    }
+    const text = dryRun ? scriptOf : summaryOf
+    terminal.out(json ? JSON.stringify(report, null, 2) : text(report))
+    if (!report.complete && !dryRun) throw failed(shortfallOf(report))
+  })
 
 async function explained(error: unknown, signal: AbortSignal): Promise<CommandFailure> {
   if (signal.aborted)
@@ -128,10 +112,6 @@ const WORDS: Readonly<Record<StepOutcome, string>> = {
 
 const lineOf = ({ what, outcome }: StepReport): string =>
   `${SIGNS[outcome]} ${printable(what)}${WORDS[outcome]}`
-
-function textOf(report: AdoptReport, isDryRun: boolean): string {
-  return isDryRun ? scriptOf(report) : summaryOf(report)
-}
 
 /** What would be run, as SQL that says what it is for. */
 function scriptOf({

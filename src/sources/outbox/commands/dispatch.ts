@@ -1,12 +1,9 @@
 /** `bartleby outbox dispatch`: delivers the messages of an outbox from a process of its own. */
-
-import { Command, Option } from 'commander'
+import { Option } from 'commander'
 import { BartlebyError } from '../../../core/errors.ts'
 import { EXIT, failureOf } from '../../../terminal/exit.ts'
 import { given } from '../../../terminal/flags.ts'
-import type { CommandKit } from '../../../terminal/office.ts'
-import type { Terminal } from '../../../terminal/terminal.ts'
-import { listenForStop } from '../../../terminal/terminal.ts'
+import { listenForStop, type Terminal } from '../../../terminal/terminal.ts'
 import type { RunningDispatcher } from '../create-dispatcher.ts'
 import type { Transport } from '../transport.ts'
 import {
@@ -14,8 +11,8 @@ import {
   numberOf,
   pair,
   type TableFlags,
+  tableCommand,
   tableOptionsOf,
-  withTableFlags,
 } from './table-flags.ts'
 
 interface Flags extends TableFlags {
@@ -32,28 +29,30 @@ interface Flags extends TableFlags {
 
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']
 
-export const dispatchCommand = (kit: CommandKit): Command =>
-  withTableFlags(new Command('dispatch'))
-    .description(
-      'Deliver the messages of an outbox until stopped (SIGTERM or Ctrl-C), or all that are due now.',
-    )
-    .requiredOption('--to <where>', "'https://…' to post them there, or 'log' to only write a line for each")
-    .option('--header <name=value>', 'a header of every post; can be repeated', pair)
-    .option('--once', 'deliver what is due now, and end')
-    .option('--name <name>', 'what the outbox is called in log lines', 'outbox')
-    .option('--batch-size <messages>', 'messages per claim (default: 100)', numberOf)
-    .option('--concurrency <deliveries>', 'deliveries at the same time (default: 16)', numberOf)
-    .option(
-      '--max-retries <count>',
-      'deliveries after the first before a message is dead (default: 5)',
-      numberOf,
-    )
-    .option('--poll-interval-seconds <seconds>', 'how often to look unasked (default: 5)', numberOf)
-    .addOption(new Option('--log-level <level>', 'lines go to stderr').choices(LOG_LEVELS).default('info'))
-    .addHelpText(
-      'after',
-      `
-Any number of these may run on one table, beside each other and beside servers: no message is delivered by two
+export const dispatchCommand = tableCommand(
+  'dispatch',
+  'Deliver the messages of an outbox until stopped (SIGTERM or Ctrl-C), or all that are due now.',
+)
+  .adding<Flags>((command) =>
+    command
+      .requiredOption(
+        '--to <where>',
+        "'https://…' to post them there, or 'log' to only write a line for each",
+      )
+      .option('--header <name=value>', 'a header of every post; can be repeated', pair)
+      .option('--once', 'deliver what is due now, and end')
+      .option('--name <name>', 'what the outbox is called in log lines', 'outbox')
+      .option('--batch-size <messages>', 'messages per claim (default: 100)', numberOf)
+      .option('--concurrency <deliveries>', 'deliveries at the same time (default: 16)', numberOf)
+      .option(
+        '--max-retries <count>',
+        'deliveries after the first before a message is dead (default: 5)',
+        numberOf,
+      )
+      .option('--poll-interval-seconds <seconds>', 'how often to look unasked (default: 5)', numberOf)
+      .addOption(new Option('--log-level <level>', 'lines go to stderr').choices(LOG_LEVELS).default('info')),
+  )
+  .help(`Any number of these may run on one table, beside each other and beside servers: no message is delivered by two
 at once, and one that is killed leaves its messages to the others. What cannot be delivered is marked dead in the
 table; a server that has the outbox in its configuration makes letters of those.
 With a secret in BARTLEBY_OUTBOX_SECRET (whsec_…) posts are signed in the manner of Standard Webhooks.
@@ -67,27 +66,24 @@ Exit codes:
   1    it failed
   2    wrong usage
   3    the database is not there or cannot be reached, or the table is no outbox
-  130, 143  a second Ctrl-C or SIGTERM cut the shutdown short`,
-    )
-    .action((flags: Flags) => dispatch(flags, kit.terminal))
-
-async function dispatch(flags: Flags, terminal: Terminal): Promise<void> {
-  const dispatcher = await create(flags, terminal)
-  const stopAsked = listenForStop()
-  try {
-    if (flags.once === true) await Promise.race([dispatcher.drain(), stopAsked])
-    else {
-      await dispatcher.start()
-      await stopAsked
+  130, 143  a second Ctrl-C or SIGTERM cut the shutdown short`)
+  .work(async ({ terminal }, flags) => {
+    const dispatcher = await create(flags, terminal)
+    const stopAsked = listenForStop()
+    try {
+      if (flags.once) await Promise.race([dispatcher.drain(), stopAsked])
+      else {
+        await dispatcher.start()
+        await stopAsked
+      }
+    } catch (error) {
+      throw failureOf(error, EXIT.nothing)
+    } finally {
+      await dispatcher.stop()
     }
-  } catch (error) {
-    throw failureOf(error, EXIT.nothing)
-  } finally {
-    await dispatcher.stop()
-  }
-  const { dispatched, failures } = dispatcher.meter.snapshot()
-  terminal.out(`${dispatched} delivered, ${failures} failed attempts`)
-}
+    const { dispatched, failures } = dispatcher.meter.snapshot()
+    terminal.out(`${dispatched} delivered, ${failures} failed attempts`)
+  })
 
 async function create(flags: Flags, terminal: Terminal): Promise<RunningDispatcher> {
   const { to, name, logLevel, batchSize, concurrency, maxRetries, pollIntervalSeconds } = flags

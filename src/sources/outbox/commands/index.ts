@@ -1,28 +1,21 @@
 /** `bartleby outbox …`: tables of messages in the databases of applications; and `status`, how much waits in one of them. */
-
-import { Command } from 'commander'
+import { formatGoDuration } from '../../../core/duration.ts'
 import { parameterFor, type Session, type Statement, type Value } from '../../../store/database.ts'
+import { commandGroup } from '../../../terminal/command.ts'
 import { EXIT, failed, failureOf } from '../../../terminal/exit.ts'
-import type { CommandKit } from '../../../terminal/office.ts'
-import { printable, type Terminal } from '../../../terminal/terminal.ts'
+import { printable } from '../../../terminal/terminal.ts'
 import { grouped } from '../../../terminal/words.ts'
 import type { Backlog, OutboxHealth } from '../health.ts'
 import { adoptCommand } from './adopt.ts'
 import { dispatchCommand } from './dispatch.ts'
-import { applicationDatabase, type TableFlags, tableOptionsOf, withTableFlags } from './table-flags.ts'
+import { applicationDatabase, type TableFlags, tableCommand, tableOptionsOf } from './table-flags.ts'
 
-interface Flags extends TableFlags {
-  readonly json?: boolean
-}
-
-const statusCommand = (kit: CommandKit): Command =>
-  withTableFlags(new Command('status'))
-    .description('Show how much waits in an outbox, and whether it is well. Reads only.')
-    .option('--json', 'print JSON')
-    .addHelpText(
-      'after',
-      `
-The backlog and the age of its oldest message are held against the thresholds that outboxes have unless they
+const statusCommand = tableCommand(
+  'status',
+  'Show how much waits in an outbox, and whether it is well. Reads only.',
+)
+  .option('--json', 'print JSON')
+  .help(`The backlog and the age of its oldest message are held against the thresholds that outboxes have unless they
 are configured otherwise: degraded above 10,000 messages or 60 s, unhealthy above 100,000 or 600 s. How many
 deliveries fail is known to the server that makes them: see GET /api/outbox/health.
 
@@ -35,25 +28,19 @@ Exit codes:
   0  it is ok, or degraded
   1  it is unhealthy
   2  wrong usage
-  3  it could not be looked at: the database is not there or cannot be reached, or the table is no outbox`,
-    )
-    .action((flags: Flags) => status(flags, kit.terminal))
-
-async function status(flags: Flags, terminal: Terminal): Promise<void> {
-  const { table, backlog } = await look(flags).catch((error: unknown) => {
-    throw failureOf(error, EXIT.nothing)
+  3  it could not be looked at: the database is not there or cannot be reached, or the table is no outbox`)
+  .work(async ({ terminal }, { json, ...flags }) => {
+    const { table, backlog } = await look(flags).catch((error: unknown) => {
+      throw failureOf(error, EXIT.nothing)
+    })
+    const { DEFAULT_THRESHOLDS, judge } = await import('../health.ts')
+    const health = judge({ ...backlog, failureRatio: 0, attempts: 0 }, DEFAULT_THRESHOLDS)
+    const text = () => textOf(table, backlog, health)
+    terminal.out(json ? JSON.stringify({ table, ...backlog, health }, null, 2) : text())
+    if (health.status === 'unhealthy') throw failed(`the outbox is unhealthy: ${health.reasons.join(', ')}`)
   })
-  const { DEFAULT_THRESHOLDS, judge } = await import('../health.ts')
-  const health = judge({ ...backlog, failureRatio: 0, attempts: 0 }, DEFAULT_THRESHOLDS)
-  terminal.out(
-    flags.json === true
-      ? JSON.stringify({ table, ...backlog, health }, null, 2)
-      : await textOf(table, backlog, health),
-  )
-  if (health.status === 'unhealthy') throw failed(`the outbox is unhealthy: ${health.reasons.join(', ')}`)
-}
 
-async function look(flags: Flags) {
+async function look(flags: TableFlags) {
   // Loaded when they are needed, as in `serve`.
   const { readLayout } = await import('../layout.ts')
   const { readBacklog } = await import('../health.ts')
@@ -107,8 +94,7 @@ async function withFile<T>(path: string, work: (session: Session) => Promise<T>)
   }
 }
 
-async function textOf(table: string, backlog: Backlog, { status, reasons }: OutboxHealth): Promise<string> {
-  const { formatGoDuration } = await import('../../../core/duration.ts')
+function textOf(table: string, backlog: Backlog, { status, reasons }: OutboxHealth): string {
   const age = formatGoDuration(BigInt(Math.floor(backlog.oldestAgeSeconds)) * 1_000_000_000n)
   return [
     `${printable(table)} is ${status}${reasons.length === 0 ? '' : `: ${reasons.join(', ')}`}`,
@@ -119,19 +105,13 @@ async function textOf(table: string, backlog: Backlog, { status, reasons }: Outb
   ].join('\n')
 }
 
-export function outboxCommand(kit: CommandKit): Command {
-  const outbox = new Command('outbox')
-    .description('Work with outboxes: tables of messages in the databases of applications.')
-    .addHelpText(
-      'after',
-      `
-Examples:
+export const outboxCommand = commandGroup(
+  'outbox',
+  'Work with outboxes: tables of messages in the databases of applications.',
+  `Examples:
   $ bartleby outbox adopt --url postgres://app:secret@db/shop          make the table outbox_messages, or adopt it
   $ bartleby outbox adopt --url sqlite:./shop.db --naming pascal       the same for a table OutboxMessages
   $ bartleby outbox status --url postgres://app:secret@db/shop         how many wait, fail and are dead; is it well
   $ bartleby outbox dispatch --url sqlite:./shop.db --to log --once    deliver what is due now`,
-    )
-  for (const command of [adoptCommand(kit), dispatchCommand(kit), statusCommand(kit)])
-    outbox.addCommand(command)
-  return outbox
-}
+  [adoptCommand, dispatchCommand, statusCommand],
+)

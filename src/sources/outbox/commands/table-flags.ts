@@ -1,8 +1,9 @@
 /** The flags by which the commands on outboxes name a table. */
 import { existsSync } from 'node:fs'
-import { type Command, InvalidArgumentError, Option } from 'commander'
+import { InvalidArgumentError, Option } from 'commander'
 import { CommandFailure, EXIT, usage } from '../../../terminal/exit.ts'
 import { pairs } from '../../../terminal/flags.ts'
+import { sourceCommand } from '../../source-commands.ts'
 import { NAMINGS, type Naming, tableOptionsOf as namedTable, type TableOptions } from '../table-names.ts'
 
 export interface TableFlags {
@@ -12,23 +13,28 @@ export interface TableFlags {
   readonly column?: Readonly<Record<string, string>>
 }
 
-/** Adds them to a command. */
-export const withTableFlags = (command: Command): Command =>
-  command
-    .requiredOption('--url <url>', 'the database: postgres://… or sqlite:PATH')
-    .option('--table <name>', 'the table, or schema.table (default: outbox_messages, pascal: OutboxMessages)')
-    .addOption(
-      new Option('--naming <naming>', 'how its columns are called: snake (tenant_id) or pascal (TenantId)')
-        .choices(NAMINGS)
-        .default('snake'),
-    )
-    .option('--column <name=Column>', 'a single column that is called otherwise; can be repeated', pair)
+export const pair = pairs('eventType=Name')
+
+/** A command on a table of messages. */
+export const tableCommand = (words: string, description: string) =>
+  sourceCommand(words, description).adding<TableFlags>((command) =>
+    command
+      .requiredOption('--url <url>', 'the database: postgres://… or sqlite:PATH')
+      .option(
+        '--table <name>',
+        'the table, or schema.table (default: outbox_messages, pascal: OutboxMessages)',
+      )
+      .addOption(
+        new Option('--naming <naming>', 'how its columns are called: snake (tenant_id) or pascal (TenantId)')
+          .choices(NAMINGS)
+          .default('snake'),
+      )
+      .option('--column <name=Column>', 'a single column that is called otherwise; can be repeated', pair),
+  )
 
 /** The table that the flags name. */
 export const tableOptionsOf = ({ table, naming, column }: TableFlags): TableOptions =>
   namedTable({ table, naming, columns: column })
-
-export const pair = pairs('eventType=Name')
 
 /** A flag that is a number. */
 export function numberOf(text: string): number {

@@ -3,17 +3,9 @@ import { type Command, Option } from 'commander'
 import { type Queue, type QueueClient, QueueClientError, type QueueSettings } from '../../../client/index.ts'
 import type { QueueOverview } from '../../../client/source-types.ts'
 import { createWithDeadQueue } from '../../../client/with-dead-queue.ts'
+import { commandGroup } from '../../../terminal/command.ts'
 import { confirmName, given, wholeNumber } from '../../../terminal/flags.ts'
-import {
-  type CommandKit,
-  commandGroup,
-  type Desk,
-  listAll,
-  type OfficeFlags,
-  officeCommand,
-  SERVER_HELP,
-  type TextFlags,
-} from '../../../terminal/office.ts'
+import { type Desk, listAll, officeCommand, SERVER_HELP, type TextFlags } from '../../../terminal/office.ts'
 import { table, tableOf } from '../../../terminal/table.ts'
 import { ageOf, nowMs } from '../../../terminal/words.ts'
 import {
@@ -29,24 +21,13 @@ import {
 /** Queues per call when all are listed. */
 const PAGE = 1000
 
-interface SettingsFlags
-  extends OfficeFlags,
-    TextFlags<'leaseTimeout' | 'expireTimeout' | 'reference' | 'maxAttempts' | 'partitions'> {
-  /** false: `--no-dead-queue`. */
-  readonly deadQueue?: string | false
-  readonly onDeath?: 'letter' | 'delete'
-}
-
-const listCommand = (kit: CommandKit): Command =>
-  officeCommand('queues list', 'List all queues with what lies in them, or with their settings.', [
-    'list',
-    'list --settings',
-    "list --json | jq '.[] | select(.letters > 0) | .name'",
-  ])
-    .option('--settings', 'show how they are set up')
-    .work(kit, (desk, flags: OfficeFlags & { readonly settings?: boolean }) =>
-      flags.settings ? listSettings(desk) : listDepths(desk),
-    )
+const listCommand = officeCommand(
+  'queues list',
+  'List all queues with what lies in them, or with their settings.',
+  ['list', 'list --settings', "list --json | jq '.[] | select(.letters > 0) | .name'"],
+)
+  .option('--settings', 'show how they are set up')
+  .work((desk, { settings }) => (settings ? listSettings(desk) : listDepths(desk)))
 
 const NO_QUEUES = 'no queues yet; make one with `bartleby queues create NAME`'
 
@@ -71,39 +52,42 @@ async function allQueues(client: QueueClient): Promise<readonly Queue[]> {
   }
 }
 
-const infoCommand = (kit: CommandKit): Command =>
-  officeCommand('queues info <queue>', 'Show the settings of a queue.', ['info orders']).work(kit, show)
+const infoCommand = officeCommand('queues info <queue>', 'Show the settings of a queue.', [
+  'info orders',
+]).work(show)
 
-const createCommand = (kit: CommandKit): Command =>
-  officeCommand('queues create <queue>', 'Make a queue.', [
-    'create orders --lease-timeout 5m --max-attempts 3 --dead-queue orders-dead',
-    'create ticks --expire-timeout 1h --on-death delete',
-  ])
-    .option('--lease-timeout <duration>', 'how long a consumer keeps an item', '1m')
-    .option('--expire-timeout <duration>', 'how long an item may wait before it is dead', '24h')
-    .option('--max-attempts <n>', 'deliveries before an item is dead; 0 is unlimited', '0')
-    .option(
-      '--dead-queue <queue>',
-      'where dead items go; created first, with the same timeouts, when it is missing',
-    )
-    .addOption(onDeath())
-    .option('--partitions <n>', 'how many partitions', '1')
-    .option('--reference <text>', 'a note of yours')
-    .work(kit, async (desk, queueName: string, flags: SettingsFlags) => {
-      await createBoth(
-        desk.queues,
-        settingsOf(queueName, flags),
-        flags.json ? kit.terminal.err : kit.terminal.out,
-      )
-      if (flags.json) await show(desk, queueName)
-      else kit.terminal.out(`created queue '${queueName}'`)
-    })
+interface DeathFlags {
+  readonly onDeath?: 'letter' | 'delete'
+}
 
-const onDeath = (): Option =>
-  new Option(
-    '--on-death <fate>',
-    'what becomes of an item that dies while there is no dead queue; a new queue makes letters',
-  ).choices(['letter', 'delete'])
+const onDeath = (command: Command) =>
+  command.addOption(
+    new Option(
+      '--on-death <fate>',
+      'what becomes of an item that dies while there is no dead queue; a new queue makes letters',
+    ).choices(['letter', 'delete']),
+  )
+
+const createCommand = officeCommand('queues create <queue>', 'Make a queue.', [
+  'create orders --lease-timeout 5m --max-attempts 3 --dead-queue orders-dead',
+  'create ticks --expire-timeout 1h --on-death delete',
+])
+  .option('--lease-timeout <duration>', 'how long a consumer keeps an item', '1m')
+  .option('--expire-timeout <duration>', 'how long an item may wait before it is dead', '24h')
+  .option('--max-attempts <n>', 'deliveries before an item is dead; 0 is unlimited', '0')
+  .option(
+    '--dead-queue <queue>',
+    'where dead items go; created first, with the same timeouts, when it is missing',
+  )
+  .adding<DeathFlags>(onDeath)
+  .option('--partitions <n>', 'how many partitions', '1')
+  .option('--reference <text>', 'a note of yours')
+  .work(async (desk, queueName, flags) => {
+    const { json, queues, terminal } = desk
+    await createBoth(queues, settingsOf(queueName, flags), json ? terminal.err : terminal.out)
+    if (json) await show(desk, queueName)
+    else terminal.out(`created queue '${queueName}'`)
+  })
 
 /** The queue, and before it a dead queue that is missing; `say` is told of that one at once, since the other may still be refused. */
 async function createBoth(
@@ -122,47 +106,48 @@ async function createBoth(
   })
 }
 
-const updateCommand = (kit: CommandKit): Command =>
-  officeCommand('queues update <queue>', 'Change settings of a queue; those not named stay.', [
-    'update orders --max-attempts 5',
-    'update orders --no-dead-queue',
-    'update ticks --on-death delete',
-  ])
-    .option('--lease-timeout <duration>', 'how long a consumer keeps an item')
-    .option('--expire-timeout <duration>', 'how long an item may wait before it is dead')
-    .option('--max-attempts <n>', 'deliveries before an item is dead; 0 is unlimited')
-    .option('--dead-queue <queue>', 'where dead items go')
-    .option('--no-dead-queue', 'dead items go nowhere and are letters all the same')
-    .addOption(onDeath())
-    .option('--reference <text>', 'a note of yours')
-    .work(kit, async (desk, queueName: string, flags: SettingsFlags) => {
-      const { maxAttempts, reference, deadQueue } = await desk.queues.info(queueName)
-      // The call overwrites these three, so that what was not named has to be sent again.
-      await desk.queues.update({ maxAttempts, reference, deadQueue, ...settingsOf(queueName, flags) })
-      if (flags.json) await show(desk, queueName)
-      else kit.terminal.out(`updated queue '${queueName}'`)
-    })
+const updateCommand = officeCommand(
+  'queues update <queue>',
+  'Change settings of a queue; those not named stay.',
+  ['update orders --max-attempts 5', 'update orders --no-dead-queue', 'update ticks --on-death delete'],
+)
+  .option('--lease-timeout <duration>', 'how long a consumer keeps an item')
+  .option('--expire-timeout <duration>', 'how long an item may wait before it is dead')
+  .option('--max-attempts <n>', 'deliveries before an item is dead; 0 is unlimited')
+  .adding<{ readonly deadQueue?: string | false }>((command) =>
+    command
+      .option('--dead-queue <queue>', 'where dead items go')
+      .option('--no-dead-queue', 'dead items go nowhere and are letters all the same'),
+  )
+  .adding<DeathFlags>(onDeath)
+  .option('--reference <text>', 'a note of yours')
+  .work(async (desk, queueName, flags) => {
+    const { maxAttempts, reference, deadQueue } = await desk.queues.info(queueName)
+    // The call overwrites these three, so that what was not named has to be sent again.
+    await desk.queues.update({ maxAttempts, reference, deadQueue, ...settingsOf(queueName, flags) })
+    if (desk.json) await show(desk, queueName)
+    else desk.terminal.out(`updated queue '${queueName}'`)
+  })
 
-const deleteCommand = (kit: CommandKit): Command =>
-  officeCommand('queues delete <queue>', 'Remove a queue and all its items.', [
-    'delete orders',
-    'delete orders-dead --force --yes',
-  ])
-    .option('--force', 'also when it is the dead queue of another queue')
-    .option('-y, --yes', 'do not ask')
-    .work(
-      kit,
-      async (
-        { queues, print },
-        queueName: string,
-        flags: OfficeFlags & { force?: boolean; yes?: boolean },
-      ) => {
-        const deed = `delete the queue '${queueName}' and all its items`
-        await confirmName(deed, { kind: 'queue', name: queueName }, flags.yes, kit.terminal)
-        await queues.delete({ queueName, ...(flags.force && { force: true }) })
-        print({ deleted: queueName }, () => `deleted queue '${queueName}'`)
-      },
-    )
+const deleteCommand = officeCommand('queues delete <queue>', 'Remove a queue and all its items.', [
+  'delete orders',
+  'delete orders-dead --force --yes',
+])
+  .option('--force', 'also when it is the dead queue of another queue')
+  .option('-y, --yes', 'do not ask')
+  .work(async ({ queues, print, terminal }, queueName, { force, yes }) => {
+    const deed = `delete the queue '${queueName}' and all its items`
+    await confirmName(deed, { kind: 'queue', name: queueName }, yes, terminal)
+    await queues.delete({ queueName, ...(force && { force }) })
+    print({ deleted: queueName }, () => `deleted queue '${queueName}'`)
+  })
+
+interface SettingsFlags
+  extends DeathFlags,
+    TextFlags<'leaseTimeout' | 'expireTimeout' | 'reference' | 'maxAttempts' | 'partitions'> {
+  /** false: `--no-dead-queue`. */
+  readonly deadQueue?: string | false
+}
 
 function settingsOf(queueName: string, flags: SettingsFlags): QueueSettings {
   const { leaseTimeout, expireTimeout, deadQueue, onDeath, reference } = flags
@@ -178,8 +163,9 @@ function settingsOf(queueName: string, flags: SettingsFlags): QueueSettings {
   return { queueName, ...given(settings) }
 }
 
-const show = async ({ queues, print }: Desk, queueName: string): Promise<void> =>
+async function show({ queues, print }: Desk, queueName: string): Promise<void> {
   print(await queues.info(queueName), queueCard)
+}
 
 const queuesTable = (queues: readonly Queue[]): string =>
   tableOf(queues, {
