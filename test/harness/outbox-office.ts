@@ -9,7 +9,7 @@ import { EngineDirectory } from '../../src/queues/engine-directory.ts'
 import { createDispatcher, type RunningDispatcher } from '../../src/sources/outbox/create-dispatcher.ts'
 import { DEFAULT_THRESHOLDS } from '../../src/sources/outbox/health.ts'
 import { readLayout } from '../../src/sources/outbox/layout.ts'
-import { OutboxLetterClerk } from '../../src/sources/outbox/letters/clerk.ts'
+import { reconcileOutbox } from '../../src/sources/outbox/letters/clerk.ts'
 import { outboxLetterSource } from '../../src/sources/outbox/letters/source.ts'
 import type { OutboxMessage } from '../../src/sources/outbox/message.ts'
 import { OutboxMeter } from '../../src/sources/outbox/meter.ts'
@@ -65,7 +65,6 @@ export class OutboxOffice {
   readonly store: LetterStore
   readonly table: OutboxStore
   readonly letters: Letters
-  readonly clerk: OutboxLetterClerk
   readonly post: OutboxHandle
   /** The outboxes that the office knows. */
   readonly posts: OutboxHandle[]
@@ -98,14 +97,6 @@ export class OutboxOffice {
     this.posts = [post]
     const handles = () => this.posts
     const dispatch = () => void this.woken++
-    this.clerk = new OutboxLetterClerk({
-      db: store.db,
-      clock: store.clock,
-      log: silentLog,
-      registers: store.registers,
-      handles,
-      dispatch,
-    })
     const source = outboxLetterSource(handles, { dispatch, reconcile: () => {} })
     this.letters = new Letters(store.db, store.clock, {
       registers: store.registers,
@@ -159,30 +150,31 @@ export class OutboxOffice {
   }
 
   async close(): Promise<void> {
-    await this.clerk.stop()
     await this.#dispatcher.stop()
     if (!this.post.inStore) await this.post.db.close()
     await this.table.close()
     await this.store.close()
   }
 
-  /** Another clerk of the same office, as another server has it. */
-  async secondClerk<T>(work: (clerk: OutboxLetterClerk) => Promise<T>): Promise<T> {
+  /** Makes letters agree with rows; gives how many rows there were. */
+  async reconcile(): Promise<number> {
+    const { db, clock, registers } = this.store
+    const parts = { db, clock, registers, log: silentLog, dispatch: () => void this.woken++ }
+    const counts = this.posts.map((post) => reconcileOutbox(parts, post, new AbortController().signal))
+    return (await Promise.all(counts)).reduce((sum, count) => sum + count, 0)
+  }
+
+  /** The same as another server of the office does it. */
+  async secondClerk<T>(work: (reconcile: () => Promise<number>) => Promise<T>): Promise<T> {
     // Two connections of one process to an SQLite file would block each other.
     const isAlone = this.store.db.dialect === 'sqlite'
     const db = isAlone ? this.store.db : openDatabase(this.#url, { poolSize: 4 })
-    const clerk = new OutboxLetterClerk({
-      db,
-      clock: this.store.clock,
-      log: silentLog,
-      registers: newRegisters(),
-      handles: () => [this.post.inStore ? { ...this.post, db } : this.post],
-      dispatch: () => {},
-    })
+    const { clock } = this.store
+    const parts = { db, clock, registers: newRegisters(), log: silentLog, dispatch: () => {} }
+    const post = this.post.inStore ? { ...this.post, db } : this.post
     try {
-      return await work(clerk)
+      return await work(() => reconcileOutbox(parts, post, new AbortController().signal))
     } finally {
-      await clerk.stop()
       if (!isAlone) await db.close()
     }
   }
@@ -194,7 +186,7 @@ export class OutboxOffice {
     await this.letters.expireOlder({ olderThanDays: 1, engine: null, actor: ACTOR })
     await this.table.query('DELETE FROM outbox_messages')
     this.#earlier = (await this.#count()).last
-    await this.clerk.reconcileNow()
+    await this.reconcile()
     this.deliver = async () => {}
     this.sent.length = 0
     this.woken = 0
@@ -214,7 +206,7 @@ export class OutboxOffice {
   /** Delivers what is due, and tells the office. */
   async dispatch(): Promise<void> {
     await this.#dispatcher.drain()
-    await this.clerk.reconcileNow()
+    await this.reconcile()
   }
 
   /** Delivers what is due, and tells nobody. */

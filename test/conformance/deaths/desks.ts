@@ -203,7 +203,7 @@ const outbox =
     })
     const { letters, table } = office
     const { db, clock } = office.store
-    await office.clerk.reconcileNow()
+    await office.reconcile()
     const rejecting = async (): Promise<Doomed> => {
       office.deliver = async () => {
         throw new Error('no key')
@@ -212,8 +212,8 @@ const outbox =
       const due = async () =>
         Number((await table.query('SELECT 1 FROM outbox_messages WHERE letter_due')).length)
       return {
-        die: () => office.clerk.reconcileNow(),
-        dieElsewhere: () => office.secondClerk((clerk) => clerk.reconcileNow()),
+        die: () => office.reconcile(),
+        dieElsewhere: () => office.secondClerk((reconcile) => reconcile()),
         // Dead by its own side, and marked: nobody has told the office.
         isAlive: async () => (await due()) === 1,
       }
@@ -238,7 +238,7 @@ const outbox =
         office.deliver = async () => {}
         await office.deliverOnly()
         await letters.change(letter, { status: 'Pending', notes: null, actor: 'nell' })
-        return () => office.clerk.reconcileNow()
+        return () => office.reconcile()
       },
       close: () => office.close(),
     }

@@ -160,7 +160,7 @@ const outbox =
     })
     const { letters, table } = office
     const { db, clock } = office.store
-    await office.clerk.reconcileNow()
+    await office.reconcile()
     const rowId = ({ sourceId }: Letter): string => sourceId.split('/')[1] ?? ''
     return {
       ...{ db, clock, letters },

@@ -72,11 +72,11 @@ describe.each(PLACES)('dead messages of an outbox $name', (place) => {
     it('once, however often the office is told', async () => {
       await office.table.insert()
       await office.die()
-      await office.clerk.reconcileNow()
+      await office.reconcile()
       await office.markAgain()
-      await office.clerk.reconcileNow()
+      await office.reconcile()
       await office.markAgain(true)
-      await office.clerk.reconcileNow()
+      await office.reconcile()
       expect(await office.acts()).toEqual(['capture'])
       const [row] = await office.table.rows()
       expect(BigInt(String(row?.letter_id))).toBe((await office.letter()).letter.id)
@@ -97,7 +97,7 @@ describe.each(PLACES)('dead messages of an outbox $name', (place) => {
           cause,
         )
       }
-      await office.clerk.reconcileNow()
+      await office.reconcile()
       const letters = (await office.list()).toSorted((a, b) => Number(a.id - b.id))
       expect(
         letters.map(({ reason, errorClass, errorMessage }) => [reason, errorClass, errorMessage]),
@@ -117,9 +117,9 @@ describe.each(PLACES)('dead messages of an outbox $name', (place) => {
       await office.table.query(
         `UPDATE outbox_messages SET dead_at = created_at, letter_due = true, error = 'Error: no'`,
       )
-      expect(await office.clerk.reconcileNow()).toBe(213)
+      expect(await office.reconcile()).toBe(213)
       expect(await office.countLetters()).toBe(213)
-      expect(await office.clerk.reconcileNow()).toBe(0)
+      expect(await office.reconcile()).toBe(0)
     })
 
     it('once, when two clerks tell at the same time', async () => {
@@ -127,10 +127,10 @@ describe.each(PLACES)('dead messages of an outbox $name', (place) => {
       await office.table.query(
         `UPDATE outbox_messages SET dead_at = created_at, letter_due = true, error = 'Error: no'`,
       )
-      await office.secondClerk((other) => Promise.all([office.clerk.reconcileNow(), other.reconcileNow()]))
+      await office.secondClerk((other) => Promise.all([office.reconcile(), other()]))
       expect(await office.countLetters()).toBe(210)
       expect(await office.historyOfAll()).toEqual(Array(210).fill('capture'))
-      expect(await office.clerk.reconcileNow()).toBe(0)
+      expect(await office.reconcile()).toBe(0)
     })
 
     it('also when another message has their id by now', async () => {
@@ -186,7 +186,7 @@ describe.each(PLACES)('dead messages of an outbox $name', (place) => {
         sentTo: OUTBOX_NAME,
       })
       await office.markAgain()
-      await office.clerk.reconcileNow()
+      await office.reconcile()
       expect(await office.acts()).toEqual(['capture', 'retry', 'confirm'])
     })
 
@@ -208,7 +208,7 @@ describe.each(PLACES)('dead messages of an outbox $name', (place) => {
       })
       expect(failures.map(({ errorClass }) => errorClass)).toEqual(['Error', 'PermanentError'])
       await office.markAgain()
-      await office.clerk.reconcileNow()
+      await office.reconcile()
       expect(await office.acts()).toEqual(['capture', 'retry', 'reopen'])
     })
 
@@ -315,7 +315,7 @@ describe.each(PLACES)('dead messages of an outbox $name', (place) => {
       await office.retry()
       await office.dispatch()
       await office.change('Pending')
-      await office.clerk.reconcileNow()
+      await office.reconcile()
       texts()
       await office.retry()
       await office.dispatch()
@@ -329,7 +329,7 @@ describe.each(PLACES)('dead messages of an outbox $name', (place) => {
       for (const payload of ['1', '2']) await office.table.insert({ payload, line: 'a' })
       await office.die()
       await office.change('Resolved')
-      await office.clerk.reconcileNow()
+      await office.reconcile()
       expect(office.woken).toBe(1)
       texts()
       await office.dispatch()
@@ -359,7 +359,7 @@ describe.each(PLACES)('dead messages of an outbox $name', (place) => {
       office.store.clock.advance(40n * DAY)
       const expiry = { olderThanDays: 30, engine: null, actor: 'nell' }
       expect(await office.letters.expireOlder(expiry)).toBe(300)
-      await office.clerk.reconcileNow()
+      await office.reconcile()
       await office.dispatch()
       expect(new Set(texts())).toEqual(new Set(['waits']))
       const rows = await office.table.rows()
@@ -374,7 +374,7 @@ describe.each(PLACES)('dead messages of an outbox $name', (place) => {
       await office.die()
       await office.retry()
       await office.change('Pending')
-      await office.clerk.reconcileNow()
+      await office.reconcile()
       texts()
       await office.dispatch()
       expect(texts()).toEqual([])
@@ -397,7 +397,7 @@ describe.each(PLACES)('dead messages of an outbox $name', (place) => {
       await office.retry()
       await office.deliverOnly()
       await office.change('Pending')
-      await office.clerk.reconcileNow()
+      await office.reconcile()
       expect((await office.letter()).letter).toMatchObject({ status: 'Resolved', resolution: 'complete' })
       expect(await office.acts()).toEqual(['capture', 'retry', 'restore', 'complete'])
     })

@@ -69,8 +69,8 @@ describe.each(PLACES)('rows and letters of an outbox $name', (place) => {
       }
       const others = [
         until(() => office.deliverOnly()),
-        until(() => office.clerk.reconcileNow()),
-        until(() => other.reconcileNow()),
+        until(() => office.reconcile()),
+        until(() => other()),
       ]
       const operators = Array.from({ length: OPERATORS }, async () => {
         for (let i = 0; i < ACTS; i++) await act(letters)
