@@ -14,6 +14,7 @@ import { randomUUID } from 'node:crypto'
 import { backoffDelayMs } from '../../core/backoff.ts'
 import { type Clock, type Instant, later, microseconds } from '../../core/clock.ts'
 import type { Log } from '../../core/log.ts'
+import type { Rounds } from '../../core/rounds.ts'
 import { Signal } from '../../core/signal.ts'
 import type { Database } from '../../store/database.ts'
 import type { StoreUrl } from '../../store/store-url.ts'
@@ -106,11 +107,15 @@ export class Dispatcher {
 
   /** Begins to deliver. Resolves once the table was looked at; rejects when it is no outbox. */
   async start(): Promise<void> {
-    const { db, store, table } = this.#context
-    const { layout } = await table()
+    const { layout } = await this.#context.table()
     this.#claiming ??= this.#claimForEver()
-    this.#watch ??= await announceCommits(db, store, layout.channel, () => this.wake())
+    this.#watch ??= await announceCommits(this.#context, layout.channel, () => this.wake())
     this.#maintenance.start()
+  }
+
+  /** What is done every so often, for whoever watches over that. */
+  get rounds(): readonly Rounds[] {
+    return [...this.#maintenance.rounds, ...(this.#watch?.rounds ?? [])]
   }
 
   /** Something was committed: looks for it at once. */

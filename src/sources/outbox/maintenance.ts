@@ -1,6 +1,7 @@
 /** What a dispatcher does beside delivering: purging what is past its time, and looking for lines that stand still. */
-import { setTimeout as pause } from 'node:timers/promises'
-import { type Alarm, type Instant, instant, later } from '../../core/clock.ts'
+import { type Instant, instant, later } from '../../core/clock.ts'
+import { Rounds, type Service } from '../../core/rounds.ts'
+import { rest } from '../../core/waiting.ts'
 import type { DispatcherParts } from './dispatcher.ts'
 import type { Line } from './sql/line.ts'
 import type { Purged } from './sql/purge.ts'
@@ -11,35 +12,47 @@ const DAY_US = 86_400_000_000
 const LINES = 500
 const BREATH_MS = 50
 
-export class Maintenance {
+export class Maintenance implements Service {
+  readonly name: string
   readonly #parts: DispatcherParts
   /** Told when rows may have been let go. */
   readonly #onReleased: () => void
   readonly #stopped = new AbortController()
-  #alarm: Alarm | undefined
-  #round: Promise<void> = Promise.resolve()
+  readonly #sweeps: Rounds
+  readonly #purges: Rounds
   #lookedAt: Instant | null = null
 
   constructor(parts: DispatcherParts, onReleased: () => void) {
     this.#parts = parts
     this.#onReleased = onReleased
+    const { name, clock, log } = parts
+    this.name = `outbox.maintenance:${name}`
+    const every = {
+      ...{ clock, log, everyUs: ROUND_US, about: { outbox: name } },
+      trouble: 'upkeep of the outbox failed; it is tried again in a minute',
+    }
+    this.#sweeps = new Rounds({
+      ...{ ...every, name: `outbox.lines:${name}` },
+      act: (signal) => this.#sweepLines(signal),
+    })
+    this.#purges = new Rounds({
+      ...{ ...every, name: `outbox.purge:${name}` },
+      act: () => this.#purgeAndTell(),
+    })
+  }
+
+  get rounds(): readonly Rounds[] {
+    return [this.#sweeps, this.#purges]
   }
 
   /** One round now, and one every minute. */
   start(): void {
-    if (this.#alarm !== undefined || this.#stopped.signal.aborted) return
-    const next = later(this.#parts.clock.now(), ROUND_US)
-    this.#alarm = this.#parts.clock.alarm(next, () => {
-      this.#alarm = undefined
-      this.start()
-    })
-    this.#round = this.#round.then(() => this.#once())
+    for (const rounds of this.rounds) rounds.start()
   }
 
   async stop(): Promise<void> {
     this.#stopped.abort()
-    this.#alarm?.cancel()
-    await this.#round
+    await Promise.all(this.rounds.map((rounds) => rounds.stop()))
   }
 
   /** Removes processed rows whose time is over. Their keys are recorded first; the rows go in a round a minute later. */
@@ -65,30 +78,18 @@ export class Maintenance {
   async lookAtLines(): Promise<boolean> {
     const now = this.#parts.clock.now()
     if (this.#lookedAt !== null && now < later(this.#lookedAt, ROUND_US)) return false
-    await this.#trying(() => this.#sweepLines())
+    await this.#sweeps.now()
     return true
   }
 
-  #once(): Promise<void> {
-    return this.#trying(async () => {
-      await this.#sweepLines()
-      const purged = await this.purge()
-      const { log, name } = this.#parts
-      if (purged.rows + purged.keys > 0) log.info({ outbox: name, ...purged }, 'outbox purged')
-    })
-  }
-
-  async #trying(work: () => Promise<void>): Promise<void> {
+  async #purgeAndTell(): Promise<void> {
+    const purged = await this.purge()
     const { log, name } = this.#parts
-    try {
-      await work()
-    } catch (error) {
-      log.warn({ err: error, outbox: name }, 'upkeep of the outbox failed; it is tried again in a minute')
-    }
+    if (purged.rows + purged.keys > 0) log.info({ outbox: name, ...purged }, 'outbox purged')
   }
 
   /** Lets lines go on whose first message was removed, or settled by a dispatcher that ended right after. */
-  async #sweepLines(): Promise<void> {
+  async #sweepLines(signal: AbortSignal): Promise<void> {
     const { db, settings, clock } = this.#parts
     this.#lookedAt = clock.now()
     const table = await this.#parts.table()
@@ -96,7 +97,6 @@ export class Maintenance {
     do {
       after = await table.lines.sweep(db, after, LINES, settings.onDead)
       this.#onReleased()
-      if (after !== null) await pause(BREATH_MS, undefined, { ref: false })
-    } while (after !== null && !this.#stopped.signal.aborted)
+    } while (after !== null && (await rest(BREATH_MS, signal)))
   }
 }

@@ -24,6 +24,10 @@ export const outboxModule: SourceModule<
     return {
       letters: outboxes.source,
       face: { outboxes },
+      // Some begin when an outbox can be served.
+      get rounds() {
+        return outboxes.rounds
+      },
       start: () => outboxes.start(),
       stop: () => outboxes.stop(),
     }

@@ -2,6 +2,7 @@
 import type { Clock } from '../../core/clock.ts'
 import { BartlebyError, failure } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
+import type { Rounds } from '../../core/rounds.ts'
 import type { Registers } from '../../letters/drawers.ts'
 import type { LetterSource } from '../../letters/source.ts'
 import type { ConnectionSettings } from '../../outgoing/kafka/connection.ts'
@@ -80,6 +81,11 @@ export class Outboxes {
     if (found !== undefined) return found
     const known = this.#served.map((outbox) => outbox.name).join(', ') || 'none'
     throw failure('outbox_unknown', { name, known })
+  }
+
+  /** What is done every so often, for whoever watches over that. */
+  get rounds(): readonly Rounds[] {
+    return [...this.#served, this.#clerk].flatMap(({ rounds }) => rounds)
   }
 
   start(): void {

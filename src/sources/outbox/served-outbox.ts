@@ -3,8 +3,10 @@
  * database that is away, or a table that is no outbox yet, is looked at again and again; meanwhile health says why.
  */
 import { backoffDelayMs } from '../../core/backoff.ts'
+import { microseconds } from '../../core/clock.ts'
 import { BartlebyError } from '../../core/errors.ts'
-import { sleep } from '../../core/waiting.ts'
+import { Rounds, type Service } from '../../core/rounds.ts'
+import { SystemClock } from '../../core/system-clock.ts'
 import { type Database, type StoreCall, StoreUnavailable } from '../../store/database.ts'
 import { openDatabase } from '../../store/open.ts'
 import type { PostgresOptions } from '../../store/postgres.ts'
@@ -41,7 +43,7 @@ export interface ServedContext extends Pick<OutboxesContext, 'store' | 'clock' |
 const POOL_SIZE = 4
 const AGAIN = { baseMs: 500, factor: 2, maxMs: 10_000, jitter: 0.5 }
 
-export class ServedOutbox implements OutboxHandle {
+export class ServedOutbox implements OutboxHandle, Service {
   readonly name: string
   readonly db: Database
   readonly inStore: boolean
@@ -52,8 +54,8 @@ export class ServedOutbox implements OutboxHandle {
   readonly #table: TableOptions
   readonly #read: () => Promise<MessageTable>
   readonly #dispatcher: Dispatcher | null
-  readonly #stopped = new AbortController()
-  #serving: Promise<void> | undefined
+  /** Until it can be served. By the system's clock: a database comes back whatever time tests make it. */
+  readonly #opening: Rounds
 
   constructor(given: ServedSettings, context: ServedContext) {
     const { name, url = context.store.url, table, naming, columns, health, ...rest } = given
@@ -72,6 +74,18 @@ export class ServedOutbox implements OutboxHandle {
     const { db, meter } = this
     const parts = { name, db, store: parseStoreUrl(url), table: this.#read, settings, clock, log, meter }
     this.#dispatcher = transport === null ? null : new Dispatcher({ ...parts, transport, onLetterDue })
+    this.#opening = new Rounds({
+      ...{ name: `outbox.open:${name}`, clock: new SystemClock(), log, about: { outbox: name } },
+      everyUs: (failures) => microseconds(backoffDelayMs(failures, AGAIN) / 1_000),
+      act: () => this.#serve(),
+      trouble: 'the outbox cannot be served yet',
+      level: 'error',
+      holdsProcess: true,
+    })
+  }
+
+  get rounds(): readonly Rounds[] {
+    return [this.#opening, ...(this.#dispatcher?.rounds ?? [])]
   }
 
   async layout(): Promise<Layout> {
@@ -85,13 +99,12 @@ export class ServedOutbox implements OutboxHandle {
 
   /** Serves the outbox from the moment at which it can be served. */
   start(): void {
-    this.#serving ??= this.#serve()
+    this.#opening.start()
   }
 
   /** Ends deliveries; the table can still be read. */
   async stop(): Promise<void> {
-    this.#stopped.abort()
-    await this.#serving
+    await this.#opening.stop()
     await this.#dispatcher?.stop()
   }
 
@@ -101,22 +114,11 @@ export class ServedOutbox implements OutboxHandle {
   }
 
   async #serve(): Promise<void> {
-    const { log, onLetterDue } = this.#context
-    const { signal } = this.#stopped
-    let logged = ''
-    for (let failures = 1; !signal.aborted; failures++) {
-      try {
-        await this.#read()
-        await this.#dispatcher?.start()
-        onLetterDue()
-        return
-      } catch (error) {
-        const reason = error instanceof Error ? error.message : String(error)
-        if (reason !== logged) log.error({ err: error, outbox: this.name }, 'the outbox cannot be served yet')
-        logged = reason
-        await sleep(backoffDelayMs(failures, AGAIN), signal)
-      }
-    }
+    await this.#read()
+    await this.#dispatcher?.start()
+    this.#context.onLetterDue()
+    // That was the last.
+    void this.#opening.stop()
   }
 
   /** An outbox that is configured and not there is made; one that others made is never changed. */
