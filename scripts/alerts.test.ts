@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { parse } from 'yaml'
 import { instant } from '../src/core/clock.ts'
 import { SystemClock } from '../src/core/system-clock.ts'
-import { KafkaCounters, KafkaMetrics } from '../src/sources/kafka/metrics.ts'
+import { KafkaCounters, metricsText } from '../src/sources/kafka/metrics.ts'
 import { OutboxMeter } from '../src/sources/outbox/meter.ts'
 import { outboxMetrics } from '../src/sources/outbox/readings.ts'
 import { type ServerHere, startServer } from '../test/harness/server.ts'
@@ -99,7 +99,7 @@ describe('the alerts and the dashboard', () => {
     const unread = { ok: false, trouble: { what: 'its database cannot be read', detail: '' } } as const
     const texts = [
       await (await fetch(`${server.url}/metrics`)).text(),
-      new KafkaMetrics({ counters: new KafkaCounters(), standing: () => standing }).text(),
+      metricsText(new KafkaCounters(), standing),
       outboxMetrics([
         {
           outbox: 'orders',

@@ -14,7 +14,6 @@ export const KNOWN_NAMES: readonly string[] = [
 
 /** Timers of their own. */
 export const KNOWN_TIMERS: readonly string[] = [
-  'sources/kafka/processors/thread.ts',
   'sources/outbox/commit-watch.ts',
   'sources/outbox/letters/clerk.ts',
 ]

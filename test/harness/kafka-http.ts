@@ -6,7 +6,7 @@ import type { Publisher, PublishOutcome } from '../../src/outgoing/kafka/produce
 import type { OutgoingRecord } from '../../src/outgoing/kafka/record.ts'
 import { STATE } from '../../src/sources/kafka/event.ts'
 import type { IntakeStanding } from '../../src/sources/kafka/intake/standing.ts'
-import { KafkaCounters, KafkaMetrics } from '../../src/sources/kafka/metrics.ts'
+import { KafkaCounters, metricsText } from '../../src/sources/kafka/metrics.ts'
 import { Processors } from '../../src/sources/kafka/processors/processors.ts'
 import { QueueReader } from '../../src/sources/kafka/queue-reader.ts'
 import { reassign } from '../../src/sources/kafka/reassign.ts'
@@ -102,7 +102,7 @@ export class KafkaHttp {
         returnPath,
         reader: new QueueReader(store.db, store.letters.ledger),
       },
-      metrics: new KafkaMetrics({ counters, standing }),
+      metrics: () => metricsText(counters, standing()),
       standing,
       reassign: (id, assignment, caller) => reassign(store, id, assignment, caller),
     }

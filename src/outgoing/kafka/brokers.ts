@@ -151,7 +151,6 @@ export class BrokerLink {
 }
 
 export interface FoundTopic {
-  readonly name: string
   /** Another one when the topic was deleted and made anew; '' on brokers that have none. */
   readonly id: string
   /** The broker that leads each partition; −1 while there is none. */
@@ -166,7 +165,6 @@ export interface TopicsFound {
   readonly missing: readonly string[]
   /** Not to be seen by us: brokers do not say whether they exist. */
   readonly forbidden: readonly string[]
-  readonly brokers: ReadonlyMap<number, Broker>
 }
 
 const METADATA_KEY = 3
@@ -203,12 +201,11 @@ export async function lookUpTopics(
       const rights = topic.topicAuthorizedOperations
       const may = (right: number) => (rights === NOT_SAID ? null : (rights & right) !== 0)
       const id = 'topicId' in topic ? String(topic.topicId) : ''
-      found.set(name, { name, id, leaders, mayRead: may(READ), mayWrite: may(WRITE) })
+      found.set(name, { id, leaders, mayRead: may(READ), mayWrite: may(WRITE) })
     }
   }
-  const brokers = new Map(answer.brokers.map(({ nodeId, host, port }) => [nodeId, { host, port }]))
-  link.remember(brokers)
-  return { found, missing, forbidden, brokers }
+  link.remember(new Map(answer.brokers.map(({ nodeId, host, port }) => [nodeId, { host, port }])))
+  return { found, missing, forbidden }
 }
 
 /** Whether a later look found other topics, other partitions, or a topic that was made anew. Leaders move all the time. */

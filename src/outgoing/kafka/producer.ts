@@ -5,15 +5,14 @@
  * twice; and it does not say whether anything was sent. So requests are made here: with an identity and a number that stay the same for
  * all tries, a broker that has written records once does not write them again, and an answer that was lost comes with the next try.
  */
-
 import type { Connection } from '@platformatic/kafka'
 import { type Log, silentLog } from '../../core/log.ts'
-import { sleep } from '../../core/waiting.ts'
+import { aborted, sleep } from '../../core/waiting.ts'
 import { type Meaning, meaningOf, RECORD_REFUSED, type RefusalReason, rightFor } from './answers.ts'
 import { BrokerLink, type FoundTopic, lookUpTopics } from './brokers.ts'
 import type { ConnectionSettings } from './connection.ts'
 import { isTrouble, type KafkaLibrary, troubleOf } from './library.ts'
-import type { Compression, OutgoingRecord } from './record.ts'
+import type { Compression, OutgoingRecord, RecordBytes } from './record.ts'
 
 /** Pinned: brokers from 2.7 to 4.x understand it, and what its answers mean is known. */
 const PRODUCE = { key: 0, version: 8 } as const
@@ -76,13 +75,6 @@ interface Delivery {
 
 type Message = ReturnType<typeof messageOf>
 
-/** How long tries go on. */
-interface Deadline {
-  readonly signal: AbortSignal
-  /** Resolves when nobody waits any more. */
-  readonly tooLate: Promise<null>
-}
-
 /** Connects when the first record is published. Never throws. */
 export class TopicProducer {
   readonly #settings: ProducerSettings
@@ -93,7 +85,7 @@ export class TopicProducer {
   /** The last publish to each topic; the next one waits for it. */
   readonly #last = new Map<string, Promise<unknown>>()
   /** Call off what is under way. */
-  readonly #onClose = new Set<() => void>()
+  readonly #underWay = new Set<AbortController>()
   #isClosed = false
 
   constructor(settings: ProducerSettings, log: Log = silentLog) {
@@ -110,10 +102,7 @@ export class TopicProducer {
   }
 
   /** Publishes records to a topic, each partition's in their order, with one request for each; gives an outcome for each. */
-  async publishAll(
-    topic: string,
-    records: readonly Omit<OutgoingRecord, 'topic'>[],
-  ): Promise<readonly PublishOutcome[]> {
+  async publishAll(topic: string, records: readonly RecordBytes[]): Promise<readonly PublishOutcome[]> {
     if (records.length === 0) return []
     const mine = Promise.resolve(this.#last.get(topic)).then(() => this.#inTime(topic, records))
     this.#last.set(topic, mine)
@@ -124,36 +113,29 @@ export class TopicProducer {
 
   async close(): Promise<void> {
     this.#isClosed = true
-    for (const callOff of this.#onClose) callOff()
+    for (const calledOff of this.#underWay) calledOff.abort()
     await Promise.all(this.#last.values())
     const link = await this.#link?.catch(() => null)
     link?.close()
   }
 
-  async #inTime(
-    topic: string,
-    records: readonly Omit<OutgoingRecord, 'topic'>[],
-  ): Promise<readonly PublishOutcome[]> {
-    const { promise: tooLate, resolve } = Promise.withResolvers<null>()
+  async #inTime(topic: string, records: readonly RecordBytes[]): Promise<readonly PublishOutcome[]> {
     const calledOff = new AbortController()
-    const callOff = () => {
-      calledOff.abort()
-      resolve(null)
-    }
-    const timer = setTimeout(callOff, this.#settings.publishTimeoutMs)
-    this.#onClose.add(callOff)
+    const timer = setTimeout(() => calledOff.abort(), this.#settings.publishTimeoutMs)
+    this.#underWay.add(calledOff)
+    if (this.#isClosed) calledOff.abort()
     try {
-      return await this.#deliverAll(topic, records, { signal: calledOff.signal, tooLate })
+      return await this.#deliverAll(topic, records, calledOff.signal)
     } finally {
       clearTimeout(timer)
-      this.#onClose.delete(callOff)
+      this.#underWay.delete(calledOff)
     }
   }
 
   async #deliverAll(
     topic: string,
-    records: readonly Omit<OutgoingRecord, 'topic'>[],
-    deadline: Deadline,
+    records: readonly RecordBytes[],
+    deadline: AbortSignal,
   ): Promise<readonly PublishOutcome[]> {
     const placed = await this.#insist(newDelivery(topic, []), deadline, async ({ library }, { leaders }) =>
       records.map((record) => messageOf(library, topic, record, leaders.length)),
@@ -174,7 +156,7 @@ export class TopicProducer {
   }
 
   /** Messages of one partition; where they were published, the outcome is that of the first. */
-  #deliver(topic: string, messages: readonly Message[], deadline: Deadline): Promise<PublishOutcome> {
+  #deliver(topic: string, messages: readonly Message[], deadline: AbortSignal): Promise<PublishOutcome> {
     const delivery = newDelivery(topic, messages)
     return this.#insist<PublishOutcome>(delivery, deadline, (link, found) =>
       this.#send(delivery, link, found),
@@ -182,12 +164,13 @@ export class TopicProducer {
   }
 
   /** Takes a step until it brings something, or the deadline. */
-  async #insist<T>(delivery: Delivery, deadline: Deadline, step: Step<T>): Promise<T | Unpublished> {
-    while (!deadline.signal.aborted && !this.#isClosed) {
-      const done = await Promise.race([this.#tryOnce(delivery, step), deadline.tooLate])
+  async #insist<T>(delivery: Delivery, deadline: AbortSignal, step: Step<T>): Promise<T | Unpublished> {
+    const tooLate = aborted(deadline).then(() => null)
+    while (!deadline.aborted) {
+      const done = await Promise.race([this.#tryOnce(delivery, step), tooLate])
       if (done !== null) return done
       if (delivery.triesLeft <= 0 && !delivery.isDoubtful) break
-      await sleep(PAUSE_MS, deadline.signal)
+      await sleep(PAUSE_MS, deadline)
     }
     return this.#giveUp(delivery)
   }
@@ -347,7 +330,7 @@ async function send(
 function messageOf(
   library: KafkaLibrary,
   topic: string,
-  { key, value, headers }: Omit<OutgoingRecord, 'topic'>,
+  { key, value, headers }: RecordBytes,
   partitions: number,
 ) {
   const keyBytes = key === null ? undefined : toBuffer(key)

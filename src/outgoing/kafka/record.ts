@@ -6,12 +6,15 @@ export interface RawHeader {
   readonly value: Uint8Array | null
 }
 
-/** Null and empty are different things. */
-export interface OutgoingRecord {
-  readonly topic: string
+/** What a record is, wherever it goes. Null and empty are different things. */
+export interface RecordBytes {
   readonly key: Uint8Array | null
   readonly value: Uint8Array | null
   readonly headers: readonly RawHeader[]
+}
+
+export interface OutgoingRecord extends RecordBytes {
+  readonly topic: string
 }
 
 export const COMPRESSIONS = ['none', 'gzip', 'snappy', 'lz4', 'zstd'] as const

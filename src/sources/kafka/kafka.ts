@@ -1,37 +1,26 @@
 /** The Kafka part of an office: puts intake, return path and reads together, starts and stops them. */
 import { randomUUID } from 'node:crypto'
-import type { Clock } from '../../core/clock.ts'
 import type { Log } from '../../core/log.ts'
-import type { Registers } from '../../letters/drawers.ts'
 import type { Ledger } from '../../letters/ledger.ts'
 import type { OfficeRuns } from '../../letters/work.ts'
 import { requireKafkaLibrary } from '../../outgoing/kafka/library.ts'
 import { type Publisher, TopicProducer } from '../../outgoing/kafka/producer.ts'
-import type { Database } from '../../store/database.ts'
 import type { Caller, StoredEvent } from './event.ts'
 import { Reader } from './intake/reader.ts'
 import type { IntakeStanding } from './intake/standing.ts'
-import { createRecordStore } from './intake/store.ts'
-import type { RedriveOf } from './intake/store-renew.ts'
-import { KafkaCounters, KafkaMetrics } from './metrics.ts'
+import { createRecordStore, type RecordStoreOptions } from './intake/store.ts'
+import { KafkaCounters, metricsText } from './metrics.ts'
 import { Processors } from './processors/processors.ts'
 import { QueueReader } from './queue-reader.ts'
 import { type Assignment, defineReassignment, reassign } from './reassign.ts'
 import { ReturnPath } from './return/return-path.ts'
 import type { KafkaCalls, ServedKafka } from './routes/call.ts'
-import type { KafkaSettings } from './settings.ts'
 import type { LetterReturn } from './source.ts'
 
-export interface KafkaParts {
-  readonly db: Database
-  readonly clock: Clock
+export interface KafkaParts extends Omit<RecordStoreOptions, 'listener'> {
   readonly log: Log
-  readonly registers: Registers
   readonly runs: OfficeRuns
   readonly ledger: Pick<Ledger, 'counts'>
-  /** Redrives by their numbers. */
-  readonly redriveOf: RedriveOf
-  readonly settings: KafkaSettings
 }
 
 /** What is under way when the server stops has this long to end; after that it is for recovery. */
@@ -39,7 +28,6 @@ const STOP_MS = 5_000
 
 export class Kafka implements ServedKafka {
   readonly calls: KafkaCalls
-  readonly metrics: KafkaMetrics
   /** How letters go back, as the office asks for it. */
   readonly letterReturn: LetterReturn
   readonly #parts: KafkaParts
@@ -50,26 +38,16 @@ export class Kafka implements ServedKafka {
   readonly #path: ReturnPath
 
   private constructor(parts: KafkaParts, processors: Processors) {
-    const { db, clock, log, registers, ledger, redriveOf, settings } = parts
-    const counters = new KafkaCounters()
-    this.#counters = counters
+    const { db, log, settings } = parts
+    const listener = new KafkaCounters()
+    this.#counters = listener
     this.#parts = parts
     this.#processors = processors
     this.#publisher = new TopicProducer(settings, log)
-    this.#path = new ReturnPath({
-      db,
-      clock,
-      log,
-      settings,
-      publisher: this.#publisher,
-      processors,
-      listener: counters,
-      instance: randomUUID(),
-    })
-    const store = createRecordStore({ db, clock, registers, settings, redriveOf, listener: counters })
-    this.#reader = new Reader({ settings, store, clock, log })
-    this.calls = { settings, returnPath: this.#path, reader: new QueueReader(db, ledger) }
-    this.metrics = new KafkaMetrics({ counters, standing: () => this.standing() })
+    const instance = randomUUID()
+    this.#path = new ReturnPath({ ...parts, publisher: this.#publisher, processors, listener, instance })
+    this.#reader = new Reader({ ...parts, store: createRecordStore({ ...parts, listener }) })
+    this.calls = { settings, returnPath: this.#path, reader: new QueueReader(db, parts.ledger) }
     this.letterReturn = { db, path: this.#path }
     defineReassignment(parts.runs, parts)
   }
@@ -101,6 +79,10 @@ export class Kafka implements ServedKafka {
   /** Counts an event that the office discarded or let expire. */
   countDiscarded(service: string, topic: string): void {
     this.#counters.resolved(service, topic, 'discarded_operator')
+  }
+
+  metrics(): string {
+    return metricsText(this.#counters, this.standing())
   }
 
   standing(): IntakeStanding {

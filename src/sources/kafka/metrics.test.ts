@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { instant } from '../../core/clock.ts'
 import type { IntakeStanding } from './intake/standing.ts'
-import { KafkaCounters, KafkaMetrics } from './metrics.ts'
+import { KafkaCounters, metricsText } from './metrics.ts'
 
 const WELL: IntakeStanding = {
   state: 'reading',
@@ -13,8 +13,7 @@ const WELL: IntakeStanding = {
 
 function metricsOf(standing: IntakeStanding = WELL) {
   const counters = new KafkaCounters()
-  const metrics = new KafkaMetrics({ counters, standing: () => standing })
-  return { counters, lines: () => metrics.text().trimEnd().split('\n') }
+  return { counters, lines: () => metricsText(counters, standing).trimEnd().split('\n') }
 }
 
 describe('metrics of Kafka', () => {

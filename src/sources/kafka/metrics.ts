@@ -115,25 +115,11 @@ export type KafkaListener = Partial<
   Pick<KafkaCounters, 'stored' | 'quarantined' | 'resolved' | 'trouble' | 'gap'>
 >
 
-interface KafkaMetricsOptions {
-  readonly counters: KafkaCounters
-  readonly standing: () => IntakeStanding
-}
-
 const STATES: readonly IntakeStanding['state'][] = ['starting', 'reading', 'degraded', 'stopped']
 
-export class KafkaMetrics {
-  readonly #options: KafkaMetricsOptions
-
-  constructor(options: KafkaMetricsOptions) {
-    this.#options = options
-  }
-
-  text(): string {
-    const { counters, standing } = this.#options
-    return `${[...counters.lines(), ...standingLines(standing())].join('\n')}\n`
-  }
-}
+/** All that is told at a scrape. */
+export const metricsText = (counters: KafkaCounters, standing: IntakeStanding): string =>
+  `${[...counters.lines(), ...standingLines(standing)].join('\n')}\n`
 
 function standingLines(standing: IntakeStanding): string[] {
   const { state, partitions, missingTopics } = standing

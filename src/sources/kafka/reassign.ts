@@ -4,7 +4,6 @@
  * the service that has it now.
  */
 import { randomUUID } from 'node:crypto'
-import type { Clock } from '../../core/clock.ts'
 import { failure, refuse } from '../../core/errors.ts'
 import { change } from '../../letters/change.ts'
 import { lockLetter } from '../../letters/detail.ts'
@@ -12,7 +11,7 @@ import type { Registers } from '../../letters/drawers.ts'
 import { STATUS } from '../../letters/letter.ts'
 import { inOffice, type OfficeRuns, type OfficeWork } from '../../letters/work.ts'
 import { isTopicName } from '../../outgoing/kafka/record.ts'
-import { type Database, sql } from '../../store/database.ts'
+import { sql } from '../../store/database.ts'
 import {
   type Caller,
   type EventFacts,
@@ -28,6 +27,7 @@ import {
   type Warning,
 } from './event.ts'
 import { type Assigned, readEvent } from './intake/read-event.ts'
+import type { RecordStoreOptions } from './intake/store.ts'
 import { queueOf, sameKeyOfRecord, withWarnings } from './intake/store-incoming.ts'
 import { outputOf } from './return/claim.ts'
 import { lockEvent } from './return/service-queue.ts'
@@ -41,12 +41,7 @@ import {
   toEvent,
 } from './stored-event.ts'
 
-export interface Reassigner {
-  readonly db: Database
-  readonly clock: Clock
-  readonly registers: Registers
-  readonly settings: KafkaSettings
-}
+export type Reassigner = Pick<RecordStoreOptions, 'db' | 'clock' | 'registers' | 'settings'>
 
 /** Where an event shall go. */
 export interface Assignment {

@@ -223,7 +223,7 @@ describe('the Kafka API', () => {
             throw new Error('relation "kafka_events" does not exist')
           },
         },
-        metrics: { text: () => '' },
+        metrics: () => '',
         standing: () => http.standing,
         reassign: () => Promise.reject(new Error('no')),
       },

@@ -28,7 +28,7 @@ export const servedKafka = (kafka: ServedKafka | null): ServedSource => ({
       }
     },
   },
-  ...(kafka !== null && { metrics: async () => kafka.metrics.text() }),
+  ...(kafka !== null && { metrics: async () => kafka.metrics() }),
   health: async () => kafkaHealth(kafka?.standing() ?? null),
   isDegraded: () => kafka !== null && publicTroubles(kafka.standing()).length > 0,
 })

@@ -19,10 +19,6 @@ export class Cursor {
     this.bytes = bytes
   }
 
-  get left(): number {
-    return this.bytes.length - this.at
-  }
-
   int8(): number {
     return this.bytes.readInt8(this.#advance(1))
   }

@@ -10,7 +10,6 @@ import { rest } from '../../../core/waiting.ts'
 import type { BrokerLink } from '../../../outgoing/kafka/brokers.ts'
 import { StoreUnavailable } from '../../../store/database.ts'
 import { partitionKey, type RawRecord } from '../event.ts'
-import type { KafkaListener } from '../metrics.ts'
 import type { KafkaSettings } from '../settings.ts'
 import { BatchUnreadable, decodeBatches, nextOffset } from './reader-batches.ts'
 import { FETCH_KEY, FETCH_VERSIONS, fetchPartitions, type PartitionAnswer } from './reader-fetch.ts'
@@ -18,12 +17,11 @@ import type { Commits } from './reader-group.ts'
 import type { PartitionReader, PartitionReaders } from './reader-partitions.ts'
 import type { Board } from './standing.ts'
 import type { RecordStore } from './store.ts'
-import type { Gap, Stored } from './store-partitions.ts'
+import type { Stored } from './store-partitions.ts'
 
 export interface RoundParts {
   readonly settings: KafkaSettings
   readonly store: RecordStore
-  readonly listener?: KafkaListener
   readonly log: Log
   readonly link: BrokerLink
   /** Connections that wait for records. */
@@ -189,7 +187,8 @@ class Storing {
 
   async #keep(chunk: Chunk, store: () => Promise<Stored>): Promise<boolean> {
     const { commits } = this.#parts
-    if (!(await keepChunk(this.#parts, chunk, store, this.#signal))) return false
+    const hasNothing = chunk.records.length === 0 && !this.#signal.aborted
+    if (!hasNothing && !(await insist(this.#parts, this.#signal, store))) return false
     for (const [reader, offset] of chunk.reached) {
       if (offset === reader.doneAt) continue
       reader.doneAt = offset
@@ -226,7 +225,8 @@ async function bridge(
       { topic, partition, expected: String(expected), found: String(found) },
       'records of a Kafka partition are gone; reading goes on with the first there is',
     )
-    if (!(await keepGap(parts, { topic, partition, expected, found }, signal))) return
+    const gap = { topic, partition, expected, found }
+    if (!(await insist(parts, signal, () => parts.store.gap(gap)))) return
   }
   parts.readers.place(reader, found)
   parts.commits.note({ topic, partition, offset: found })
@@ -266,33 +266,11 @@ class Chunk {
   }
 }
 
-/** Stores a chunk. False when `signal` came before the store could: nothing is stored then. */
-function keepChunk(
-  parts: RoundParts,
-  chunk: Chunk,
-  store: () => Promise<Stored>,
-  signal: AbortSignal,
-): Promise<boolean> {
-  if (chunk.records.length === 0) return Promise.resolve(!signal.aborted)
-  return insist(parts, signal, async () => {
-    const stored = await store()
-    parts.listener?.stored?.(chunk.topic, stored)
-  })
-}
-
-/** Puts a gap on record, in the same way. */
-function keepGap(parts: RoundParts, gap: Gap, signal: AbortSignal): Promise<boolean> {
-  return insist(parts, signal, async () => {
-    await parts.store.gap(gap)
-    parts.listener?.gap?.(gap)
-  })
-}
-
-/** Until it works. Nothing is read meanwhile, so nothing can be lost or overtake. */
+/** Writes until it works. Nothing is read meanwhile, so nothing can be lost or overtake. False when `signal` came before. */
 async function insist(
   { board, log }: RoundParts,
   signal: AbortSignal,
-  write: () => Promise<void>,
+  write: () => Promise<unknown>,
 ): Promise<boolean> {
   for (let tries = 1; !signal.aborted; tries++) {
     try {

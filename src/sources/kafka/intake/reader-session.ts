@@ -19,8 +19,7 @@ import { Commits, Group, type TopicPartitions } from './reader-group.ts'
 import { nameOf, PartitionReaders } from './reader-partitions.ts'
 import { type RoundParts, readFrom } from './reader-round.ts'
 
-interface SessionParts
-  extends Pick<RoundParts, 'settings' | 'store' | 'listener' | 'log' | 'link' | 'board'> {
+interface SessionParts extends Pick<RoundParts, 'settings' | 'store' | 'log' | 'link' | 'board'> {
   readonly wanted: readonly string[]
   /** Topics that were made anew since they were read last. */
   readonly anew: ReadonlySet<string>

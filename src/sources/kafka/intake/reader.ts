@@ -8,7 +8,6 @@ import type { Log } from '../../../core/log.ts'
 import { rest, untilAborted } from '../../../core/waiting.ts'
 import { BrokerLink, lookUpTopics, type TopicsFound } from '../../../outgoing/kafka/brokers.ts'
 import { troubleOf } from '../../../outgoing/kafka/library.ts'
-import type { KafkaListener } from '../metrics.ts'
 import { dlqTopicsOf, type KafkaSettings } from '../settings.ts'
 import { ReadingSession } from './reader-session.ts'
 import { Board, type IntakeStanding } from './standing.ts'
@@ -19,7 +18,6 @@ interface ReaderParts {
   readonly store: RecordStore
   readonly clock: Clock
   readonly log: Log
-  readonly listener?: KafkaListener
 }
 
 const BACKOFF: BackoffPolicy = { baseMs: 500, factor: 2, maxMs: 15_000, jitter: 0.3 }

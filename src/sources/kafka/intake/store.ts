@@ -48,11 +48,12 @@ import {
 } from './store-partitions.ts'
 import type { RedriveOf, Settled } from './store-renew.ts'
 
-interface RecordStoreOptions {
+export interface RecordStoreOptions {
   readonly db: Database
   readonly clock: Clock
   readonly registers: Registers
   readonly settings: KafkaSettings
+  /** Redrives by their numbers. */
   readonly redriveOf: RedriveOf
   readonly listener?: KafkaListener
 }

@@ -7,6 +7,7 @@
 import { extname } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import { ConfigError } from '../../../core/settings/config-error.ts'
+import { sleep } from '../../../core/waiting.ts'
 import { type StoredEvent, UNKNOWN } from '../event.ts'
 import { shownBytes } from '../wire/bytes.ts'
 import type { DeadEvent } from './processor.ts'
@@ -44,7 +45,8 @@ interface Run {
   readonly decide: (decision: Decision) => void
   isDecided: boolean
   readonly timer: NodeJS.Timeout
-  readonly watch: NodeJS.Timeout
+  /** Ends the look after its memory. */
+  readonly over: AbortController
 }
 
 export class Thread {
@@ -58,7 +60,6 @@ export class Thread {
   readonly #loadTimer: NodeJS.Timeout
   #said: RunRequest['said']
   #run: Run | null = null
-  #isLooking = false
   #isGone = false
   #isOut = false
   #grace: NodeJS.Timeout | undefined
@@ -105,12 +106,10 @@ export class Thread {
   run({ entries, event, timeoutMs, said }: RunRequest): Promise<Decision> {
     this.#said = said
     return new Promise((decide) => {
-      this.#run = {
-        decide,
-        isDecided: false,
-        timer: setTimeout(() => this.#timeIsUp(timeoutMs), timeoutMs),
-        watch: setInterval(() => void this.#lookAtMemory(), LOOK_EVERY_MS),
-      }
+      const over = new AbortController()
+      const timer = setTimeout(() => this.#timeIsUp(timeoutMs), timeoutMs)
+      this.#run = { decide, isDecided: false, timer, over }
+      void this.#watchMemory(over.signal)
       this.#tell({ kind: 'run', entries, event }, buffersOf(event))
     })
   }
@@ -154,7 +153,7 @@ export class Thread {
 
   #endRun(): void {
     clearTimeout(this.#run?.timer)
-    clearInterval(this.#run?.watch)
+    this.#run?.over.abort()
     this.#run = null
   }
 
@@ -166,13 +165,13 @@ export class Thread {
     this.#grace = setTimeout(() => void this.end(), GRACE_MS)
   }
 
-  async #lookAtMemory(): Promise<void> {
-    if (this.#isLooking) return
-    this.#isLooking = true
-    // A thread that has ended meanwhile has no statistics.
-    const statistics = await this.#worker.getHeapStatistics().catch(() => null)
-    this.#isLooking = false
-    if (statistics !== null && statistics.external_memory > MOST_BUFFER_BYTES) await this.end(TOO_MUCH_MEMORY)
+  async #watchMemory(over: AbortSignal): Promise<void> {
+    while (await sleep(LOOK_EVERY_MS, over)) {
+      // A thread that has ended meanwhile has no statistics.
+      const statistics = await this.#worker.getHeapStatistics().catch(() => null)
+      if (statistics !== null && statistics.external_memory > MOST_BUFFER_BYTES)
+        await this.end(TOO_MUCH_MEMORY)
+    }
   }
 
   /** From here on it is of no use to anybody; who still waits for it is told why. */

@@ -7,7 +7,6 @@ import { type Answer, paramsOf, queryOf, type RequestLimits, readWithin } from '
 import type { JsonSchema } from '../../../api/proto-schema.ts'
 import type { Caller, StoredEvent } from '../event.ts'
 import type { IntakeStanding } from '../intake/standing.ts'
-import type { KafkaMetrics } from '../metrics.ts'
 import type { QueueReader } from '../queue-reader.ts'
 import type { Assignment } from '../reassign.ts'
 import type { ReturnPath } from '../return/return-path.ts'
@@ -22,7 +21,7 @@ export interface KafkaCalls {
 /** What a server needs of the Kafka part of an office. */
 export interface ServedKafka {
   readonly calls: KafkaCalls
-  readonly metrics: Pick<KafkaMetrics, 'text'>
+  metrics(): string
   /** How intake stands now. */
   standing(): IntakeStanding
   /** Gives an event to a service; gives the event as it is then. */

@@ -26,7 +26,7 @@ import {
   COMPRESSIONS,
   type Compression,
   isTopicName,
-  type OutgoingRecord,
+  type RecordBytes,
 } from '../../../outgoing/kafka/record.ts'
 import type { OutboxMessage } from '../message.ts'
 import { checkNames, refuse, shown } from '../refusal.ts'
@@ -116,7 +116,7 @@ function refuseFor(problem: string): never {
   return refuse(problem.slice(0, end), problem.slice(end + 2))
 }
 
-function recordOf(message: OutboxMessage): KafkaRecord {
+function recordOf(message: OutboxMessage): RecordBytes {
   const { payload, key, orderingKey, eventType, tenantId, correlationId } = message
   const about = new Map([
     ['idempotency-key', key],
@@ -137,10 +137,8 @@ export class KafkaDeliveryFailed extends Error {
   override readonly name = 'KafkaDeliveryFailed'
 }
 
-type KafkaRecord = Omit<OutgoingRecord, 'topic'>
-
 interface Sending {
-  readonly record: KafkaRecord
+  readonly record: RecordBytes
   readonly signal: AbortSignal
 }
 
@@ -170,7 +168,7 @@ class KafkaSender {
   }
 
   /** Resolves when all replicas that are in sync have the record. Given up, it may still be written. */
-  async send(record: KafkaRecord, signal: AbortSignal): Promise<void> {
+  async send(record: RecordBytes, signal: AbortSignal): Promise<void> {
     const outcome = await untilAborted(this.#gather.do({ record, signal }, weightOf(record)), signal)
     if (outcome !== null && outcome.outcome !== 'published') throw this.#failureOf(outcome)
   }
@@ -206,7 +204,7 @@ class KafkaSender {
   }
 }
 
-const weightOf = ({ key, value, headers }: KafkaRecord): number => {
+const weightOf = ({ key, value, headers }: RecordBytes): number => {
   let bytes = FRAME_BYTES + (key?.length ?? 0) + (value?.length ?? 0)
   for (const header of headers) bytes += header.name.length + (header.value?.length ?? 0)
   return bytes
