@@ -7,6 +7,6 @@ export {
   checkExposure,
   configFileOf,
   loadConfig,
+  officeOptionsOf,
 } from './load.ts'
-export { officeOptionsOf } from './office-options.ts'
 export type { Config } from './schema.ts'

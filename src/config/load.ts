@@ -4,6 +4,7 @@ import { Value } from 'typebox/value'
 import { isLoopback } from '../core/address-ranges.ts'
 import { ConfigError, shown } from '../core/settings/config-error.ts'
 import { overlay, type Settings } from '../core/settings/given.ts'
+import type { OfficeOptions } from '../office.ts'
 import { SECTIONS } from '../sources/settings.ts'
 import { checkSettings } from './check.ts'
 import { readConfigFile } from './file.ts'
@@ -57,6 +58,19 @@ export function loadConfig(sources: ConfigSources): Config {
     inFolder === undefined ? [] : [[name, inFolder(merged[name], folder)]],
   )
   return { ...Value.Parse(FileSchema, { ...merged, ...Object.fromEntries(placed) }), testApi }
+}
+
+/**
+ * What of a configuration an office is opened with: its store, and the section of each source. `isPassing`: it is open for one command,
+ * and what only servers do is left to them.
+ */
+export function officeOptionsOf(config: Config, { isPassing = false } = {}): OfficeOptions {
+  const { store, postgres, unsupportedStore } = config
+  const given: Settings = config
+  const sections = SECTIONS.flatMap(({ name, isForServers = false }) =>
+    isPassing && isForServers ? [] : [[name, given[name]]],
+  )
+  return { store, postgres, unsupportedStore, ...Object.fromEntries(sections) }
 }
 
 /** The configuration file that the sources name, if any. */

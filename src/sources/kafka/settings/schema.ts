@@ -1,6 +1,6 @@
 /**
- * The keys of the section `kafka`, as its users know them: in snake_case. Defaults are put in by src/sources/kafka/options.ts, what more than
- * one key decides is in kafka-rules.ts. Each `description` completes the sentence "allowed: …" in an error.
+ * The keys of the section `kafka`, as its users know them: in snake_case. Defaults are put in by options.ts, what more than
+ * one key decides is in rules.ts. Each `description` completes the sentence "allowed: …" in an error.
  */
 import Type, { type Static } from 'typebox'
 import { type Fixed, oneOf, section, wholeNumber } from '../../../core/settings/kinds.ts'
