@@ -3,9 +3,11 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { BartlebyError } from '../../../src/core/errors.ts'
 import { historyOfLetter } from '../../../src/history/get.ts'
 import { lockLetter, readLetterById } from '../../../src/letters/detail.ts'
+import { kindOf } from '../../../src/letters/kinds.ts'
 import type { Letter } from '../../../src/letters/letter.ts'
 import {
   type Edits,
+  isOutside,
   isRefused,
   NO_EDITS,
   type Refused,
@@ -68,6 +70,10 @@ describe.each(stores.flatMap((kind) => WAYS_BACK.map((way) => ({ ...way, kind, s
       if (letter === undefined) throw new Error('nothing died')
       return letter
     }
+
+    it('leave over a network only where their kind says so, which verify goes by', () => {
+      expect(kindOf(desk.source.name).sendsOutside === true).toBe(isOutside(desk.source))
+    })
 
     it('are rendered many at a time: each says where it goes, or why it cannot, and nothing is written', async () => {
       const letters = await desk.die(4)
