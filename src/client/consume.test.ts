@@ -22,8 +22,13 @@ function consume(handler: ItemHandler, options: ConsumerOptions = {}) {
 }
 
 const nameOf = (item: LeasedItem) => new TextDecoder().decode(item.payload)
-/** Lets everything happen that needs no time. */
-const settle = () => vi.advanceTimersByTimeAsync(0)
+/** Lets everything happen that needs no time: results are written at the end of a turn. */
+async function settle() {
+  for (let turn = 0; turn < 5; turn++) {
+    await vi.advanceTimersByTimeAsync(0)
+    await new Promise((resolve) => setImmediate(resolve))
+  }
+}
 
 describe('a consumer', () => {
   it('completes what its handler returns from, in batches', async () => {
@@ -155,6 +160,7 @@ describe('a consumer whose server goes away', () => {
     await settle()
     down = true
     gate.resolve()
+    await settle()
     await vi.advanceTimersByTimeAsync(3_000)
     expect(server.completed).toEqual([])
     down = false

@@ -1,21 +1,26 @@
 /**
- * A consumer: leases items of one queue, runs a handler for each, and settles them by what it does.
- *
- *   poll ─► waiting ─► running ─► settling ─► gone
- *              └── on stop: given back
+ * A consumer: a worker on one queue of a server, whose runs are those of a handler.
  *
  * Everything it holds is bounded: at most `concurrency` running, `prefetch` waiting, one call's worth settling.
  * It outlives restarts of the server; an error that no waiting can cure (an unknown queue, a wrong token) ends it.
+ * Only elapsed time is measured here; what the server's clock says is derived from the deadlines it sends, so that a wrong
+ * clock on this machine does no harm.
  */
 import { backoffDelayMs, SETBACK } from '../core/backoff.ts'
-import { Signal } from '../core/signal.ts'
-import { sleep } from '../core/waiting.ts'
+import { type Alarm, type Clock, type Instant, instant, later } from '../core/clock.ts'
+import type { Held } from '../core/work/held.ts'
+import {
+  type Blame,
+  type Claimed,
+  type Settlement,
+  type Trouble,
+  Worker,
+  type WorkTable,
+} from '../core/work/worker.ts'
 import type { QueueClient } from './client.ts'
-import { DeadLetterError, QueueClientError } from './errors.ts'
-import { HeldItem, LeaseKeeper, type LeaseTerms } from './held.ts'
-import { givenError, LARGEST_FAILED_BATCH, Settler } from './settle.ts'
+import { DeadLetterError, givenError, LARGEST_FAILED_BATCH, QueueClientError } from './errors.ts'
 import { durationMs } from './times.ts'
-import type { LeasedBatch, LeasedItem, RetryItem } from './types.ts'
+import type { LeasedItem, RetryItem } from './types.ts'
 
 export interface ItemContext {
   readonly queueName: string
@@ -56,7 +61,8 @@ const RETRY = { baseMs: 1_000, factor: 2, maxMs: 300_000, jitter: 0.5 }
 /** The queue's settings are read again when they are older than this. */
 const TERMS_AGE_MS = 30_000
 const MOST_SETTLING = 1_000
-const LARGEST_LEASE = 1_000
+/** The server's limit for one call. */
+const LARGEST_BATCH = 1_000
 
 const defaultRetryDelayMs = (attempts: number): number => backoffDelayMs(attempts, RETRY)
 
@@ -67,31 +73,55 @@ function logProblem({ during, error, item }: ConsumerProblem): void {
   )
 }
 
+const afterMs = (ms: number, wake: () => void): Alarm => {
+  const timer = setTimeout(wake, ms)
+  return { cancel: () => clearTimeout(timer) }
+}
+
+/** Time that has passed since this machine started. Its timers hold the process. */
+const elapsed: Clock = {
+  now: () => instant(BigInt(Math.round(performance.now() * 1_000))),
+  alarm: (deadline, wake) => afterMs(Number(deadline) / 1_000 - performance.now() + 1, wake),
+  after: (us, wake) => afterMs(Number(us) / 1_000, wake),
+}
+
+/** The queue's settings as they were read. */
+interface Terms {
+  /** As the server writes it: "1m0s". */
+  readonly leaseTimeout: string
+  readonly leaseMs: number
+  readonly maxAttempts: number
+  readonly readAtMs: number
+}
+
+/** An item that was leased. */
+interface Leased {
+  readonly item: LeasedItem
+  readonly partition: number
+  readonly terms: Terms
+  /** What the server's clock shows less what ours does: the lease began at its deadline less its length. */
+  readonly serverAheadMs: number
+  /** How it is settled. */
+  during: 'complete' | 'retry'
+}
+
+/** What becomes of an item; without a retry it is completed. */
+type Fate = { readonly retry: RetryItem | null }
+
+const COMPLETED: Fate = { retry: null }
+
 export class Consumer {
   /** Resolves when the consumer has stopped; rejects when an error ended it. */
   readonly done: Promise<void>
 
-  readonly #client: QueueClient
-  readonly #queueName: string
   readonly #handler: ItemHandler
+  readonly #queueName: string
   readonly #options: Required<ConsumerOptions>
-
-  readonly #polling = new AbortController()
-  readonly #settling = new AbortController()
-  readonly #changed = new Signal()
-  readonly #keeper: LeaseKeeper
-  readonly #completions: Settler<{ id: string }>
-  readonly #retries: Settler<RetryItem>
-
-  readonly #waiting: HeldItem[] = []
-  readonly #running = new Set<HeldItem>()
-  readonly #tasks = new Set<Promise<void>>()
-  #terms: (LeaseTerms & { readonly maxAttempts: number; readonly readAtMs: number }) | undefined
-  #finished = false
+  readonly #table: LeaseTable
+  readonly #worker: Worker<Leased, Fate>
   #failure: { readonly error: unknown } | undefined
 
   constructor(client: QueueClient, queueName: string, handler: ItemHandler, options: ConsumerOptions = {}) {
-    this.#client = client
     this.#queueName = queueName
     this.#handler = handler
     this.#options = {
@@ -103,199 +133,82 @@ export class Consumer {
       stopTimeoutMs: options.stopTimeoutMs ?? 30_000,
       onError: options.onError ?? logProblem,
     }
-    checkCount('concurrency', this.#options.concurrency, 1)
-    checkCount('prefetch', this.#options.prefetch, 0)
-
-    this.#keeper = new LeaseKeeper({
-      extend: (partition, ids, leaseTimeout) => client.extend({ queueName, partition, ids, leaseTimeout }),
-      onProblem: (error, item) => this.#report('extend', error, item),
+    const { concurrency, prefetch } = this.#options
+    checkCount('concurrency', concurrency, 1)
+    checkCount('prefetch', prefetch, 0)
+    this.#table = new LeaseTable(client, queueName, this.#options)
+    this.#worker = new Worker<Leased, Fate>({
+      clock: elapsed,
+      table: this.#table,
+      room: ({ held, settling }) =>
+        settling >= MOST_SETTLING ? 0 : Math.min(LARGEST_BATCH, concurrency + prefetch - (held - settling)),
+      run: (held) => this.#run(held),
+      unbegun: ({ job }, why) => (why === 'lost' ? null : givenBack(job)),
+      reasonOf: (why, { item }) =>
+        new Error(why === 'lost' ? `the lease of item ${item.id} was lost` : 'the consumer was stopped'),
+      onTrouble: (during, error, held) => this.#tell(during, error, held),
+      // The server may not have noticed yet that an earlier poll of ours lost its connection.
+      claimsAgain: (error) =>
+        error instanceof QueueClientError && (error.retryable || error.code === 'client_id_waiting'),
+      concurrency,
+      outage: SETBACK,
+      mostSettled: ({ retry }) => (retry === null ? LARGEST_BATCH : LARGEST_FAILED_BATCH),
+      mostRefusals: 1,
+      lastTries: Number.POSITIVE_INFINITY,
+      // Leases of handlers that still run are left to end by themselves: the handler may yet have its effect.
+      lastWritesMs: 0,
     })
-    const { signal } = this.#settling
-    this.#completions = new Settler({
-      send: (partition, items) =>
-        client.complete({ queueName, partition, ids: items.map(({ id }) => id) }, { signal }),
-      onSetback: (error) => this.#report('complete', error),
-      signal,
-    })
-    this.#retries = new Settler({
-      send: (partition, items) => client.retry({ queueName, partition, items }, { signal }),
-      onSetback: (error) => this.#report('retry', error),
-      signal,
-      largestBatch: LARGEST_FAILED_BATCH,
-    })
-    this.done = this.#run()
+    this.done = this.#work()
   }
 
   /** Leases no more, gives back what was not begun, waits for running handlers; resolves when all is done. */
   stop(): Promise<void> {
-    this.#polling.abort()
-    this.#giveBack()
-    this.#changed.notify()
+    void this.#worker.stop(this.#options.stopTimeoutMs)
     return this.done
   }
 
-  async #run(): Promise<void> {
-    const keeping = this.#keeper.run()
+  async #work(): Promise<void> {
     try {
-      await this.#leaseItems()
+      await this.#worker.start()
     } finally {
-      this.#polling.abort()
-      await this.#finish()
-      this.#keeper.stop()
-      await keeping
+      await this.#worker.stop(this.#options.stopTimeoutMs)
+      this.#table.close()
     }
     if (this.#failure !== undefined) throw this.#failure.error
   }
 
-  async #leaseItems(): Promise<void> {
-    const { signal } = this.#polling
-    let failures = 0
-    while (!signal.aborted) {
-      await this.#changed.until(() => signal.aborted || this.#room() > 0)
-      if (signal.aborted) return
-      const room = this.#room()
-      try {
-        const terms = await this.#readTerms(signal)
-        this.#accept(await this.#poll(room, signal), terms)
-        failures = 0
-      } catch (error) {
-        if (signal.aborted) return
-        if (!(error instanceof QueueClientError)) throw error
-        if (error.code === 'lease_timed_out') continue
-        // The server may not have noticed yet that an earlier poll of ours lost its connection.
-        if (!error.retryable && error.code !== 'client_id_waiting') throw error
-        this.#report('lease', error)
-        await sleep(backoffDelayMs(++failures, SETBACK), signal)
-      }
-    }
-  }
-
-  #poll(batchSize: number, signal: AbortSignal): Promise<LeasedBatch> {
-    const { clientId, pollTimeout } = this.#options
-    const request = { queueName: this.#queueName, clientId, batchSize, requestTimeout: pollTimeout }
-    return this.#client.lease(request, { signal })
-  }
-
-  async #readTerms(signal: AbortSignal): Promise<LeaseTerms> {
-    const known = this.#terms
-    if (known !== undefined && performance.now() - known.readAtMs < TERMS_AGE_MS) return known
-    const { leaseTimeout, maxAttempts } = await this.#client.info(this.#queueName, { signal })
-    const leaseMs = durationMs(leaseTimeout)
-    if (leaseMs === undefined) throw new Error(`queue '${this.#queueName}' has no readable lease timeout`)
-    this.#terms = { leaseTimeout, leaseMs, maxAttempts, readAtMs: performance.now() }
-    return this.#terms
-  }
-
-  /** How many items may be leased now. */
-  #room(): number {
-    const settling = this.#tasks.size - this.#running.size
-    if (settling >= MOST_SETTLING) return 0
-    const held = this.#running.size + this.#waiting.length
-    return Math.min(LARGEST_LEASE, this.#options.concurrency + this.#options.prefetch - held)
-  }
-
-  #accept({ partition, items }: LeasedBatch, terms: LeaseTerms): void {
-    for (const item of items) {
-      const held = new HeldItem(item, partition, terms)
-      this.#keeper.keep(held)
-      this.#waiting.push(held)
-    }
-    // A reply may cross a stop.
-    if (this.#polling.signal.aborted) this.#giveBack()
-    else this.#startWaiting()
-  }
-
-  #startWaiting(): void {
-    while (this.#running.size < this.#options.concurrency) {
-      const held = this.#waiting.shift()
-      if (held === undefined) return
-      if (held.lost) continue
-      this.#running.add(held)
-      this.#track(this.#work(held))
-    }
-  }
-
-  /** Keeps `task` until it has ended, so that `stop` can wait for it. */
-  #track(task: Promise<void>): void {
-    const tracked = task
-      .catch((error) => this.#fail(error))
-      .finally(() => {
-        this.#tasks.delete(tracked)
-        this.#changed.notify()
-      })
-    this.#tasks.add(tracked)
-  }
-
-  /** Ends the consumer with `error`: one of the caller's own functions threw where nothing may be thrown. */
-  #fail(error: unknown): void {
-    this.#failure ??= { error }
-    this.#polling.abort()
-    this.#changed.notify()
-  }
-
-  async #work(held: HeldItem): Promise<void> {
-    const { item, partition, abort } = held
-    let settle = (): Promise<void> => this.#settle('complete', held, this.#completions, { id: item.id })
+  async #run(held: Held<Leased>): Promise<Fate | null> {
+    const { job, signal } = held
+    const { item, partition } = job
     try {
-      await this.#handler(item, { queueName: this.#queueName, partition, signal: abort.signal })
+      await this.#handler(item, { queueName: this.#queueName, partition, signal })
     } catch (error) {
       this.#report('handler', error, item)
-      settle = () => this.#settle('retry', held, this.#retries, this.#retryFor(held, error))
+      return held.isLost ? null : this.#retried(job, error)
     }
-    this.#running.delete(held)
-    this.#changed.notify()
-    this.#startWaiting()
-    this.#keeper.release(held)
-    if (!held.lost && !this.#finished) await settle()
+    return held.isLost ? null : COMPLETED
   }
 
-  #retryFor(held: HeldItem, error: unknown): RetryItem {
-    const failed = { id: held.item.id, ...givenError(error) }
-    if (error instanceof DeadLetterError) return { ...failed, dead: true }
-    const delayMs = this.#options.retryDelayMs(held.item.attempts, error)
-    return { ...failed, retryAt: held.serverTimeIn(delayMs) }
+  #retried(job: Leased, error: unknown): Fate {
+    const { id, attempts } = job.item
+    job.during = 'retry'
+    const failed = { id, ...givenError(error) }
+    if (error instanceof DeadLetterError) return { retry: { ...failed, dead: true } }
+    const delayMs = this.#options.retryDelayMs(attempts, error)
+    return { retry: { ...failed, retryAt: new Date(job.serverAheadMs + performance.now() + delayMs) } }
   }
 
-  async #settle<Entry extends { readonly id: string }>(
-    during: 'complete' | 'retry',
-    held: HeldItem,
-    settler: Settler<Entry>,
-    entry: Entry,
-  ): Promise<void> {
-    try {
-      await settler.settle(held.partition, entry)
-    } catch (error) {
-      this.#report(during, error, held.item)
-    }
-  }
-
-  async #finish(): Promise<void> {
-    this.#giveBack()
-    const timeUp = new AbortController()
-    const limit = sleep(this.#options.stopTimeoutMs, timeUp.signal).then(() => 'late')
-    while (this.#tasks.size > 0) {
-      if ((await Promise.race([limit, Promise.all(this.#tasks)])) === 'late') break
-    }
-    timeUp.abort()
-    this.#finished = true
-    // Leases of handlers that still run are left to end by themselves: the handler may yet have its effect.
-    for (const held of this.#running) held.abort.abort()
-    this.#settling.abort()
-  }
-
-  /** Returns what was not begun. An item on its last attempt would die of being returned, so that it is run. */
-  #giveBack(): void {
-    const maxAttempts = this.#terms?.maxAttempts ?? 0
-    for (const held of this.#waiting.splice(0)) {
-      if (held.lost) continue
-      if (maxAttempts !== 0 && held.item.attempts >= maxAttempts) {
-        this.#waiting.push(held)
-      } else {
-        this.#keeper.release(held)
-        this.#track(this.#settle('retry', held, this.#retries, { id: held.item.id }))
-      }
-    }
-    this.#startWaiting()
+  #tell(during: Trouble, error: unknown, held: readonly Held<Leased>[]): void {
+    const [first] = held
+    if (during === 'claim') this.#report('lease', error)
+    else if (during === 'renew') this.#report('extend', error)
+    else if (during === 'lost') this.#report('extend', error, first?.job.item)
+    // One of the caller's own functions threw where nothing may be thrown.
+    else if (during === 'run') this.#fail(error)
+    else if (during === 'settle') this.#report(first?.job.during ?? 'complete', error)
+    else
+      for (const each of held)
+        if (!this.#table.isSettled(each, error)) this.#report(each.job.during, error, each.job.item)
   }
 
   #report(during: ConsumerProblem['during'], error: unknown, item?: LeasedItem): void {
@@ -305,7 +218,114 @@ export class Consumer {
       this.#fail(thrown)
     }
   }
+
+  /** Ends the consumer with `error`. */
+  #fail(error: unknown): void {
+    this.#failure ??= { error }
+    void this.#worker.stop(this.#options.stopTimeoutMs)
+  }
 }
+
+/** Returns what was not begun. An item on its last attempt would die of being returned, so that it is run. */
+function givenBack(job: Leased): Fate | 'run' {
+  const { item, terms } = job
+  if (terms.maxAttempts !== 0 && item.attempts >= terms.maxAttempts) return 'run'
+  job.during = 'retry'
+  return { retry: { id: item.id } }
+}
+
+/** The queue, as it is leased from over HTTP. */
+class LeaseTable implements WorkTable<Leased, Fate> {
+  readonly #client: QueueClient
+  readonly #queueName: string
+  readonly #options: Required<ConsumerOptions>
+  readonly #closed = new AbortController()
+  /** A call about them had no reply: it may have done its work. */
+  readonly #uncertain = new WeakSet<Held<Leased>>()
+  #terms: Terms | undefined
+
+  constructor(client: QueueClient, queueName: string, options: Required<ConsumerOptions>) {
+    this.#client = client
+    this.#queueName = queueName
+    this.#options = options
+  }
+
+  /** Ends all calls. */
+  close(): void {
+    this.#closed.abort()
+  }
+
+  async claim({ most, signal }: { most: number; signal: AbortSignal }): Promise<Claimed<Leased>> {
+    const { clientId, pollTimeout } = this.#options
+    const terms = await this.#readTerms(signal)
+    const poll = { queueName: this.#queueName, clientId, batchSize: most, requestTimeout: pollTimeout }
+    try {
+      const { partition, items } = await this.#client.lease(poll, { signal })
+      const jobs = items.map((item): Leased => {
+        const serverAheadMs = item.leaseDeadline.getTime() - terms.leaseMs - performance.now()
+        return { item, partition, terms, serverAheadMs, during: 'complete' }
+      })
+      return { jobs, until: endOf(terms), again: 'now' }
+    } catch (error) {
+      if (!(error instanceof QueueClientError) || error.code !== 'lease_timed_out') throw error
+      return { jobs: [], until: elapsed.now(), again: 'now' }
+    }
+  }
+
+  async #readTerms(signal: AbortSignal): Promise<Terms> {
+    const known = this.#terms
+    if (known !== undefined && performance.now() - known.readAtMs < TERMS_AGE_MS) return known
+    const { leaseTimeout, maxAttempts } = await this.#client.info(this.#queueName, { signal })
+    const leaseMs = durationMs(leaseTimeout)
+    if (leaseMs === undefined) throw new Error(`queue '${this.#queueName}' has no readable lease timeout`)
+    this.#terms = { leaseTimeout, leaseMs, maxAttempts, readAtMs: performance.now() }
+    return this.#terms
+  }
+
+  async renew(held: readonly Held<Leased>[]): Promise<ReadonlyMap<Held<Leased>, Instant>> {
+    const [first] = held
+    if (first === undefined) return new Map()
+    const { partition, terms } = first.job
+    const until = endOf(terms)
+    const ids = held.map(({ job }) => job.item.id)
+    const { leaseTimeout } = terms
+    await this.#client.extend({ queueName: this.#queueName, partition, ids, leaseTimeout })
+    return new Map(held.map((each) => [each, until]))
+  }
+
+  groupOf({ partition, terms }: Leased, fate?: Fate): string {
+    return `${partition} ${fate === undefined ? terms.leaseTimeout : fate.retry === null}`
+  }
+
+  async settle(settlements: readonly Settlement<Leased, Fate>[]): Promise<void> {
+    const place = { queueName: this.#queueName, partition: settlements[0]?.held.job.partition ?? 0 }
+    const { signal } = this.#closed
+    // A group has one or the other.
+    const items = settlements.flatMap(({ result }) => result.retry ?? [])
+    const ids = settlements.map(({ held }) => held.job.item.id)
+    try {
+      if (items.length > 0) await this.#client.retry({ ...place, items }, { signal })
+      else await this.#client.complete({ ...place, ids }, { signal })
+    } catch (error) {
+      if (error instanceof QueueClientError && error.retryable)
+        for (const { held } of settlements) this.#uncertain.add(held)
+      throw error
+    }
+  }
+
+  blame(error: unknown, held: readonly Held<Leased>[]): Blame<Leased> {
+    if (!(error instanceof QueueClientError)) return 'refused'
+    const refused = held.find(({ job }) => error.message.includes(`'${job.item.id}'`))
+    return refused ?? (error.retryable ? 'away' : 'refused')
+  }
+
+  /** After a call without a reply the item may be unknown because that call did its work. */
+  isSettled(held: Held<Leased>, error: unknown): boolean {
+    return this.#uncertain.has(held) && error instanceof QueueClientError && error.code === 'item_unknown'
+  }
+}
+
+const endOf = ({ leaseMs }: Terms): Instant => later(elapsed.now(), BigInt(Math.round(leaseMs * 1_000)))
 
 function checkCount(name: string, value: number, least: number): void {
   if (!Number.isInteger(value) || value < least) {

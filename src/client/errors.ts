@@ -1,4 +1,5 @@
 /** What can go wrong between the clients and the server: one error class per API, with a code to switch on. */
+import type { RetryItem } from './types.ts'
 
 /** No proper reply arrived. After all but `aborted` the call may have done its work all the same. */
 export type TransportCode = 'network' | 'timed_out' | 'aborted' | 'unreadable_reply'
@@ -120,3 +121,33 @@ export function errorOfReply(status: number, message: string): QueueClientError 
   const named = BY_MESSAGE.find(([pattern]) => pattern.test(message))?.[1]
   return new QueueClientError(named ?? BY_STATUS[status] ?? 'unreadable_reply', status, message)
 }
+
+/** Items of one call that may each say what failed: 20 of them at 12,800 bytes are the 256,000 of a body. */
+export const LARGEST_FAILED_BATCH = 20
+
+/** In characters, of which each takes at most six bytes in JSON: together less than 12,800. */
+const MOST = { errorClass: 100, errorMessage: 500, errorStack: 1_400 }
+
+export type GivenError = Pick<RetryItem, 'errorClass' | 'errorMessage' | 'errorStack'>
+
+/** What a handler threw, as a retry tells it to the server, in few words: a full batch stays within the limit of a body; nothing of what throws when it is looked at. */
+export function givenError(thrown: unknown): GivenError {
+  try {
+    return described(thrown)
+  } catch {
+    return {}
+  }
+}
+
+function described(thrown: unknown): GivenError {
+  if (!(thrown instanceof Error)) return { errorMessage: cut(String(thrown), MOST.errorMessage) }
+  const { name, message, stack } = thrown
+  return {
+    errorClass: cut(String(name), MOST.errorClass),
+    errorMessage: cut(String(message), MOST.errorMessage),
+    ...(typeof stack === 'string' && { errorStack: cut(stack, MOST.errorStack) }),
+  }
+}
+
+const cut = (text: string, most: number): string =>
+  (text.length <= most ? text : `${text.slice(0, most - 1)}…`).toWellFormed()

@@ -27,12 +27,13 @@ export class Settler<Job, Result> {
   readonly #hurry = new AbortController()
   readonly #stopped = new AbortController()
   #unwritten = 0
-  #triesLeft = LAST_TRIES
+  #triesLeft: number
 
   /** `onSettled`: these are held no longer. */
   constructor(options: WorkerOptions<Job, Result>, onSettled: (held: readonly Held<Job>[]) => void) {
     this.#options = options
     this.#onSettled = onSettled
+    this.#triesLeft = options.lastTries ?? LAST_TRIES
   }
 
   get unwritten(): number {
@@ -73,8 +74,10 @@ export class Settler<Job, Result> {
     line.isWriting = true
     for (let failures = 0; line.results.length > 0 && !this.#stopped.signal.aborted; ) {
       // What ends in the same turn of the event loop is written together: over HTTP ten times fewer commits than without.
-      await endOfTurn()
-      const batch = line.results.splice(0, line.singly > 0 ? 1 : mostSettled)
+      if (failures === 0) await endOfTurn()
+      const [first] = line.results
+      if (first === undefined) break
+      const batch = line.results.splice(0, line.singly > 0 ? 1 : mostSettled(first.result))
       try {
         await table.settle(batch)
         line.singly = Math.max(0, line.singly - 1)

@@ -100,10 +100,12 @@ export interface WorkerOptions<Job, Result> {
   /** Results of claims that are over are not written: the table would not notice that somebody else has the job. */
   readonly settlesInTime?: boolean
   readonly outage: BackoffPolicy
-  /** Results of one call. */
-  readonly mostSettled: number
+  /** Results of one call, in a group that begins with this one. */
+  readonly mostSettled: (first: Result) => number
   /** How often a result may be refused before it is left. */
   readonly mostRefusals: number
+  /** How often a result is tried once everything that ran has ended; 4 times unless given. */
+  readonly lastTries?: number
   /** How long a stop waits for runs that were cut short and for last results. */
   readonly lastWritesMs: number
 }
@@ -133,7 +135,9 @@ export class Worker<Job, Result> {
   readonly #stopping = new AbortController()
   #stopped: Promise<void> | undefined
   #life: ReturnType<typeof setInterval> | undefined
-  /** A stop has waited long enough: whatever ends from now on is left. */
+  /** A stop has waited long enough: what runs is cut short. */
+  #isCut = false
+  /** Nothing more is done: whatever ends from now on is left. */
   #isOver = false
 
   constructor(options: WorkerOptions<Job, Result>) {
@@ -218,13 +222,21 @@ export class Worker<Job, Result> {
     this.#lookAlarm?.cancel()
     this.#resume?.()
     this.#giveBack(this.#order.takeAll())
+    this.#beginMore()
     this.#changes.notify()
     const isQuiet = () => this.#claims === 0 && this.#running.size === 0
+    const isDone = () => isQuiet() && this.#settler.unwritten === 0
     // A store that does not answer must not hold up the end.
-    await this.#within(withinMs, isQuiet)
-    for (const held of this.#running) held.end(reasonOf('stopped', held.job))
+    const deadline = this.#deadline(withinMs)
+    await this.#changes.until(() => deadline.isOver || isQuiet())
     this.#settler.hurry()
-    await this.#within(lastWritesMs, () => isQuiet() && this.#settler.unwritten === 0)
+    await this.#changes.until(() => deadline.isOver || isDone())
+    deadline.cancel()
+    this.#isCut = true
+    for (const held of this.#running) held.end(reasonOf('stopped', held.job))
+    const last = this.#deadline(lastWritesMs)
+    await this.#changes.until(() => last.isOver || isDone())
+    last.cancel()
     this.#isOver = true
     this.#settler.stop()
     this.#renewals.stop()
@@ -236,17 +248,14 @@ export class Worker<Job, Result> {
     this.#life ??= setInterval(() => {}, LONGEST_TIMER_MS)
   }
 
-  async #within(ms: number, isSo: () => boolean): Promise<void> {
-    const { clock } = this.#options
-    if (ms <= 0) return
-    if (ms === Number.POSITIVE_INFINITY) return this.#changes.until(isSo)
-    let isLate = false
-    const alarm = after(clock, BigInt(Math.round(ms * 1_000)), () => {
-      isLate = true
+  #deadline(ms: number): { readonly isOver: boolean; cancel(): void } {
+    if (ms <= 0 || ms === Number.POSITIVE_INFINITY) return { isOver: ms <= 0, cancel: () => {} }
+    const alarm = after(this.#options.clock, BigInt(Math.round(ms * 1_000)), () => {
+      deadline.isOver = true
       this.#changes.notify()
     })
-    await this.#changes.until(() => isLate || isSo())
-    alarm.cancel()
+    const deadline = { isOver: false, cancel: () => alarm.cancel() }
+    return deadline
   }
 
   async #claimAll(): Promise<void> {
@@ -308,7 +317,7 @@ export class Worker<Job, Result> {
     this.#renewals.watch(later(now, (until - now) / 3n))
     // A claim may cross a stop.
     if (this.isStopping) this.#giveBack(this.#order.takeAll())
-    else this.#beginMore()
+    this.#beginMore()
   }
 
   #hold(id: unknown, job: Job, now: Instant, until: Instant): Held<Job> {
@@ -319,7 +328,7 @@ export class Worker<Job, Result> {
 
   #beginMore(): void {
     const { clock, unbegun } = this.#options
-    while (this.#running.size < this.#concurrency && !this.isStopping) {
+    while (this.#running.size < this.#concurrency && !this.#isCut) {
       const held = this.#order.next()
       if (held === undefined) return
       const isOurs = !held.isLost && clock.now() < held.until
@@ -332,7 +341,7 @@ export class Worker<Job, Result> {
   #giveBack(waiting: readonly Held<Job>[]): void {
     for (const held of waiting) {
       const result = this.#options.unbegun(held, held.isLost ? 'lost' : 'stopped')
-      if (result === 'run') void this.#run(held)
+      if (result === 'run') this.#order.add(held)
       else this.#finish(held, result)
     }
   }

@@ -100,7 +100,7 @@ class QueueEngine implements Engine, WorkTable<Leased, Fate> {
       // Whoever has the message next is not told apart from this worker.
       settlesInTime: true,
       outage: SETBACK,
-      mostSettled: MOST_SETTLED,
+      mostSettled: () => MOST_SETTLED,
       mostRefusals: 1,
       lastWritesMs: Number.POSITIVE_INFINITY,
     })
