@@ -10,6 +10,7 @@ import { type LetterId, letterId } from '../../../letters/letter.ts'
 import { isTopicName } from '../../../outgoing/kafka/record.ts'
 import { type Integer, type Statement, sql, type Transaction } from '../../../store/database.ts'
 import { rowsGiven } from '../../../store/idioms.ts'
+import { big, flag, integer, orNull, rowShape, text } from '../../../store/row.ts'
 import { type DlqId, dlqId, type EventFacts, type EventId, eventId, UNKNOWN, UNPLACED } from '../event.ts'
 import { bufferOf, decodeHeaders, lastHeader } from '../wire/bytes.ts'
 import { derivedId, type Incoming, placeOf, sourceIdOf } from './store-incoming.ts'
@@ -130,11 +131,14 @@ export async function takenAmong(tx: Transaction, ids: readonly DlqId[]): Promis
   return new Set(rows.map((row) => dlqId(row.dlq_id)))
 }
 
-const SENDS = 'event_id, letter_id, reopened, resends, target, published_partition, published_offset'
+const SEND = rowShape({
+  ...{ eventId, letterId, reopened: flag, resends: integer, target: text },
+  ...{ publishedPartition: orNull(integer), publishedOffset: orNull(big) },
+})
 /** The letters of ids that were minted, by primary key. */
 const readSends = sql(
   'kafka.sendsOf',
-  `SELECT ${SENDS} FROM bartleby.kafka_sends WHERE event_id = ANY($1::uuid[])`,
+  `SELECT ${SEND.columns} FROM bartleby.kafka_sends WHERE event_id = ANY($1::uuid[])`,
   { bigints: true },
 )
 
@@ -156,11 +160,6 @@ const readUnplaced = sql(
      WHERE target = given.topic AND ${UNPLACED} ORDER BY target DESC, made_at DESC LIMIT ${MOST_UNPLACED}) AS found`,
 )
 
-type SendRow = Readonly<
-  Record<'event_id' | 'target', string> &
-    Record<'letter_id' | 'reopened' | 'resends', Integer> &
-    Record<'published_partition' | 'published_offset', Integer | null>
->
 type UnplacedRow = Readonly<
   Record<'event_id' | 'target', string> & { record_key: Uint8Array | null; headers: Uint8Array }
 >
@@ -255,19 +254,17 @@ export async function readSendsByIds(
   ids: readonly EventId[],
 ): Promise<Map<EventId, KnownSend>> {
   if (ids.length === 0) return new Map()
-  const rows = await tx.rows<SendRow>(readSends, ids)
-  return new Map(rows.map((row) => [eventId(row.event_id), toSend(row)]))
-}
-
-function toSend(row: SendRow): KnownSend {
-  const { published_partition: partition, published_offset: offset } = row
-  const isKnown = partition !== null && offset !== null && Number(row.resends) === 0
-  return {
-    eventId: eventId(row.event_id),
-    letterId: letterId(row.letter_id),
-    isSpent: Number(row.reopened) === 1,
-    place: isKnown ? placeOf(row.target, Number(partition), BigInt(offset)) : null,
-  }
+  const sends = (await tx.rows<object>(readSends, ids)).map(SEND.read)
+  return new Map(
+    sends.map(({ eventId, letterId, reopened: isSpent, resends, target, ...at }) => {
+      const { publishedPartition: partition, publishedOffset: offset } = at
+      const isKnown = partition !== null && offset !== null && resends === 0
+      return [
+        eventId,
+        { eventId, letterId, isSpent, place: isKnown ? placeOf(target, partition, offset) : null },
+      ]
+    }),
+  )
 }
 
 /** Whether a record was read somewhere else than where the publish is: it only looked alike while nobody knew. */

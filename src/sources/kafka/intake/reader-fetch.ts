@@ -1,11 +1,14 @@
 /**
- * Asks a broker for records. Requests are the library's; the answer is taken apart here, so that each partition has its own outcome
- * and the batches stay bytes until they are wanted.
+ * Asks a broker for records, and gets them out of the batches in which brokers keep them. Requests are the library's; the answer is
+ * taken apart here, so that each partition has its own outcome and the batches stay bytes until they are wanted. The library could read
+ * batches too, but it stops at the first that it cannot read and loses all partitions of the answer with it, checks no checksum, hands
+ * out records of aborted transactions when their end is not in the same answer, and takes no notice of topics whose time is the broker's.
  */
 import type { Connection } from '@platformatic/kafka'
 import type { KafkaLibrary } from '../../../outgoing/kafka/library.ts'
-import type { Aborted } from './reader-batches.ts'
-import { Cursor } from './reader-bytes.ts'
+import type { RawHeader } from '../../../outgoing/kafka/record.ts'
+import type { RawRecord } from '../event.ts'
+import { BytesUnreadable, Cursor, compressionOf, MOST_BYTES, unpack } from './reader-bytes.ts'
 
 /** Versions by which this asks: from 13 on, topics go by their ids, so that one that was made anew is told from the old one. */
 export const FETCH_VERSIONS = [17, 16, 15, 14, 13, 12] as const
@@ -123,4 +126,180 @@ function parsePartition(cursor: Cursor, topic: string): PartitionAnswer {
   const batches = cursor.take(Math.max(0, length - 1))
   cursor.skipTags()
   return { topic, partition, errorCode, end, begin, aborted, batches }
+}
+
+/** A transaction whose records are not to be read, from this offset on until its end. */
+export interface Aborted {
+  readonly producerId: bigint
+  readonly firstOffset: bigint
+}
+
+/** What a broker gave of a partition. */
+interface PartitionBytes {
+  readonly topic: string
+  readonly partition: number
+  /** Where reading goes on; batches may begin before it. */
+  readonly from: bigint
+  readonly batches: Buffer
+  readonly aborted: readonly Aborted[]
+}
+
+interface DecodedBatch {
+  readonly records: readonly RawRecord[]
+  /** The offset behind the batch. */
+  readonly next: bigint
+}
+
+/** A batch that cannot be read. Reading stops before it: nothing is skipped. */
+export class BatchUnreadable extends Error {
+  override readonly name = 'BatchUnreadable'
+  readonly offset: bigint
+  /** The offset behind it; null when it does not tell. */
+  readonly next: bigint | null
+
+  constructor(offset: bigint, next: bigint | null, why: string) {
+    super(why)
+    this.offset = offset
+    this.next = next
+  }
+}
+
+const LENGTH_AT = 8
+const MAGIC_AT = 16
+const CHECKED_AT = 21
+const HEAD_LENGTH = 61
+const MAGIC = 2
+
+const COMPRESSION = 0b111
+const LOG_APPEND_TIME = 0b1000
+const TRANSACTIONAL = 0b1_0000
+const CONTROL = 0b10_0000
+/** The kind of marker that ends an aborted transaction. */
+const ABORT = 0
+
+/** The offset behind the last whole batch, found without reading them; `from` when there is none. Ends at one that is broken. */
+export function nextOffset({ from, batches }: Pick<PartitionBytes, 'from' | 'batches'>): bigint {
+  let next = from
+  try {
+    for (const head of heads(batches)) next = head.baseOffset + BigInt(head.lastOffsetDelta) + 1n
+  } catch (error) {
+    if (!(error instanceof BatchUnreadable)) throw error
+  }
+  return next
+}
+
+/**
+ * The batches one after the other, each read when it is asked for. One that unpacks to more than `most` bytes is one record, which holds
+ * the batch as it is. Throws `BatchUnreadable` at the first that is broken.
+ */
+export function* decodeBatches(
+  library: Pick<KafkaLibrary, 'crc32c' | 'compressionsAlgorithms'>,
+  { topic, partition, from, batches, aborted }: PartitionBytes,
+  most = MOST_BYTES,
+): Generator<DecodedBatch> {
+  const toCome = [...aborted].sort((a, b) => (a.firstOffset < b.firstOffset ? -1 : 1))
+  const ignored = new Set<bigint>()
+  for (const head of heads(batches)) {
+    const { baseOffset, attributes, producerId, content } = head
+    const next = baseOffset + BigInt(head.lastOffsetDelta) + 1n
+    try {
+      if (head.magic !== MAGIC) throw new BytesUnreadable(`it is of format ${head.magic}`)
+      const checked = batches.subarray(head.start + CHECKED_AT, head.end)
+      if (library.crc32c(checked) !== head.crc) throw new BytesUnreadable('its checksum is wrong')
+      for (let first = toCome[0]; first !== undefined && first.firstOffset < next; first = toCome[0]) {
+        ignored.add(first.producerId)
+        toCome.shift()
+      }
+      const records: RawRecord[] = []
+      if ((attributes & CONTROL) !== 0) {
+        if (markerKind(content) === ABORT) ignored.delete(producerId)
+      } else if ((attributes & TRANSACTIONAL) === 0 || !ignored.has(producerId)) {
+        const compression = compressionOf(attributes & COMPRESSION)
+        const unpacked = unpack(library, compression, content, most)
+        if (unpacked === null) {
+          // At its last offset: the only one that is behind `from` in any case.
+          const place = { topic, partition, offset: next - 1n, timestampMs: head.maxTimestamp }
+          const packed = { compression, records: head.count, mostBytes: most }
+          const value = batches.subarray(head.start, head.end)
+          records.push({ ...place, key: null, value, headers: [], packed })
+        } else {
+          const cursor = new Cursor(unpacked)
+          const brokersTime = (attributes & LOG_APPEND_TIME) === 0 ? null : head.maxTimestamp
+          for (let left = head.count; left > 0; left--) {
+            const record = readRecord(cursor, topic, partition, head, brokersTime)
+            if (record.offset >= from) records.push(record)
+          }
+        }
+      }
+      yield { records, next }
+    } catch (error) {
+      if (error instanceof BatchUnreadable) throw error
+      throw new BatchUnreadable(baseOffset, next, error instanceof Error ? error.message : String(error))
+    }
+  }
+}
+
+/** Brokers cut the last batch where the answer is full. */
+function* heads(batches: Buffer): Generator<Head> {
+  for (let start = 0; batches.length - start >= HEAD_LENGTH; ) {
+    const end = start + LENGTH_AT + 4 + batches.readInt32BE(start + LENGTH_AT)
+    if (end > batches.length) return
+    if (end - start < HEAD_LENGTH)
+      throw new BatchUnreadable(batches.readBigInt64BE(start), null, 'it is shorter than its head')
+    yield headAt(batches, start, end)
+    start = end
+  }
+}
+
+type Head = ReturnType<typeof headAt>
+
+/** Read in the order in which it is written. */
+function headAt(batches: Buffer, start: number, end: number) {
+  const cursor = new Cursor(batches.subarray(start, end))
+  const baseOffset = cursor.int64()
+  cursor.at = MAGIC_AT
+  const head = {
+    magic: cursor.int8(),
+    crc: cursor.uint32(),
+    attributes: cursor.int16(),
+    lastOffsetDelta: cursor.int32(),
+    firstTimestamp: cursor.int64(),
+    maxTimestamp: cursor.int64(),
+    producerId: cursor.int64(),
+  }
+  cursor.at += 6
+  const content = batches.subarray(start + HEAD_LENGTH, end)
+  return { start, end, baseOffset, ...head, count: cursor.int32(), content }
+}
+
+function readRecord(
+  cursor: Cursor,
+  topic: string,
+  partition: number,
+  { baseOffset, firstTimestamp }: Head,
+  brokersTime: bigint | null,
+): RawRecord {
+  const end = cursor.varint() + cursor.at
+  cursor.int8()
+  const timestampMs = firstTimestamp + cursor.varlong()
+  const offset = baseOffset + BigInt(cursor.varint())
+  const key = cursor.nullableBytes()
+  const value = cursor.nullableBytes()
+  const headers: RawHeader[] = []
+  for (let left = cursor.varint(); left > 0; left--) {
+    headers.push({ name: cursor.nullableBytes() ?? Buffer.alloc(0), value: cursor.nullableBytes() })
+  }
+  if (cursor.at !== end) throw new BytesUnreadable('a record is not as long as it says')
+  return { topic, partition, offset, timestampMs: brokersTime ?? timestampMs, key, value, headers }
+}
+
+/** Of the one record of a control batch: its key is a version and a kind. */
+function markerKind(content: Buffer): number {
+  const cursor = new Cursor(content)
+  cursor.varint()
+  cursor.int8()
+  cursor.varlong()
+  cursor.varint()
+  const key = cursor.nullableBytes()
+  return key !== null && key.length >= 4 ? key.readInt16BE(2) : -1
 }

@@ -2,7 +2,7 @@
 import type { BrokerLink, TopicsFound } from '../../../outgoing/kafka/brokers.ts'
 import { troubleOf } from '../../../outgoing/kafka/library.ts'
 import { partitionKey } from '../event.ts'
-import type { BatchUnreadable } from './reader-batches.ts'
+import type { BatchUnreadable } from './reader-fetch.ts'
 import type { Commits, Group, TopicPartitions } from './reader-group.ts'
 import type { Board } from './standing.ts'
 

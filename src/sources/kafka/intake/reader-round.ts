@@ -11,8 +11,15 @@ import type { BrokerLink } from '../../../outgoing/kafka/brokers.ts'
 import { StoreUnavailable } from '../../../store/database.ts'
 import { partitionKey, type RawRecord } from '../event.ts'
 import type { KafkaSettings } from '../settings.ts'
-import { BatchUnreadable, decodeBatches, nextOffset } from './reader-batches.ts'
-import { FETCH_KEY, FETCH_VERSIONS, fetchPartitions, type PartitionAnswer } from './reader-fetch.ts'
+import {
+  BatchUnreadable,
+  decodeBatches,
+  FETCH_KEY,
+  FETCH_VERSIONS,
+  fetchPartitions,
+  nextOffset,
+  type PartitionAnswer,
+} from './reader-fetch.ts'
 import type { Commits } from './reader-group.ts'
 import type { PartitionReader, PartitionReaders } from './reader-partitions.ts'
 import type { Board } from './standing.ts'

@@ -1,6 +1,7 @@
 /** The books of partitions: how far each was read and what came of its records. Who stores records of a partition locks its row. */
-import { type Integer, sql, type Transaction } from '../../../store/database.ts'
+import { sql, type Transaction } from '../../../store/database.ts'
 import { rowsGiven, runGiven } from '../../../store/idioms.ts'
+import { big, integer, rowShape, text } from '../../../store/row.ts'
 import { partitionKey } from '../event.ts'
 
 /** What came of storing records; the sum of the last three is the first. */
@@ -51,6 +52,8 @@ interface Place {
   readonly partition: number
 }
 
+const BOOK = rowShape({ topic: text, partition: integer, orderTs: big, nextOffset: big })
+
 /** The partitions that are new, in a fixed order; of two who make the same, the second waits for the first. */
 const addPartitions = sql(
   'kafka.addPartitions',
@@ -65,17 +68,10 @@ const addPartitions = sql(
 const lockPartitions = sql(
   'kafka.lockPartitions',
   `SELECT found.* FROM unnest($1::text[], $2::int[]) AS given (topic, partition) CROSS JOIN LATERAL (
-     SELECT topic, partition, order_ts, next_offset FROM bartleby.kafka_partitions
+     SELECT ${BOOK.columns} FROM bartleby.kafka_partitions
      WHERE topic = given.topic AND partition = given.partition FOR UPDATE) AS found`,
   { bigints: true },
 )
-
-interface BookRow {
-  readonly topic: string
-  readonly partition: Integer
-  readonly order_ts: Integer
-  readonly next_offset: Integer
-}
 
 /** One partition by primary key. It is locked. */
 const writeBook = sql(
@@ -89,27 +85,16 @@ export type Books = ReadonlyMap<string, PartitionBook>
 
 /** Opens the books of the partitions of these records and locks them until the transaction ends. */
 export async function openBooks(tx: Transaction, places: readonly Place[]): Promise<Books> {
-  const sorted = [...new Map(places.map((place) => [partitionKey(place), place])).values()].sort((a, b) =>
-    a.topic < b.topic ? -1 : a.topic > b.topic ? 1 : a.partition - b.partition,
-  )
-  const rows = await lockAll(tx, sorted)
-  return new Map(
-    rows.map((row) => {
-      const place = { topic: row.topic, partition: Number(row.partition) }
-      const progress = { orderTs: BigInt(row.order_ts), nextOffset: BigInt(row.next_offset) }
-      return [partitionKey(place), { ...place, ...progress, ...NOTHING_STORED, gaps: 0 }]
-    }),
-  )
-}
-
-async function lockAll(tx: Transaction, places: readonly Place[]): Promise<readonly BookRow[]> {
-  const asked = places.map(({ topic, partition }) => ({ topic, partition }))
+  const asked = [...new Map(places.map((place) => [partitionKey(place), place])).values()]
+    .map(({ topic, partition }) => ({ topic, partition }))
+    .sort((a, b) => (a.topic < b.topic ? -1 : a.topic > b.topic ? 1 : a.partition - b.partition))
   // Both travel together.
   const [, rows] = await Promise.all([
     runGiven(tx, addPartitions, asked),
-    rowsGiven<BookRow>(tx, lockPartitions, asked),
+    rowsGiven<object>(tx, lockPartitions, asked),
   ])
-  return rows
+  const books = rows.map((row) => ({ ...BOOK.read(row), ...NOTHING_STORED, gaps: 0 }))
+  return new Map(books.map((book) => [partitionKey(book), book]))
 }
 
 export function bookOf(books: Books, place: Place): PartitionBook {

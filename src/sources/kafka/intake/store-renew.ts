@@ -8,9 +8,10 @@ import { renewContents, renewingContents } from '../../../letters/contents.ts'
 import { type LetterId, letterId, RETRIED, type RedriveRef, sentBy } from '../../../letters/letter.ts'
 import { type CaseRow, sentBack } from '../../../letters/locked.ts'
 import type { OfficeWork } from '../../../letters/work.ts'
-import { type Integer, type Session, type Statement, sql, type Value } from '../../../store/database.ts'
+import { type Session, type Statement, sql, type Value } from '../../../store/database.ts'
 import { takeNumbers } from '../../../store/numbers.ts'
-import { type EventFacts, KAFKA, SEND, STATE } from '../event.ts'
+import { orNull, rowShape, text } from '../../../store/row.ts'
+import { dlqId, type EventFacts, eventId, KAFKA, SEND, STATE, stateOf } from '../event.ts'
 import {
   correlationOf,
   type Entry,
@@ -143,24 +144,22 @@ export type RedriveOf = (session: Session, number: number) => Promise<RedriveRef
 /** The queue of an event that turned out to be published. */
 export type Settled = Pick<EventFacts, 'service' | 'originalTopic'>
 
-const OPEN = `send.letter_id, send.event_id, send.target, send.actor, send.request_id, event.dlq_id, event.service, event.original_topic,
-  event.state`
 const IS_OPEN = `event.event_id = send.event_id AND event.state IN (${STATE.claimed}, ${STATE.publishing}, ${STATE.uncertain})`
+
+const OPEN = rowShape({
+  ...{ letterId, eventId, target: text, actor: text, requestId: orNull(text) },
+  ...{ dlqId, service: text, originalTopic: text, state: stateOf },
+})
 
 /** The current publishes of events that are not settled, and their events; both by primary key. */
 const readOpen = sql(
   'kafka.openSends',
-  `SELECT ${OPEN} FROM bartleby.kafka_sends AS send JOIN bartleby.kafka_events AS event ON event.letter_id = send.letter_id
+  `SELECT send.letter_id, send.event_id, send.target, send.actor, send.request_id, event.dlq_id, event.service,
+     event.original_topic, event.state
+   FROM bartleby.kafka_sends AS send JOIN bartleby.kafka_events AS event ON event.letter_id = send.letter_id
    WHERE send.event_id = ANY($1::uuid[]) AND ${IS_OPEN}`,
   { bigints: true },
 )
-
-type OpenRow = Readonly<
-  Record<'letter_id' | 'state', Integer> &
-    Record<'event_id' | 'target' | 'actor' | 'dlq_id' | 'service' | 'original_topic', string> & {
-      request_id: string | null
-    }
->
 
 /** By primary key. What came back was published, whatever was known of it; it reopens its letter once. */
 const spendSends = sql(
@@ -181,21 +180,23 @@ export async function settleOpenSends(
 ): Promise<Settled[]> {
   const { tx, now } = work
   const ids = round.map(({ send }) => send)
-  const open = await tx.rows<OpenRow>(readOpen, ids)
+  const open = (await tx.rows<object>(readOpen, ids)).map(OPEN.read)
   await tx.run(spendSends, ids, now)
-  for (const row of open) {
-    const id = letterId(row.letter_id)
+  for (const { letterId: id, eventId: sentAs, target: sentTo, actor, requestId, dlqId } of open) {
     const known = cases.get(id)
     if (known === undefined) throw new Error(`letter ${id} is gone although it was locked`)
-    const { event_id: sentAs, target: sentTo, actor, request_id, dlq_id } = row
     const redrive = known.redrive === null ? undefined : ((await redriveOf(tx, known.redrive)) ?? undefined)
-    const details = { request_id, dlq_id, event_id: sentAs, topic: sentTo, ...sentBy(redrive) }
+    const details = {
+      request_id: requestId,
+      dlq_id: dlqId,
+      event_id: sentAs,
+      topic: sentTo,
+      ...sentBy(redrive),
+    }
     const sent = { id, engine: KAFKA, sentAs, sentTo, details }
     await change(work, 'retry', [sent], { actor, notes: RETRIED, redrive })
     cases.set(id, sentBack(known))
   }
   // Who is publishing it counts it when the broker answers.
-  return open
-    .filter(({ state }) => Number(state) === STATE.uncertain)
-    .map((row) => ({ service: row.service, originalTopic: row.original_topic }))
+  return open.filter(({ state }) => state === STATE.uncertain)
 }

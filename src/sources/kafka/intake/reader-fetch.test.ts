@@ -3,7 +3,7 @@ import { gzipSync, zstdCompressSync } from 'node:zlib'
 import * as library from '@platformatic/kafka'
 import { describe, expect, it } from 'vitest'
 import { text } from '../../../../test/kafka/memory-store.ts'
-import { type Aborted, BatchUnreadable, decodeBatches, nextOffset } from './reader-batches.ts'
+import { type Aborted, BatchUnreadable, decodeBatches, nextOffset } from './reader-fetch.ts'
 
 interface BatchOptions {
   readonly base?: bigint
