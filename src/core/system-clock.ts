@@ -108,6 +108,14 @@ export class SystemClock implements Clock {
   }
 }
 
+let shared: Clock | undefined
+
+/** One for all that measure real time, whatever time tests make it for the office: watchdogs, hellos, the wait for a database. */
+export const systemClock = (): Clock => {
+  shared ??= new SystemClock()
+  return shared
+}
+
 /** Calls `wake` as soon as less than nothing is left. */
 function ringOnce(leftUs: () => number, wake: () => void): Alarm {
   let timer: NodeJS.Timeout

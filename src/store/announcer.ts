@@ -8,7 +8,7 @@
  */
 import type { Log } from '../core/log.ts'
 import { Rounds, type Service } from '../core/rounds.ts'
-import { SystemClock } from '../core/system-clock.ts'
+import { systemClock } from '../core/system-clock.ts'
 import type { Database } from './database.ts'
 
 /** Items of a part of a queue, from a serial on; or jobs of a webhook consumer. */
@@ -67,7 +67,7 @@ export class Announcer implements Service {
     this.#log = log
     this.#nowMs = nowMs
     this.#hellos = new Rounds({
-      ...{ name: this.name, clock: new SystemClock(), log, everyUs: HELLO_EVERY_US },
+      ...{ name: this.name, clock: systemClock(), log, everyUs: HELLO_EVERY_US },
       ...{ act: () => db.notify(CHANNEL, this.#self), trouble: UNTOLD, level: 'debug' },
     })
   }

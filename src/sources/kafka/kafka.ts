@@ -1,6 +1,7 @@
 /** The Kafka part of an office: puts intake, return path and reads together, starts and stops them. */
 import { randomUUID } from 'node:crypto'
 import type { Log } from '../../core/log.ts'
+import type { Rounds } from '../../core/rounds.ts'
 import type { Ledger } from '../../letters/ledger.ts'
 import type { OfficeRuns } from '../../letters/work.ts'
 import { requireKafkaLibrary } from '../../outgoing/kafka/library.ts'
@@ -83,6 +84,11 @@ export class Kafka implements ServedKafka {
 
   metrics(): string {
     return metricsText(this.#counters, this.standing())
+  }
+
+  /** What is done every so often, for whoever watches over that. */
+  get rounds(): readonly Rounds[] {
+    return this.#path.rounds
   }
 
   standing(): IntakeStanding {

@@ -48,6 +48,7 @@ export const kafkaModule: SourceModule<'kafka', typeof KafkaSchema, KafkaOptions
         discarded: (service, topic) => kafka?.countDiscarded(service, topic),
       }),
       face: { kafka },
+      rounds: kafka?.rounds ?? [],
       start: () => kafka?.start(),
       stop: async () => kafka?.stop(),
     }

@@ -2,7 +2,7 @@
 import { DatabaseSync } from 'node:sqlite'
 import type { Log } from '../../core/log.ts'
 import { Rounds } from '../../core/rounds.ts'
-import { SystemClock } from '../../core/system-clock.ts'
+import { systemClock } from '../../core/system-clock.ts'
 import type { Database } from '../../store/database.ts'
 import type { StoreUrl } from '../../store/store-url.ts'
 
@@ -50,7 +50,7 @@ function watchCommits(name: string, path: string, log: Log, changed: () => void)
   let known = version()
   const looks = new Rounds({
     // By the system's clock: commits of other programs come whatever time it is made here.
-    ...{ name: `outbox.commits:${name}`, clock: new SystemClock(), log, everyUs: LOOK_US },
+    ...{ name: `outbox.commits:${name}`, clock: systemClock(), log, everyUs: LOOK_US },
     act: () => {
       const found = version()
       if (found === known || found === undefined) return

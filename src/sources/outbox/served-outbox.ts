@@ -6,7 +6,7 @@ import { backoffDelayMs } from '../../core/backoff.ts'
 import { microseconds } from '../../core/clock.ts'
 import { BartlebyError } from '../../core/errors.ts'
 import { Rounds, type Service } from '../../core/rounds.ts'
-import { SystemClock } from '../../core/system-clock.ts'
+import { systemClock } from '../../core/system-clock.ts'
 import { type Database, type StoreCall, StoreUnavailable } from '../../store/database.ts'
 import { openDatabase } from '../../store/open.ts'
 import type { PostgresOptions } from '../../store/postgres.ts'
@@ -75,7 +75,7 @@ export class ServedOutbox implements OutboxHandle, Service {
     const parts = { name, db, store: parseStoreUrl(url), table: this.#read, settings, clock, log, meter }
     this.#dispatcher = transport === null ? null : new Dispatcher({ ...parts, transport, onLetterDue })
     this.#opening = new Rounds({
-      ...{ name: `outbox.open:${name}`, clock: new SystemClock(), log, about: { outbox: name } },
+      ...{ name: `outbox.open:${name}`, clock: systemClock(), log, about: { outbox: name } },
       everyUs: (failures) => microseconds(backoffDelayMs(failures, AGAIN) / 1_000),
       act: () => this.#serve(),
       trouble: 'the outbox cannot be served yet',

@@ -6,7 +6,7 @@
  * knows whether it arrived, and it is shown so. Live claims are left alone, whoever has them.
  */
 
-import { type Alarm, later } from '../../../core/clock.ts'
+import { Rounds } from '../../../core/rounds.ts'
 import { sleep } from '../../../core/waiting.ts'
 import { inOffice } from '../../../letters/work.ts'
 import { type Caller, STATE, type StoredEvent, SYSTEM } from '../event.ts'
@@ -37,22 +37,28 @@ export class ReturnPath {
   readonly #live = new Set<string>()
   readonly #calls = new Set<Promise<unknown>>()
   readonly #stopped = new AbortController()
-  readonly #clerk: Clerk
+  readonly #recovery: Rounds
 
   constructor(parts: ReturnParts) {
     this.#parts = parts
-    this.#clerk = new Clerk(parts, this.#live)
+    this.#recovery = recovery(parts, this.#live)
   }
 
   /** Recovers what this server held when it ended, and from now on what others leave. */
-  start(): Promise<void> {
-    return this.#clerk.start()
+  async start(): Promise<void> {
+    await this.#recovery.now()
+    this.#recovery.start()
+  }
+
+  /** What is done every so often, for whoever watches over that. */
+  get rounds(): readonly Rounds[] {
+    return [this.#recovery]
   }
 
   /** Ends when no call is under way any more; those that wait for their turn are refused. */
   async stop(): Promise<void> {
     this.#stopped.abort(new Error('the server stops'))
-    await Promise.all([this.#clerk.stop(), Promise.allSettled(this.#calls)])
+    await Promise.all([this.#recovery.stop(), Promise.allSettled(this.#calls)])
   }
 
   /** Sends an event back: the next of a queue, or that of a letter. */
@@ -189,60 +195,24 @@ function letLapse(parts: ReturnParts, { letterId, claim, leaseUntil }: InFlight)
 
 const EVERY_US = 5_000_000n
 
-/** Looks every few seconds for events that somebody held and let go of without a word. */
-class Clerk {
-  readonly #parts: ReturnParts
-  /** The claims that this process has. */
-  readonly #live: ReadonlySet<string>
-  #alarm: Alarm | undefined
-  #round: Promise<void> = Promise.resolve()
-  #isStopped = false
-
-  constructor(parts: ReturnParts, live: ReadonlySet<string>) {
-    this.#parts = parts
-    this.#live = live
-  }
-
-  /** A first round now, for what this server held before it ended; then one every few seconds. */
-  start(): Promise<void> {
-    return this.#look(true)
-  }
-
-  /** Ends after the round at hand. */
-  async stop(): Promise<void> {
-    this.#isStopped = true
-    this.#alarm?.cancel()
-    await this.#round
-  }
-
-  #look(isStart: boolean): Promise<void> {
-    this.#round = this.#recover(isStart)
-    return this.#round
-  }
-
-  async #recover(isStart: boolean): Promise<void> {
-    const { clock, log } = this.#parts
-    // A start that failed is made up for.
-    let isLeft = isStart
-    try {
-      await this.#letAllLapse(isStart)
-      isLeft = false
-    } catch (error) {
-      log.warn({ err: error }, 'events that nobody holds any more could not be let go; it is tried again')
-    }
-    if (this.#isStopped) return
-    this.#alarm = clock.alarm(later(clock.now(), EVERY_US), () => void this.#look(isLeft))
-  }
-
-  async #letAllLapse(isStart: boolean): Promise<void> {
-    const { db, clock, instance } = this.#parts
-    const held = await db.session('kafka.inFlight', allInFlight)
-    const now = clock.now()
-    for (const each of held) {
-      // A file has one server at a time: on SQLite whoever held something is gone.
-      const isOfBefore = db.dialect === 'sqlite' || isClaimOf(each.claimedBy, instance)
-      const isAbandoned = isStart && isOfBefore && !this.#live.has(each.claim)
-      if (isAbandoned || isOver(each, now)) await letLapse(this.#parts, each)
-    }
-  }
+/** Looks every few seconds for events that somebody held and let go of without a word. `live` are the claims that this process has. */
+function recovery(parts: ReturnParts, live: ReadonlySet<string>): Rounds {
+  const { db, clock, log, instance } = parts
+  // What this server held before it ended is let go in the first round that succeeds.
+  let isFirst = true
+  return new Rounds({
+    ...{ name: 'kafka.recovery', clock, log, everyUs: EVERY_US, isFirstLater: true },
+    act: async () => {
+      const held = await db.session('kafka.inFlight', allInFlight)
+      const now = clock.now()
+      for (const each of held) {
+        // A file has one server at a time: on SQLite whoever held something is gone.
+        const isOfBefore = db.dialect === 'sqlite' || isClaimOf(each.claimedBy, instance)
+        const isAbandoned = isFirst && isOfBefore && !live.has(each.claim)
+        if (isAbandoned || isOver(each, now)) await letLapse(parts, each)
+      }
+      isFirst = false
+    },
+    trouble: 'events that nobody holds any more could not be let go; it is tried again',
+  })
 }
