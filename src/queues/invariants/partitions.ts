@@ -1,8 +1,14 @@
-/** The partitions of all queues as checks need them: few, so they are known whole. */
+/**
+ * The partitions of all queues: few, so they are known whole. I6, of queues: what lies in each, items and letters, is counted and
+ * compared with the books, sums of instants included.
+ */
 import { idFromSerial } from '../../core/ksuid.ts'
-import type { Audit, FoundRow } from '../../letters/audit/invariant.ts'
+import type { Audit, Finding, FoundRow, Invariant } from '../../letters/audit/invariant.ts'
+import { batchesOf, read } from '../../letters/audit/walk.ts'
+import { letterCounts } from '../../letters/invariants/counts.ts'
 import { type Integer, sql } from '../../store/database.ts'
-import { readCounts } from '../counts.ts'
+import { type PartitionCounts, readCounts } from '../counts.ts'
+import { SHELF } from '../schema.ts'
 
 /** A partition and its queue. */
 interface AuditedPartition {
@@ -45,4 +51,101 @@ export function itemRow(partitions: Partitions, part: FoundRow[string], serial: 
   const { queue, number, idPrefix } = partition
   const name = isSerial(serial) ? { item: idFromSerial(idPrefix, Number(serial)) } : { serial }
   return { queue, partition: number, ...name }
+}
+
+/** All items, and all letters that lie in a dead queue. */
+const readItems = read(
+  'itemPlaces',
+  'SELECT part, shelf, leased, created_at, lease_deadline FROM bartleby.items',
+)
+const readLying = read(
+  'letterParts',
+  'SELECT part, shelf, leased, laid_at AS created_at, lease_deadline FROM bartleby.letters WHERE part IS NOT NULL',
+)
+
+/** The other half of it is of letters. */
+export const partitionCounts: Invariant = {
+  ...letterCounts,
+  rows: bookedItems,
+  check: miscounts,
+}
+
+type Sheet = { -readonly [Key in keyof PartitionCounts]: PartitionCounts[Key] }
+
+async function* miscounts(audit: Audit): AsyncGenerator<Finding> {
+  const found = new Map<number, Sheet>()
+  for await (const items of batchesOf(audit, readItems))
+    for (const item of items) add(sheetOf(found, item), item)
+  for await (const letters of batchesOf(audit, readLying))
+    for (const letter of letters) {
+      const sheet = sheetOf(found, letter)
+      add(sheet, letter)
+      sheet.dead++
+    }
+  // Parts of deleted queues are out of everybody's reach, and cleared away in the background.
+  const partitions = await readPartitions(audit)
+  const parts = [...partitions.keys()].sort((a, b) => a - b)
+  const books = await readCounts(audit.session, parts)
+  for (const [i, part] of parts.entries()) {
+    const sheet = books[i]
+    if (sheet !== undefined) yield* differences(partitions, part, sheet, found.get(part) ?? blank())
+  }
+}
+
+const blank = (): Sheet => ({
+  ready: 0,
+  leased: 0,
+  scheduled: 0,
+  held: 0,
+  dead: 0,
+  createdSumUs: 0n,
+  deadlineSumUs: 0n,
+})
+
+function sheetOf(found: Map<number, Sheet>, { part }: FoundRow): Sheet {
+  const sheet = found.get(Number(part)) ?? blank()
+  found.set(Number(part), sheet)
+  return sheet
+}
+
+const SHELVES: readonly number[] = Object.values(SHELF)
+
+/** Scheduled ones count neither as queued nor in the ages. What is on no shelf is found by nobody, and counts as nothing. */
+function add(sheet: Sheet, { shelf: place, leased, created_at, lease_deadline }: FoundRow): void {
+  const shelf = place === null ? -1 : Number(place)
+  if (!SHELVES.includes(shelf)) return
+  if (shelf === SHELF.scheduled) sheet.scheduled++
+  else {
+    if (shelf === SHELF.held) sheet.held++
+    else if (Number(leased) === 1) sheet.leased++
+    else sheet.ready++
+    sheet.createdSumUs += BigInt(created_at ?? 0)
+  }
+  if (Number(leased) === 1) sheet.deadlineSumUs += BigInt(lease_deadline ?? 0)
+}
+
+const NAMES: readonly (readonly [keyof PartitionCounts, string])[] = [
+  ['ready', 'ready'],
+  ['leased', 'leased'],
+  ['scheduled', 'scheduled'],
+  ['held', 'held'],
+  ['dead', 'dead'],
+  ['createdSumUs', 'sum of creation times'],
+  ['deadlineSumUs', 'sum of lease deadlines'],
+]
+
+function* differences(
+  partitions: Partitions,
+  part: number,
+  books: PartitionCounts,
+  found: PartitionCounts,
+): Iterable<Finding> {
+  const { queue = '', number: partition } = partitions.get(part) ?? {}
+  for (const [key, count] of NAMES) {
+    if (books[key] === found[key]) continue
+    yield {
+      what: `'${count}' of partition ${partition} of queue '${queue}' is ${found[key]}, and the books say ${books[key]}`,
+      row: { queue, partition, part, count, books: books[key], found: found[key] },
+    }
+  }
 }
