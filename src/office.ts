@@ -29,7 +29,7 @@ import { Redrives } from './redrive/redrives.ts'
 import { readRedriveRef } from './redrive/rows.ts'
 import { SOURCES, type SourceFaces, type SourceOptions } from './sources/index.ts'
 import { checkOfficeOptions } from './sources/settings.ts'
-import type { OfficeParts, OpenSource, SourceModule } from './sources/source-module.ts'
+import type { NamedSource, OfficeParts, SourceModule } from './sources/source-module.ts'
 import { type Database, type StoreCall, sql } from './store/database.ts'
 import { CountFolder } from './store/fold.ts'
 import { type MigrationReport, migrate } from './store/migrations.ts'
@@ -77,7 +77,7 @@ const probe = sql('office.ping', 'SELECT count(*) AS found FROM bartleby.migrati
 interface Parts extends OfficeParts {
   readonly redrives: Redrives
   readonly verifyRun: VerifyRun
-  readonly sources: readonly OpenSource[]
+  readonly sources: readonly NamedSource[]
   readonly retention: Retention
   readonly writes: WriteProof
   /** Work that nobody waits for, as long as the office is open. */
@@ -98,7 +98,7 @@ class OpenOffice {
   /** The check of the store's promises, on this server. */
   readonly verifyRun: VerifyRun
   /** The sources of letters, in the order of the list. */
-  readonly sources: readonly OpenSource[]
+  readonly sources: readonly NamedSource[]
   readonly clock: Clock
   readonly #parts: Parts
   #missing: readonly SchemaPart[]
@@ -282,11 +282,11 @@ async function wire(db: Database, options: OfficeOptions, modules: readonly Sour
   const store = { url: options.store, db }
   const core = { store, clock, log, plainLog, registers, runs, queues, letters, history, engines }
   const parts: OfficeParts = { ...core, redriveOf: readRedriveRef, offers }
-  const sources: OpenSource[] = []
+  const sources: NamedSource[] = []
   for (const module of modules) {
     const source = await module.open(parts, given[module.name])
     ways.set(module.name, source.letters)
-    sources.push(source)
+    sources.push(Object.assign(source, { name: module.name, title: module.title }))
   }
   return {
     ...parts,

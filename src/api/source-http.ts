@@ -25,7 +25,7 @@ export interface TimeControl {
 
 export interface SourceHttp {
   /** Whether this server has some of it. Left out: as every server has. */
-  readonly isPresent?: boolean
+  isPresent?(): boolean
   /** Left out: tokens of the server are good for its letters too. */
   readonly ownTokens?: OwnTokens
   /** What it adds to one server. */

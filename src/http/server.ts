@@ -32,7 +32,6 @@ import { gate } from './gate.ts'
 import { hostCheck } from './hosts.ts'
 import { type DemoSignatures, sessionRoutes } from './session/routes.ts'
 import { Sessions } from './session/sessions.ts'
-import { sourcesOf } from './sources.ts'
 import { boundStrangers } from './strangers.ts'
 
 /** Headers may begin just before a kept connection would have been closed: they get this much longer. */
@@ -67,14 +66,13 @@ export async function createHttpServer(
 ): Promise<HttpServer> {
   let refusing = false
   const stopping = () => refusing
-  const { clock } = office
+  const { clock, sources } = office
   const { tokens } = config.auth
   const { bodyTimeoutSeconds, connectionsWithoutToken, trustedProxies, wrongTokensPerMinute } = config.http
   const addresses = clientAddresses(trustedProxies)
   const wrongTokens = new WrongTokens(clock, wrongTokensPerMinute)
   // Clients keep idle connections for a while; a server that closes earlier resets them at random.
   const keepAliveTimeout = config.http.readTimeoutSeconds * 1_000
-  const sources = sourcesOf(office, config)
   const own = sources
     .flatMap(({ http }) => http?.ownTokens ?? [])
     .filter((guarded) => guarded.tokens.length > 0)
@@ -213,7 +211,7 @@ export async function createHttpServer(
   await app.register(settingsRoutes, {
     startedAt: clock.now(),
     store: config.store,
-    retentionDays: config.engines.tables.retentionDays,
+    retentionDays: office.letters.retentionDays,
     environment,
     ...scope,
     tokens,
@@ -241,7 +239,7 @@ export async function createHttpServer(
     sessions,
     face: {
       environment,
-      sources: sources.map(({ name, title, http }) => ({ name, title, isPresent: http?.isPresent })),
+      sources,
       demo: demo ?? null,
     },
   })

@@ -26,8 +26,6 @@ export interface SourceKind {
   readonly ordersByKey?: boolean
   /** Why its letters cannot be repaired; left out: they can. */
   readonly unrepairable?: string
-  /** Its letters are acted on with tokens of its own, where it has some. */
-  readonly hasTokens?: boolean
 }
 
 const KINDS = new Map<SourceName, SourceKind>()

@@ -88,11 +88,11 @@ const DEFAULT_LIMIT = 50
 export class Letters {
   readonly engines: EngineNames
   /** Counts and groups. */
+  readonly retentionDays: number
   readonly ledger: Ledger
   readonly #db: Database
   readonly #clock: Clock
   readonly #sources: ReadonlyMap<SourceName, LetterSource>
-  readonly #retentionDays: number
   readonly #runs: OfficeRuns
   readonly #intake: ReportIntake
 
@@ -101,7 +101,7 @@ export class Letters {
     this.#db = db
     this.#clock = clock
     this.#sources = sources
-    this.#retentionDays = options.retentionDays ?? DEFAULT_RETENTION_DAYS
+    this.retentionDays = options.retentionDays ?? DEFAULT_RETENTION_DAYS
     this.engines = engines
     this.#runs = runs
     runs.define(expiryKind(sources))
@@ -125,7 +125,7 @@ export class Letters {
         letter,
         failures: await readFailures(session, letter),
         history: await historyOfLetter(session, letter.id, MAX_EVENTS),
-        restorableUntil: keptUntil(letter, this.#retentionDays),
+        restorableUntil: keptUntil(letter, this.retentionDays),
       }
     })
   }

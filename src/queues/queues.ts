@@ -78,6 +78,8 @@ import {
 
 /** The section `queues` of the options of an office. */
 export interface QueueOptions {
+  /** Of the body of a call that produces. Default 5,000,000. */
+  readonly maxProduceBytes?: number
   /** Requests of one queue that may wait to be picked up. Default 100. */
   readonly maxPendingRequests?: number
   /** How long a dedupe key is remembered, as a Go duration. Default 5m. */

@@ -3,6 +3,7 @@
  * loops over one list of these (`index.ts`); none of them knows a source by its name.
  */
 import type { Static, TSchema } from 'typebox'
+import type { ServedSource } from '../api/source-http.ts'
 import type { Clock } from '../core/clock.ts'
 import type { Log } from '../core/log.ts'
 import type { Rounds } from '../core/rounds.ts'
@@ -94,7 +95,7 @@ export interface OfficeParts {
 }
 
 /** A source that is open. */
-export interface OpenSource<Face extends object = object> {
+export interface OpenSource<Face extends object = object> extends ServedSource {
   /** The way back of its letters. */
   readonly letters: LetterSource
   /** What it adds to the office: `office.webhooks`. */
@@ -106,3 +107,6 @@ export interface OpenSource<Face extends object = object> {
   /** What it does every so often, for whoever watches over that. */
   readonly rounds?: readonly Rounds[]
 }
+
+/** As an office has it. */
+export type NamedSource = OpenSource & Pick<SourceModule, 'name' | 'title'>

@@ -8,15 +8,6 @@ const NAMES = SOURCES.map(({ name }) => name)
 /** May name any source: the lists, the table of errors, the story that the demo tells, and what the library gives to its users. */
 const FREE = /^(sources\/[\w-]+\.ts|core\/errors\.ts|demo\/.*|index\.ts)$/
 
-/** What does not keep to it yet. A line goes when its reason does; none may come. */
-const KNOWN: readonly string[] = [
-  'http/sources.ts imports queues',
-  'http/sources.ts imports engines',
-  'http/sources.ts imports outbox',
-  'http/sources.ts imports webhooks',
-  'http/sources.ts imports kafka',
-]
-
 /** Texts that are something else, by where they stand. */
 const OTHER_WORDS: readonly (readonly [path: RegExp, name: string, what: string])[] = [
   [/^sources\/outbox\//, 'http', 'a transport of outboxes'],
@@ -66,7 +57,7 @@ function namedBy({ path, imports, texts }: SourceFile): readonly string[] {
 
 describe('a source', () => {
   it('is named by nobody but itself and the list', () => {
-    expect(files.flatMap(namedBy)).toEqual(KNOWN)
+    expect(files.flatMap(namedBy)).toEqual([])
   })
 
   it('is not named by words that are something else', () => {

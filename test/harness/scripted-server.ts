@@ -3,6 +3,7 @@
 import { once } from 'node:events'
 import { type AddressInfo, connect, type Socket } from 'node:net'
 import pino from 'pino'
+import type { ServedSource } from '../../src/api/source-http.ts'
 import type { Config } from '../../src/config/index.ts'
 import type { Clock } from '../../src/core/clock.ts'
 import { failure } from '../../src/core/errors.ts'
@@ -16,9 +17,16 @@ import type { Office } from '../../src/office.ts'
 import type { Queues } from '../../src/queues/queue.ts'
 import type { RedriveStanding } from '../../src/redrive/redrive.ts'
 import type { Redrives } from '../../src/redrive/redrives.ts'
+import { engineApi } from '../../src/sources/engines/routes.ts'
+import { SOURCES } from '../../src/sources/index.ts'
 import type { ServedKafka } from '../../src/sources/kafka/routes/call.ts'
+import { servedKafka } from '../../src/sources/kafka/served.ts'
+import { servedOutboxes } from '../../src/sources/outbox/served.ts'
+import { queueApi } from '../../src/sources/queues/api.ts'
 import type { CalledWebhooks } from '../../src/sources/webhooks/routes/call.ts'
+import { servedWebhooks } from '../../src/sources/webhooks/served.ts'
 import { DEFAULT_WEBHOOK_SETTINGS } from '../../src/sources/webhooks/settings.ts'
+import type { Webhooks } from '../../src/sources/webhooks/webhooks.ts'
 
 export interface Script {
   /** The calls that a test expects; every other one fails as unexpected. */
@@ -65,12 +73,28 @@ const NOT_BUILT = '/nonexistent'
 /** A server that is not listening yet; `inject` needs no socket. */
 export async function scriptedServer(script: Script = {}): Promise<ScriptedServer> {
   const clock = script.clock ?? new SystemClock()
+  const { maxProduceBytes = 5_000_000 } = script
+  const queues = { depths: async () => [], ...script.queues }
+  const ledger = { gauges: async () => [], pulse: async () => null, standing: script.standing }
+  const webhooks = {
+    settings: DEFAULT_WEBHOOK_SETTINGS,
+    xids: new Xids(clock),
+    metrics: { text: async () => '' },
+    pausedConsumers: async () => 0,
+    ...script.webhooks,
+  }
+  // A script plays only the parts that its test needs.
+  const served: Readonly<Record<string, ServedSource>> = {
+    queues: { http: { serve: (server) => queueApi({ queues, ledger, maxProduceBytes } as never, server) } },
+    engines: { http: { serve: (server) => engineApi({ ledger } as never, server) } },
+    outbox: servedOutboxes(() => [], clock),
+    webhooks: servedWebhooks(webhooks as unknown as Webhooks),
+    kafka: servedKafka(script.kafka ?? null),
+  }
+  const sources = SOURCES.map(({ name, title }) => ({ name, title, ...served[name] }))
   const office = {
-    queues: { depths: async () => [], ...script.queues },
-    letters: {
-      ...script.letters,
-      ledger: { gauges: async () => [], pulse: async () => null, standing: script.standing },
-    },
+    queues,
+    letters: { retentionDays: 90, ...script.letters, ledger },
     redrives: {
       active: script.redrives ?? (async () => []),
       listen: () => {},
@@ -78,15 +102,7 @@ export async function scriptedServer(script: Script = {}): Promise<ScriptedServe
     },
     runs: { ...script.runs },
     history: {},
-    outboxes: { all: () => [] },
-    webhooks: {
-      settings: DEFAULT_WEBHOOK_SETTINGS,
-      xids: new Xids(clock),
-      metrics: { text: async () => '' },
-      pausedConsumers: async () => 0,
-      ...script.webhooks,
-    },
-    kafka: script.kafka ?? null,
+    sources,
     clock,
     ping: script.ping ?? (async () => {}),
     missingIndexes: async () => script.missingIndexes ?? [],
@@ -97,11 +113,9 @@ export async function scriptedServer(script: Script = {}): Promise<ScriptedServe
   const config = {
     host: '127.0.0.1',
     store: 'sqlite::memory:',
-    engines: { tables: { retentionDays: 90 } },
     auth: { tokens: script.tokens ?? [] },
     console: { environment: 'test', colour: 'gray' },
     metrics: { open: false },
-    queues: { maxProduceBytes: script.maxProduceBytes ?? 5_000_000 },
     http: {
       bodyTimeoutSeconds: 30,
       connectionsWithoutToken: 200,

@@ -16,18 +16,14 @@ import { refuseUnknownFields, requiredText } from '../../api/json-body.ts'
 import { BartlebyError } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
 import { VERSION } from '../../core/version.ts'
+import type { NamedSource } from '../../sources/source-module.ts'
 import { clearingCookie, type Sessions, settingCookie } from './sessions.ts'
 
 /** What the console says about a server before anybody has signed in. */
 export interface ServerFace {
   readonly environment: { readonly name: string; readonly colour: string }
   /** The sources of letters, and which of them this server has. */
-  readonly sources: readonly {
-    readonly name: string
-    readonly title: string
-    /** Undefined: as every server has. */
-    readonly isPresent: boolean | undefined
-  }[]
+  readonly sources: readonly Pick<NamedSource, 'name' | 'title' | 'http'>[]
   /** Null unless this server plays the demo. */
   readonly demo: DemoSignatures | null
 }
@@ -94,13 +90,9 @@ function sessionCalls({
 }: SessionRoutesOptions): readonly OpenApiCall[] {
   /** Of those that not every server has. */
   const presence = Object.fromEntries(
-    face.sources.flatMap(({ name, isPresent }) => (isPresent === undefined ? [] : [[name, isPresent]])),
+    face.sources.flatMap(({ name, http }) => (http?.isPresent ? [[name, http.isPresent()]] : [])),
   )
-  const navigation = face.sources.map(({ name, title, isPresent = true }) => ({
-    name,
-    title,
-    present: isPresent,
-  }))
+  const navigation = face.sources.map(({ name, title }) => ({ name, title, present: presence[name] ?? true }))
   const shape = signedIn(presence)
   const authenticate = countingAuthenticator(tokens, null, wrongTokens)
 

@@ -28,11 +28,14 @@ export async function openEngines(
       db.session('cases.read', (session) => readCase(session, id)),
     claimQueue: (engine: string, queue: string) => recordEngineQueues(db, log, [{ engine, queue }]),
   }
+  const engineStatistics = new EngineStatistics(db, clock)
+  const served = { engines, statistics: engineStatistics, ledger: letters.ledger }
   return {
     letters: queues.letterSource('engines'),
+    http: { serve: async (server) => (await import('./routes.ts')).engineApi(served, server) },
     face: {
       engines,
-      engineStatistics: new EngineStatistics(db, clock),
+      engineStatistics,
       tables: storeTables(letters, history),
       engine<Message>(options: EngineOptions<Message>) {
         const worker = createEngine(office, options)

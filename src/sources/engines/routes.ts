@@ -2,7 +2,7 @@
 import type { FastifyInstance } from 'fastify'
 import { type ApiCall, type ApiScope, serveApi } from '../../api/calls.ts'
 import { INTEGER, objectOf, TEXT, TEXT_OR_NULL, TIME_OR_NULL } from '../../api/describe.ts'
-import type { ServedSource } from '../../api/source-http.ts'
+import type { ServedApi, ServerScope } from '../../api/source-http.ts'
 import { formatMicros } from '../../core/timestamp.ts'
 import type { Ledger } from '../../letters/ledger.ts'
 import type { EngineDirectory, KnownEngine } from '../../queues/engine-directory.ts'
@@ -37,13 +37,9 @@ const ENGINE = objectOf({
   },
 })
 
-/** Engines on a server: the overview of them. */
-export const servedEngines = (parts: EngineParts): ServedSource => ({
-  http: {
-    serve: (server) => ({
-      routes: async (app) => void (await app.register(engineRoutes, { ...parts, ...server })),
-    }),
-  },
+/** Engines on a server. */
+export const engineApi = (parts: EngineParts, server: ServerScope): ServedApi => ({
+  routes: async (app) => void (await app.register(engineRoutes, { ...parts, ...server })),
 })
 
 /** Adds the call to a server. */

@@ -11,6 +11,7 @@ import {
   withAbsolutePaths,
 } from './options.ts'
 import { kafkaMigration, unplacedSendsMigration } from './schema.ts'
+import { servedKafka } from './served.ts'
 import { problemsOfKafka } from './settings/rules.ts'
 import { KafkaSchema } from './settings/schema.ts'
 import { kafkaLetterSource } from './source.ts'
@@ -33,7 +34,6 @@ export const kafkaModule: SourceModule<'kafka', typeof KafkaSchema, KafkaOptions
       refile: KAFKA_OPERATIONS.reassigned,
     },
     operations: Object.values(KAFKA_OPERATIONS),
-    hasTokens: true,
     sendsOutside: true,
   },
   invariants: kafkaInvariants,
@@ -48,6 +48,7 @@ export const kafkaModule: SourceModule<'kafka', typeof KafkaSchema, KafkaOptions
         discarded: (service, topic) => kafka?.countDiscarded(service, topic),
       }),
       face: { kafka },
+      ...servedKafka(kafka),
       rounds: kafka?.rounds ?? [],
       start: () => kafka?.start(),
       stop: async () => kafka?.stop(),

@@ -31,10 +31,9 @@ describe('outboxes as Prometheus sees them', () => {
       post.meter.duplicate()
       post.meter.conflict()
       const odd = outbox.post({ name: 'a "b"\n\\' })
-      const readings = new OutboxReadings(() => [post, odd], outbox.clock)
       const metrics = new Metrics({
         depths: async () => [],
-        sources: [servedOutboxes(readings)],
+        sources: [servedOutboxes(() => [post, odd], outbox.clock)],
         clock: outbox.clock,
       })
       // Twice: what is shown is not added up.

@@ -20,10 +20,12 @@ export const outboxModule: SourceModule<
   kind: { ordersByKey: true },
   async open({ store, clock, plainLog: log, registers, queues, offers: { brokers = null } }, options) {
     const { Outboxes } = await import('./outboxes.ts')
+    const { servedOutboxes } = await import('./served.ts')
     const outboxes = new Outboxes(options ?? [], { store, clock, log, registers, queues, kafka: brokers })
     return {
       letters: outboxes.source,
       face: { outboxes },
+      ...servedOutboxes(() => outboxes.all(), clock),
       // Some begin when an outbox can be served.
       get rounds() {
         return outboxes.rounds

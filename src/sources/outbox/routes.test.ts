@@ -47,7 +47,7 @@ describe.each(stores)('outboxes over HTTP on $name', (kind) => {
     await app.register(outboxRoutes, { readings, clock: first.clock, stopping: () => false })
     await app.register(healthRoutes, {
       ping: async () => {},
-      sources: [{ name: 'outbox', ...servedOutboxes(readings) }],
+      sources: [{ name: 'outbox', ...servedOutboxes(() => configured, first.clock) }],
       missingIndexes: async () => [],
       stopping: () => false,
       clock: first.clock,

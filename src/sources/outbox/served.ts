@@ -1,19 +1,24 @@
 /** Outboxes on a server: their calls, metrics and health. */
 import type { ServedSource, SourceHealth } from '../../api/source-http.ts'
+import type { Clock } from '../../core/clock.ts'
 import { type HealthStatus, worstOf } from './health.ts'
-import { type OutboxReading, type OutboxReadings, outboxMetrics } from './readings.ts'
-import { outboxRoutes } from './routes.ts'
+import type { OutboxHandles } from './outbox-handle.ts'
+import { type OutboxReading, OutboxReadings, outboxMetrics } from './readings.ts'
 
-export const servedOutboxes = (readings: OutboxReadings): Required<Omit<ServedSource, 'isDegraded'>> => ({
-  http: {
-    isPresent: readings.handles().length > 0,
-    serve: (server) => ({
-      routes: async (app) => void (await app.register(outboxRoutes, { readings, ...server })),
-    }),
-  },
-  metrics: async () => outboxMetrics(await readings.read()),
-  health: async (patienceMs) => outboxHealth(await readings.read({ patienceMs })),
-})
+export function servedOutboxes(handles: OutboxHandles, clock: Clock) {
+  const readings = new OutboxReadings(handles, clock)
+  return {
+    http: {
+      isPresent: () => readings.handles().length > 0,
+      serve: async (server) => {
+        const { outboxRoutes } = await import('./routes.ts')
+        return { routes: async (app) => void (await app.register(outboxRoutes, { readings, ...server })) }
+      },
+    },
+    metrics: async () => outboxMetrics(await readings.read()),
+    health: async (patienceMs) => outboxHealth(await readings.read({ patienceMs })),
+  } satisfies ServedSource
+}
 
 const STATES = { ok: 'ok', degraded: 'warn', unhealthy: 'fail' } as const satisfies Record<
   HealthStatus,

@@ -24,9 +24,14 @@ export const queuesModule: SourceModule<'queues', typeof QueuesSchema, QueueOpti
   title: 'Queues',
   settings: { schema: QueuesSchema },
   kind: { goesToQueues: true, ordersByKey: true, capturesItems: true },
-  async open({ queues, store, plainLog }) {
+  async open({ queues, letters, store, plainLog }, { maxProduceBytes = 5_000_000 } = {}) {
     // Only where somebody reads it: it is told once.
     if (plainLog !== silentLog) await tellOfOlderQueues(store.db, plainLog)
-    return { letters: queues.letterSource(this.name), face: {} }
+    const served = { queues, ledger: letters.ledger, maxProduceBytes }
+    return {
+      letters: queues.letterSource(this.name),
+      face: {},
+      http: { serve: async (server) => (await import('./api.ts')).queueApi(served, server) },
+    }
   },
 }

@@ -2,6 +2,7 @@
 import type { SourceModule } from '../source-module.ts'
 import { webhookInvariants } from './invariants.ts'
 import { webhookMigration } from './schema.ts'
+import { servedWebhooks } from './served.ts'
 import { problemsOfWebhooks, type WebhookOptions, WebhooksSchema, webhookSettings } from './settings.ts'
 import type { Webhooks } from './webhooks.ts'
 
@@ -30,6 +31,7 @@ export const webhooksModule: SourceModule<'webhooks', typeof WebhooksSchema, Web
     return {
       letters: webhooks.source,
       face: { webhooks },
+      ...servedWebhooks(webhooks),
       rounds: [...folder.rounds, ...(isServed ? webhooks.rounds : [])],
       async start() {
         folder.start()
