@@ -1,6 +1,8 @@
 /** `bartleby counts`: how many letters there are, exactly. */
+
+import { queryText } from '../client/envelope.ts'
 import type { LetterCount, LetterCounts } from '../client/letter-types.ts'
-import { officeCommand, queryText } from '../terminal/office.ts'
+import { officeCommand } from '../terminal/office.ts'
 import { table } from '../terminal/table.ts'
 import { grouped } from '../terminal/words.ts'
 

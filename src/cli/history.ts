@@ -5,7 +5,7 @@ import { commandGroup } from '../terminal/command.ts'
 import { officeCommand, printListAt, SERVER_HELP } from '../terminal/office.ts'
 import { type Column, type Field, fieldLines, indented, statusColumn } from '../terminal/table.ts'
 import { printable, type Style, statusIn } from '../terminal/terminal.ts'
-import { secondsOf } from '../terminal/words.ts'
+import { firstLine, secondsOf } from '../terminal/words.ts'
 import { payloadText } from './letters/payload-text.ts'
 
 const list = officeCommand('history list', 'List entries, the newest first.', [
@@ -52,7 +52,7 @@ function entryText(entry: HistoryDetail, style: Style): string {
     ['instance', entry.instanceId],
     ['correlation', entry.correlationId],
     ['letter', entry.letter === null ? null : `${entry.letter.engine} ${entry.letter.rowKey}`],
-    ['error', entry.error?.split('\n', 1)[0] ?? null],
+    ['error', entry.error === null ? null : firstLine(entry.error)],
   ]
   return [
     `${style.bold(printable(`${entry.engine} ${entry.rowKey}`))}  ${statusIn(style, entry.status)}`,

@@ -5,7 +5,8 @@ import { officeCommand, printListAt, SERVER_HELP } from '../terminal/office.ts'
 import { type Column, counted, type Field, fieldLines, indented } from '../terminal/table.ts'
 import type { Style } from '../terminal/terminal.ts'
 import { printable } from '../terminal/terminal.ts'
-import { ageOf, grouped, nowMs, secondsOf, sparkline } from '../terminal/words.ts'
+import { ageOf, firstLine, grouped, nowMs, secondsOf, sparkline } from '../terminal/words.ts'
+import { errorLine } from './letters/list.ts'
 
 const list = officeCommand('signatures list', 'List errors, those with the most pending letters first.', [
   'list',
@@ -20,6 +21,9 @@ const list = officeCommand('signatures list', 'List errors, those with the most 
     const columns = groupColumns(nowMs(), desk.terminal.screen?.columns)
     return printListAt(desk, '/api/signatures', flags, columns, 'there are no letters, and so no errors')
   })
+
+const titleOf = ({ errorClass, title }: SignatureGroup): string =>
+  errorLine({ errorClass, errorMessage: title })
 
 /** Narrower than this, half a day has to do. */
 const WIDE = 100
@@ -36,7 +40,7 @@ export const groupColumns = (now: number, width: number | undefined): readonly C
   counted('TOTAL', ({ total }) => total),
   trendColumn(width !== undefined && width < WIDE ? 12 : 24),
   { heading: 'LAST SEEN', text: ({ lastSeenAtUtc }) => ageOf(lastSeenAtUtc, now), right: true },
-  { heading: 'ERROR', text: ({ errorClass, title }) => titleOf(errorClass, title), flexible: true },
+  { heading: 'ERROR', text: titleOf, flexible: true },
 ]
 
 const trendColumn = (hours: number): Column<SignatureGroup> => ({
@@ -44,9 +48,6 @@ const trendColumn = (hours: number): Column<SignatureGroup> => ({
   text: ({ trend }) => sparkline(trend.slice(-hours)),
   paint: (_, text, style) => style.cyan(text),
 })
-
-const titleOf = (errorClass: string, title: string): string =>
-  errorClass === '' || title.startsWith(errorClass) ? title : `${errorClass}: ${title}`
 
 const show = officeCommand(
   'signatures show <signature>',
@@ -69,10 +70,10 @@ function groupText(group: SignatureDetail, style: Style): string {
     ['queues', group.originalQueues.join(', ')],
     ['retried', outcomesText(outcomes)],
     ['example', sample === null ? '' : `${sample.engine} ${sample.rowKey}`],
-    ['', sample?.errorMessage.split('\n', 1)[0] ?? ''],
+    ['', sample === null ? '' : firstLine(sample.errorMessage)],
   ]
   return [
-    style.bold(printable(`${group.signature}  ${titleOf(group.errorClass, group.title)}`)),
+    style.bold(printable(`${group.signature}  ${titleOf(group)}`)),
     ...indented(fieldLines(fields, 12)),
   ].join('\n')
 }

@@ -156,7 +156,8 @@ function opened({ url, status, body }: Reply): unknown {
 
 const text = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined)
 
-function queryText(query: Query): string {
+/** `?name=value…` of what is given; nothing when nothing is. */
+export function queryText(query: Query): string {
   const parameters = new URLSearchParams()
   for (const [name, value] of Object.entries(query)) {
     if (value !== undefined) parameters.set(name, value instanceof Date ? timeToWire(value) : String(value))

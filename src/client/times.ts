@@ -3,6 +3,8 @@
  * which keeps milliseconds. The zero time of the wire means "none" and becomes null.
  */
 
+import { parseGoDuration } from '../core/duration.ts'
+
 /** A `Date`, or RFC 3339 text when microseconds matter ("2027-01-01T00:00:00.123456Z"). */
 export type Time = Date | string
 
@@ -18,22 +20,8 @@ export function optionalTimeFromWire(text: string | undefined): Date | null {
   return text === undefined || ZERO_TIME.test(text) ? null : new Date(text)
 }
 
-const UNIT_MS: Readonly<Record<string, number>> = {
-  ns: 1e-6,
-  us: 1e-3,
-  µs: 1e-3,
-  ms: 1,
-  s: 1_000,
-  m: 60_000,
-  h: 3_600_000,
-}
-
 /** Milliseconds of a duration as the server writes it ("1m30s"); undefined when it is not one. */
 export function durationMs(text: string): number | undefined {
-  if (!/^([\d.]+(ns|us|µs|ms|s|m|h))+$/.test(text)) return undefined
-  let total = 0
-  for (const [, number = '', unit = ''] of text.matchAll(/([\d.]+)([a-zµ]+)/g)) {
-    total += Number(number) * (UNIT_MS[unit] ?? Number.NaN)
-  }
-  return Number.isNaN(total) ? undefined : total
+  const duration = parseGoDuration(text)
+  return duration.ok ? Number(duration.ns) / 1e6 : undefined
 }

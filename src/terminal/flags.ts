@@ -15,6 +15,13 @@ export function wholeNumber(flag: string, text: string | undefined, least: numbe
   return Number(text)
 }
 
+/** A number that may have decimals and is not below `least`; `expected` says what is. */
+export function decimal(flag: string, text: string, expected: string, least = Number.MIN_VALUE): number {
+  const number = /^\d{1,9}(\.\d{1,9})?$/.test(text) ? Number(text) : 0
+  if (number < least) throw usage(`${flag} is '${text}'; expected ${expected}`)
+  return number
+}
+
 /** A duration in nanoseconds; `expected` says what is. */
 export function durationNs(flag: string, text: string, expected: string, least = 0n): bigint {
   const duration = parseGoDuration(text)

@@ -1,5 +1,5 @@
 /** Commands that talk to an office: how they find it, what they work with there, how they answer, and errors as exit codes. */
-import { answerOf, walkPages } from '../client/envelope.ts'
+import { answerOf, queryText, walkPages } from '../client/envelope.ts'
 import {
   type ConnectionOptions,
   HistoryClient,
@@ -286,11 +286,4 @@ export async function printListAt<Row>(
 ): Promise<void> {
   const rows = await listAll<Row>(desk, path, query, wholeNumber('--limit', limit, 1))
   desk.printList(rows, columns, none)
-}
-
-/** `?name=value…` of what is given; nothing when nothing is. */
-export function queryText(query: Query): string {
-  const given = new URLSearchParams()
-  for (const [name, value] of Object.entries(query)) if (value !== undefined) given.set(name, value)
-  return given.size === 0 ? '' : `?${given}`
 }

@@ -12,6 +12,9 @@ export const listed = (names: readonly string[], last: 'and' | 'or'): string =>
 export const lettersText = (count: number): string =>
   `${grouped(count)} ${count === 1 ? 'letter' : 'letters'}`
 
+/** The first line of a text. */
+export const firstLine = (text: string): string => text.split('\n', 1)[0] ?? ''
+
 /** `once`, `twice`, `3 times`. */
 export const timesText = (count: number): string => {
   if (count === 1) return 'once'

@@ -5,7 +5,7 @@ import { wholeNumber } from '../../terminal/flags.ts'
 import { type Desk, officeCommand } from '../../terminal/office.ts'
 import { type Column, type Layout, layOut, statusColumn } from '../../terminal/table.ts'
 import { styleOf, type Terminal } from '../../terminal/terminal.ts'
-import { ageOf, grouped, nowMs } from '../../terminal/words.ts'
+import { ageOf, firstLine, grouped, nowMs } from '../../terminal/words.ts'
 import { type FilterFlags, filterFlags, filterOf, QUERY_HELP, totalOf, walkLetters } from './which.ts'
 
 export const listCommand = officeCommand(
@@ -108,6 +108,6 @@ export function errorLine({
   errorClass,
   errorMessage,
 }: Pick<LetterItem, 'errorClass' | 'errorMessage'>): string {
-  const [line = ''] = errorMessage.trimStart().split('\n', 1)
+  const line = firstLine(errorMessage.trimStart())
   return errorClass === '' || line.startsWith(errorClass) ? line : `${errorClass}: ${line}`
 }

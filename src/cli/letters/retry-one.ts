@@ -9,6 +9,7 @@ import type { Desk } from '../../terminal/office.ts'
 import { type Field, fieldLines, indented } from '../../terminal/table.ts'
 import type { Style } from '../../terminal/terminal.ts'
 import { printable } from '../../terminal/terminal.ts'
+import { firstLine } from '../../terminal/words.ts'
 import { waitMsOf } from '../redrive/start.ts'
 import type { ActFlags } from './act.ts'
 import { diffLines, payloadText, sizeText } from './payload-text.ts'
@@ -33,7 +34,7 @@ export async function retryOne(desk: Desk, key: LetterKey, flags: ActFlags): Pro
   else if (outcome === 'confirmed') terminal.out('confirmed: its item was completed')
   if (outcome === 'returned') {
     const { errorMessage } = await letters.get(letter)
-    throw failed(`it came back: ${printable(errorMessage.split('\n', 1)[0] ?? '')}`)
+    throw failed(`it came back: ${printable(firstLine(errorMessage))}`)
   }
   if (outcome === 'unconfirmed') {
     throw failed(`it is not known yet what became of it; look again with letters show`)

@@ -4,7 +4,7 @@ import type { LetterDetail } from '../../client/letter-types.ts'
 import { officeCommand } from '../../terminal/office.ts'
 import { type Field, fieldLines, indented, section } from '../../terminal/table.ts'
 import { printable, type Style, statusIn } from '../../terminal/terminal.ts'
-import { ageOf, nowMs, secondsOf } from '../../terminal/words.ts'
+import { ageOf, firstLine, nowMs, secondsOf } from '../../terminal/words.ts'
 import { errorLine } from './list.ts'
 import { payloadText, sizeText } from './payload-text.ts'
 import { letterNamed } from './which.ts'
@@ -116,7 +116,7 @@ function timeline({ attempts, history }: LetterDetail): readonly string[] {
       `${operation}${status === 'Failed' ? ' failed' : ''}`,
       ...(actor === null ? [] : [`by ${actor}`]),
       ...(notes === null ? [] : [`“${notes}”`]),
-      ...(error === null ? [] : [error.split('\n', 1)[0] ?? '']),
+      ...(error === null ? [] : [firstLine(error)]),
     ].join('  '),
   }))
   return [...failures, ...acts]

@@ -1,5 +1,6 @@
 /** Which letters: by flags in the words of the API and a query in those of the console, page by page, how many, and one by its name. */
 import type { Command } from 'commander'
+import { queryText } from '../../client/envelope.ts'
 import { OfficeClientError } from '../../client/errors.ts'
 import type { LetterDetail, LetterItem, LetterKey, LetterTotal } from '../../client/letter-types.ts'
 import {
@@ -10,7 +11,7 @@ import {
 } from '../../core/letter-query.ts'
 import { SOURCE_NAMES } from '../../sources/commands.ts'
 import { CommandFailure, EXIT, usage } from '../../terminal/exit.ts'
-import { type Desk, listAll, type OfficeFlags, queryText, walkList } from '../../terminal/office.ts'
+import { type Desk, listAll, type OfficeFlags, walkList } from '../../terminal/office.ts'
 import { printable } from '../../terminal/terminal.ts'
 import { listed, nowMs } from '../../terminal/words.ts'
 

@@ -17,7 +17,7 @@ import {
   type RedriveOrder,
 } from '../../redrive/redrive.ts'
 import { reasonOf, usage } from '../../terminal/exit.ts'
-import { durationNs, given, pairs, readText } from '../../terminal/flags.ts'
+import { decimal, durationNs, given, pairs, readText } from '../../terminal/flags.ts'
 import type { Desk, TextFlags } from '../../terminal/office.ts'
 import type { Terminal } from '../../terminal/terminal.ts'
 import { type FilterFlags, filterFlags, filterOf, isRowKey, letterNamed } from '../letters/which.ts'
@@ -111,11 +111,8 @@ function filterBody({ minAttempts, ...texts }: LetterParameters): LetterFilter {
 }
 
 /** Letters a second. How many these may be at most is for the server to say. */
-export function rateOf(name: string, text: string): number {
-  const rate = /^\d{1,9}(\.\d{1,9})?$/.test(text) ? Number(text) : 0
-  if (rate <= 0) throw usage(`${name} is '${text}'; expected letters a second above 0, such as 50 or 0.5`)
-  return rate
-}
+export const rateOf = (name: string, text: string): number =>
+  decimal(name, text, 'letters a second above 0, such as 50 or 0.5')
 
 const CANARY = /^(\d{1,6})(?::(\d{1,3}(?:\.\d{1,6})?)%?)?$/
 

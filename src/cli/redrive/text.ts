@@ -23,7 +23,15 @@ import {
 } from '../../terminal/table.ts'
 import type { Style } from '../../terminal/terminal.ts'
 import { printable } from '../../terminal/terminal.ts'
-import { durationText, grouped, lettersText, nowMs, rateText, secondsOf } from '../../terminal/words.ts'
+import {
+  durationText,
+  firstLine,
+  grouped,
+  lettersText,
+  nowMs,
+  rateText,
+  secondsOf,
+} from '../../terminal/words.ts'
 import { diffLines, payloadText, sizeText } from '../letters/payload-text.ts'
 import { progressOf } from './watch-frame.ts'
 
@@ -216,7 +224,7 @@ function sampleLines({ sample, counts }: RedriveDetail, most: number, style: Sty
 
 function letterLines(sample: RedriveSample, style: Style): readonly string[] {
   const name = style.cyan(printable(`${sample.engine} ${sample.rowKey}`))
-  const error = style.dim(printable(sample.errorMessage.split('\n', 1)[0] ?? ''))
+  const error = style.dim(printable(firstLine(sample.errorMessage)))
   return [
     `${name}  ${error}`,
     ...(sample.refusal === null

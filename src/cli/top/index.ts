@@ -4,7 +4,8 @@ import { OfficeClientError } from '../../client/errors.ts'
 import type { LetterCounts, LetterItem, SignatureGroup } from '../../client/letter-types.ts'
 import type { QueueOverview } from '../../client/source-types.ts'
 import { sleep } from '../../core/waiting.ts'
-import { reasonOf, usage } from '../../terminal/exit.ts'
+import { reasonOf } from '../../terminal/exit.ts'
+import { decimal } from '../../terminal/flags.ts'
 import { type CallOffice, type Desk, listAll, officeCommand } from '../../terminal/office.ts'
 import type { Screen } from '../../terminal/terminal.ts'
 import { styleOf } from '../../terminal/terminal.ts'
@@ -20,17 +21,11 @@ export const topCommand = officeCommand(
   .option('--once', 'print one picture and end; so it does where stdout is no terminal')
   .help('q and Ctrl-C leave. A server that does not answer is asked again until it does.')
   .work(async (desk, flags) => {
-    const intervalMs = intervalOf(flags.interval)
+    const intervalMs = decimal('--interval', flags.interval, 'seconds, at least 0.1', 0.1) * 1_000
     const { screen } = desk.terminal
     if (flags.once || flags.json || screen === undefined) await printOnce(desk)
     else await watch(desk, intervalMs, screen)
   })
-
-function intervalOf(text: string): number {
-  const seconds = /^\d{1,5}(\.\d{1,3})?$/.test(text) ? Number(text) : 0
-  if (seconds < 0.1) throw usage(`--interval is '${text}'; expected seconds, at least 0.1`)
-  return seconds * 1_000
-}
 
 async function printOnce({ call, endpoint: { url }, terminal, print }: Desk): Promise<void> {
   print(await lookAt(call), (look, style) => {

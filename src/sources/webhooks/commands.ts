@@ -2,7 +2,7 @@
 import { pathTo } from '../../client/envelope.ts'
 import { commandGroup } from '../../terminal/command.ts'
 import { EXIT, failed, usage } from '../../terminal/exit.ts'
-import { confirmName, wholeNumber } from '../../terminal/flags.ts'
+import { confirmName, decimal, wholeNumber } from '../../terminal/flags.ts'
 import { listAll, officeCommand, SERVER_HELP } from '../../terminal/office.ts'
 import { showProgress } from '../../terminal/progress.ts'
 import { table, tableOf } from '../../terminal/table.ts'
@@ -43,20 +43,14 @@ const limits = consumerCommand(
   .work(async ({ call, printLine }, channel, consumer, flags) => {
     const wanted = {
       mostAtOnce: wholeNumber('--at-once', flags.atOnce, 1) ?? null,
-      mostPerSecond: rateOf(flags.perSecond),
+      mostPerSecond:
+        flags.perSecond === undefined ? null : decimal('--per-second', flags.perSecond, 'a number above 0'),
     }
     await call('PUT', consumerPath(channel, consumer, 'limits'), wanted)
     const shown = (limit: number | null) => (limit === null ? 'as many as the server allows' : limit)
     const text = `of each server at once ${shown(wanted.mostAtOnce)}, per second ${shown(wanted.mostPerSecond)}`
     printLine(wanted, `${named(channel, consumer)}: ${text}`)
   })
-
-function rateOf(text: string | undefined): number | null {
-  if (text === undefined) return null
-  if (!/^\d{1,7}(\.\d{1,6})?$/.test(text) || Number(text) === 0)
-    throw usage(`--per-second is '${text}'; expected a number above 0`)
-  return Number(text)
-}
 
 const secret = consumerCommand(
   'secret',
