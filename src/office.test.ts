@@ -1,16 +1,44 @@
 import { afterEach, describe, expect, it, vi } from 'vitest'
+import { instant } from './core/clock.ts'
+import { TestClock } from './core/test-clock.ts'
 import { Office, type OfficeOptions } from './office.ts'
 
 describe('an office that cannot be opened', () => {
   afterEach(() => vi.useRealTimers())
 
   it('leaves nothing behind that goes on without its store', async () => {
-    vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
+    vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval', 'setTimeout', 'clearTimeout'] })
     const consumers = [{ id: 'k', channel: 'nowhere', callbackUrl: 'http://host' }]
     await expect(
       Office.open({ store: 'sqlite::memory:', webhooks: { seed: { consumers } } }),
     ).rejects.toThrow("on the channel 'nowhere', which does not exist")
     expect(vi.getTimerCount()).toBe(0)
+  })
+})
+
+describe('the rounds of an office', () => {
+  it('are listed, those of its sources too, with the time of the last', async () => {
+    const clock = new TestClock()
+    clock.freeze(instant(1_700_000_000_000_000n))
+    const outbox = [{ name: 'shop', transport: async () => {} }]
+    const office = await Office.open({ store: 'sqlite::memory:', clock, webhooks: {}, outbox })
+    try {
+      const names = office.rounds().map(({ name }) => name)
+      expect(new Set(names).size).toBe(names.length)
+      expect(names).toEqual(
+        expect.arrayContaining([
+          ...['queues.sweep', 'runs.look', 'letters.file'],
+          ...['webhooks.schedule', 'outbox.letters:shop'],
+        ]),
+      )
+      const filed = () => office.rounds().find(({ name }) => name === 'letters.file')
+      expect(filed()).toMatchObject({ lastRunAt: null, failures: 0 })
+      clock.advance(1_000_001n)
+      await expect.poll(() => filed()?.lastRunAt).toBe(clock.now())
+      expect(office.rounds().filter(({ isFailing }) => isFailing)).toEqual([])
+    } finally {
+      await office.close()
+    }
   })
 })
 

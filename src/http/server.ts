@@ -128,6 +128,7 @@ export async function createHttpServer(
     letters: () => office.letters.ledger.gauges(),
     pulse: () => office.letters.ledger.pulse(),
     redrives: () => office.redrives.active(),
+    rounds: () => office.rounds(),
     sources,
     clock,
   })
@@ -221,6 +222,7 @@ export async function createHttpServer(
     ping: () => office.ping(),
     sources,
     missingIndexes: () => office.missingIndexes(),
+    rounds: () => office.rounds(),
     stopping,
     clock: new SystemClock(),
   })

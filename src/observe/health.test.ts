@@ -51,6 +51,28 @@ describe('health of a store that lacks indexes', () => {
   })
 })
 
+describe('health of what is done every so often', () => {
+  const well = { name: 'a', lastRunAt: null, lastTookMs: 1, failures: 3, isFailing: false, lastError: null }
+  const lastError = { errorClass: 'RangeError', errorMessage: 'for eyes with a token', errorStack: null }
+  const failing = { ...well, name: 'letters.file', isFailing: true, lastError }
+
+  it('warns of a round that failed, by the class of its error alone', async () => {
+    const { app } = await scriptedServer({ rounds: [well, failing] })
+    const { status, checks } = (await app.inject('/health')).json()
+    expect(status).toBe('warn')
+    expect(Object.keys(checks)).toEqual(['queues:storage', 'round:letters.file'])
+    expect(checks['round:letters.file']).toMatchObject([
+      { componentType: 'component', status: 'warn', output: 'the last round failed: RangeError' },
+    ])
+  })
+
+  it('says nothing of them while the store is away, with which most of them fail', async () => {
+    const ping = () => Promise.reject(new Error('gone'))
+    const { app } = await scriptedServer({ rounds: [failing], ping })
+    expect(Object.keys((await app.inject('/health')).json().checks)).toEqual(['queues:storage'])
+  })
+})
+
 describe('health with sources', () => {
   const TIME = '2027-01-15T08:00:00Z'
   const checked = (checks: SourceHealth['checks'] & object) => ({ checks })
@@ -100,6 +122,7 @@ describe('health with sources', () => {
       clock: new SystemClock(),
       sources: [{ name: 'a' }, { name: 'b', isDegraded: () => true }, { name: 'c', isDegraded: () => false }],
       missingIndexes: async () => ['index i'],
+      rounds: () => [],
     })
     const reply = await app.inject('/health/ready')
     expect([reply.statusCode, reply.json()]).toEqual([

@@ -6,6 +6,7 @@
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import { type HealthCheck, type ServedSource, type SourceHealth, WELL } from '../api/source-http.ts'
 import type { Clock } from '../core/clock.ts'
+import type { RoundState } from '../core/rounds.ts'
 import { formatTimestamp } from '../core/timestamp.ts'
 import { VERSION } from '../core/version.ts'
 import { within } from '../core/waiting.ts'
@@ -22,6 +23,8 @@ export interface HealthOptions {
   readonly sources: readonly AskedSource[]
   /** Indexes that the store lacks. */
   readonly missingIndexes: () => Promise<readonly string[]>
+  /** What the office does every so often. */
+  readonly rounds: () => readonly RoundState[]
 }
 
 /** Who probes waits a second as a rule; a source that is slow to tell must not make the server look dead. */
@@ -47,7 +50,9 @@ export async function healthRoutes(app: FastifyInstance, options: HealthOptions)
   app.get('/health', open('Can requests be served, and how is the store'), async (_request, reply) => {
     const asked = askSources(sources, PATIENCE_MS)
     const [pass, healths, missing] = await Promise.all([passing(), asked, missingIndexes()])
-    return send(reply, pass, healthBody(pass, formatTimestamp(clock.now()), [...healths.values()], missing))
+    const rounds = pass ? [{ checks: failedRounds(options.rounds()) }] : []
+    const told = [...healths.values(), ...rounds]
+    return send(reply, pass, healthBody(pass, formatTimestamp(clock.now()), told, missing))
   })
   app.get('/health/live', open('Is the process alive'), async (_request, reply) =>
     send(reply, true, { status: 'pass' }),
@@ -91,6 +96,20 @@ export function healthBody(
     },
   }
 }
+
+/**
+ * A check for each round whose last one failed. Everybody may read them: what the error says is for the log. While the store fails they
+ * are left out, since most of them fail with it.
+ */
+const failedRounds = (rounds: readonly RoundState[]): SourceHealth['checks'] & object =>
+  Object.fromEntries(
+    rounds
+      .filter(({ isFailing }) => isFailing)
+      .map(({ name, lastError }) => [
+        `round:${name}`,
+        { status: 'warn', output: `the last round failed: ${lastError?.errorClass}` },
+      ]),
+  )
 
 const shown = (componentType: string, { status, output }: HealthCheck, time: string) => ({
   componentType,

@@ -39,6 +39,20 @@ describe('metrics', () => {
     expect(body).toMatch(/bartleby_queue_oldest_age_seconds\{queue="a \\"b\\""\} 6\d/)
   })
 
+  it('tell when each round was last, and how many failed', async () => {
+    const state = { lastTookMs: 1, isFailing: false, lastError: null }
+    const rounds = [
+      { ...state, name: 'letters.file', lastRunAt: instant(1_700_000_000_500_000n), failures: 2 },
+      { ...state, name: 'runs.look', lastRunAt: null, failures: 0 },
+    ]
+    const { app } = await scriptedServer({ rounds })
+    const { body } = await app.inject('/metrics')
+    expect(body).toContain('bartleby_round_last_run_timestamp_seconds{round="letters.file"} 1700000000.5')
+    expect(body).not.toContain('bartleby_round_last_run_timestamp_seconds{round="runs.look"}')
+    expect(body).toContain('bartleby_round_failures_total{round="letters.file"} 2')
+    expect(body).toContain('bartleby_round_failures_total{round="runs.look"} 0')
+  })
+
   it('are told as far as they are known while the store fails', async () => {
     const { app } = await scriptedServer({ queues: { depths: () => Promise.reject(new Error('gone')) } })
     expect((await app.inject('/metrics')).statusCode).toBe(200)

@@ -5,6 +5,7 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import type { ServedSource } from '../api/source-http.ts'
 import type { Clock, Instant } from '../core/clock.ts'
+import type { RoundState } from '../core/rounds.ts'
 import type { LetterGauge } from '../letters/gauges.ts'
 import { OUTCOMES, type Pulse } from '../letters/gauges.ts'
 import { STATUSES } from '../letters/letter.ts'
@@ -32,6 +33,8 @@ export interface MetricsOptions {
   readonly pulse?: () => Promise<Pulse>
   /** The redrives that are under way or paused; the same on every server of a store. */
   readonly redrives?: () => Promise<readonly RedriveStanding[]>
+  /** What this server does every so often. */
+  readonly rounds?: () => readonly RoundState[]
   /** What sources tell, as text, each line ended; also while the store fails. */
   readonly sources?: readonly Pick<ServedSource, 'metrics'>[]
   readonly clock: Clock
@@ -134,6 +137,16 @@ export class Metrics {
     'Letters that were ever sent back, confirmed, back again, discarded or expired; one letter may count several times.',
     ['outcome'],
   )
+  readonly #lastRounds = this.#gauge(
+    'bartleby_round_last_run_timestamp_seconds',
+    'When this server last did what it does every so often, in seconds since 1970.',
+    ['round'],
+  )
+  readonly #failedRounds = this.#counter(
+    'bartleby_round_failures_total',
+    'Rounds of this server that failed, since it started.',
+    ['round'],
+  )
   readonly #retentionLetters = this.#counter(
     'bartleby_retention_removed_letters_total',
     'Letters that retention removed on this server, since it started.',
@@ -206,6 +219,7 @@ export class Metrics {
     this.#showLetters(letters ?? [])
     this.#showPulse(pulse ?? null)
     this.redrives.show(redrives ?? null)
+    this.#showRounds(this.#options.rounds?.() ?? [])
     const [own, ofProcess] = await Promise.all([this.#registry.metrics(), processMetrics().metrics()])
     return `${this.#handlers.text()}\n${own}\n${ofSources.join('')}${ofProcess}`
   }
@@ -225,6 +239,15 @@ export class Metrics {
       this.#lettersCaptured.inc(labels, captured)
       this.#lettersRemoved.inc(labels, removed)
       this.#lettersUnconfirmed.set(labels, unconfirmed)
+    }
+  }
+
+  #showRounds(rounds: readonly RoundState[]): void {
+    this.#lastRounds.reset()
+    this.#failedRounds.reset()
+    for (const { name: round, lastRunAt, failures } of rounds) {
+      if (lastRunAt !== null) this.#lastRounds.set({ round }, Number(lastRunAt) / 1e6)
+      this.#failedRounds.inc({ round }, failures)
     }
   }
 

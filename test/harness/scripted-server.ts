@@ -7,6 +7,7 @@ import type { ServedSource } from '../../src/api/source-http.ts'
 import type { Config } from '../../src/config/index.ts'
 import type { Clock } from '../../src/core/clock.ts'
 import { failure } from '../../src/core/errors.ts'
+import type { RoundState } from '../../src/core/rounds.ts'
 import { SystemClock } from '../../src/core/system-clock.ts'
 import { Xids } from '../../src/core/xid.ts'
 import { createHttpServer, type HttpServer } from '../../src/http/server.ts'
@@ -34,6 +35,8 @@ export interface Script {
   readonly ping?: () => Promise<void>
   /** Left out: the store has all. */
   readonly missingIndexes?: readonly string[]
+  /** Left out: there are none. */
+  readonly rounds?: readonly RoundState[]
   readonly maxProduceBytes?: number
   readonly tokens?: Config['auth']['tokens']
   /** The parts of webhooks, and of those the calls, that a test needs. */
@@ -106,6 +109,7 @@ export async function scriptedServer(script: Script = {}): Promise<ScriptedServe
     clock,
     ping: script.ping ?? (async () => {}),
     missingIndexes: async () => script.missingIndexes ?? [],
+    rounds: () => script.rounds ?? [],
     secret: async () => SECRET,
     onStoreCall: () => {},
     onRemoved: () => {},

@@ -49,6 +49,7 @@ describe.each(stores)('outboxes over HTTP on $name', (kind) => {
       ping: async () => {},
       sources: [{ name: 'outbox', ...servedOutboxes(() => configured, first.clock) }],
       missingIndexes: async () => [],
+      rounds: () => [],
       stopping: () => false,
       clock: first.clock,
     })
