@@ -12,7 +12,7 @@ import { type Meaning, meaningOf, RECORD_REFUSED, type RefusalReason, rightFor }
 import { BrokerLink, type FoundTopic, lookUpTopics } from './brokers.ts'
 import type { ConnectionSettings } from './connection.ts'
 import { isTrouble, type KafkaLibrary, troubleOf } from './library.ts'
-import type { Compression, OutgoingRecord, RecordBytes } from './record.ts'
+import { type Compression, type Message, messageOf, type OutgoingRecord, type RecordBytes } from './record.ts'
 
 /** Pinned: brokers from 2.7 to 4.x understand it, and what its answers mean is known. */
 const PRODUCE = { key: 0, version: 8 } as const
@@ -59,21 +59,19 @@ interface Identity {
 /** Records of one partition on their way, all or none. What was once chosen stays: a try with other values could write them twice. */
 interface Delivery {
   readonly topic: string
-  /** Empty while it is not known which partitions there are. */
+  readonly partition: number
   readonly messages: readonly Message[]
   identity: Identity | null
   number: number
   connection: Connection | null
   /** Some try may have written them. */
   isDoubtful: boolean
-  /** Nothing may be sent any more. */
-  isOver: boolean
+  /** Where the first of them is, or why none is; null while it is not known. Once it is, nothing may be sent any more. */
+  outcome: PublishOutcome | null
   /** Why the last try brought nothing. */
   trouble: string
   triesLeft: number
 }
-
-type Message = ReturnType<typeof messageOf>
 
 /** Connects when the first record is published. Never throws. */
 export class TopicProducer {
@@ -137,113 +135,152 @@ export class TopicProducer {
     records: readonly RecordBytes[],
     deadline: AbortSignal,
   ): Promise<readonly PublishOutcome[]> {
-    const placed = await this.#insist(newDelivery(topic, []), deadline, async ({ library }, { leaders }) =>
-      records.map((record) => messageOf(library, topic, record, leaders.length)),
-    )
-    if ('outcome' in placed) return records.map(() => placed)
-    const outcomes = new Map<Message, PublishOutcome>()
-    const groups = Map.groupBy(placed, ({ partition }) => partition)
-    await Promise.all(
-      [...groups.values()].map(async (messages) => {
-        const first = await this.#deliver(topic, messages, deadline)
-        // One of them may be to blame: the others must not fail with it.
-        const isOfOne = messages.length > 1 && 'code' in first && RECORD_REFUSED.includes(first.code ?? '')
-        for (const [index, message] of messages.entries())
-          outcomes.set(message, isOfOne ? await this.#deliver(topic, [message], deadline) : nth(first, index))
-      }),
-    )
+    let placed: readonly Message[] = []
+    const looked = newDelivery(topic, -1, [])
+    await this.#insist([looked], deadline, async ({ library }, { leaders }) => {
+      placed = records.map((record) => messageOf(library, topic, record, leaders.length))
+      looked.outcome = FOUND
+    })
+    const { outcome } = looked
+    if (outcome !== null && outcome !== FOUND) return records.map(() => outcome)
+    const groups = [...Map.groupBy(placed, ({ partition }) => partition)]
+    const all = groups.map(([partition, messages]) => newDelivery(topic, partition, messages))
+    await this.#deliver(all, deadline)
+    // One of a partition may be to blame for all: each is sent alone then.
+    const alone = all
+      .filter(isOfOne)
+      .flatMap(({ partition, messages }) =>
+        messages.map((message) => newDelivery(topic, partition, [message])),
+      )
+    for (const one of alone) await this.#deliver([one], deadline)
+    const outcomes = new Map([...all, ...alone].flatMap(outcomesOf))
     return placed.map((message) => outcomes.get(message) ?? NOT_TRIED)
   }
 
-  /** Messages of one partition; where they were published, the outcome is that of the first. */
-  #deliver(topic: string, messages: readonly Message[], deadline: AbortSignal): Promise<PublishOutcome> {
-    const delivery = newDelivery(topic, messages)
-    return this.#insist<PublishOutcome>(delivery, deadline, (link, found) =>
-      this.#send(delivery, link, found),
+  #deliver(all: readonly Delivery[], deadline: AbortSignal): Promise<void> {
+    return this.#insist(all, deadline, (link, topic, open) => this.#sendAll(link, topic, open))
+  }
+
+  /** Takes a step with all that are open until none is, or the deadline. */
+  async #insist(all: readonly Delivery[], deadline: AbortSignal, step: Step): Promise<void> {
+    const tooLate = aborted(deadline)
+    while (!deadline.aborted) {
+      await Promise.race([this.#tryOnce(open(all), step), tooLate])
+      for (const delivery of open(all))
+        if (delivery.triesLeft <= 0 && !delivery.isDoubtful) this.#giveUp(delivery)
+      if (open(all).length === 0) return
+      await sleep(PAUSE_MS, deadline)
+    }
+    for (const delivery of open(all)) this.#giveUp(delivery)
+  }
+
+  /** One try. What is open afterwards may be tried again. */
+  async #tryOnce(deliveries: readonly Delivery[], step: Step): Promise<void> {
+    try {
+      const link = await this.#open()
+      const topic = await this.#find(link, deliveries[0]?.topic ?? '')
+      if (typeof topic !== 'string') await step(link, topic, deliveries)
+      else for (const delivery of deliveries) this.#onAnswer(delivery, topic, delivery.isDoubtful)
+    } catch (error) {
+      for (const delivery of open(deliveries)) this.#onTrouble(delivery, error)
+    }
+  }
+
+  /** One request for each broker. */
+  async #sendAll(link: BrokerLink, { leaders }: FoundTopic, deliveries: readonly Delivery[]): Promise<void> {
+    for (const delivery of deliveries) delivery.identity ??= await this.#identify(link)
+    const requests = Map.groupBy(deliveries, ({ partition, identity }) =>
+      // Nearly always the same: an earlier one only for what may have been written under it.
+      [leaders[partition] ?? -1, identity?.id].join(),
+    )
+    await Promise.all(
+      [...requests.values()].map((some) =>
+        this.#send(link, leaders[some[0]?.partition ?? -1] ?? -1, some).catch((error: unknown) => {
+          for (const delivery of open(some)) this.#onTrouble(delivery, error)
+        }),
+      ),
     )
   }
 
-  /** Takes a step until it brings something, or the deadline. */
-  async #insist<T>(delivery: Delivery, deadline: AbortSignal, step: Step<T>): Promise<T | Unpublished> {
-    const tooLate = aborted(deadline).then(() => null)
-    while (!deadline.aborted) {
-      const done = await Promise.race([this.#tryOnce(delivery, step), tooLate])
-      if (done !== null) return done
-      if (delivery.triesLeft <= 0 && !delivery.isDoubtful) break
-      await sleep(PAUSE_MS, deadline)
-    }
-    return this.#giveUp(delivery)
-  }
-
-  /** One try. null: another one may bring more. */
-  async #tryOnce<T>(delivery: Delivery, step: Step<T>): Promise<T | Unpublished | null> {
-    try {
-      const link = await this.#open()
-      const topic = await this.#find(link, delivery.topic)
-      if (typeof topic === 'string') return this.#onAnswer(delivery, topic, delivery.isDoubtful)
-      return await step(link, topic)
-    } catch (error) {
-      const { code, message } = troubleOf(error)
-      if (meaningOf(code).is === 'refused') return this.#onAnswer(delivery, code, delivery.isDoubtful)
-      delivery.trouble = code === message ? code : `${code}: ${message}`
-      delivery.triesLeft -= isTrouble(error, 'PLT_KFK_NETWORK') ? UNANSWERED_COST : 1
-      this.#topics.delete(delivery.topic)
-      return code === 'SASL_AUTHENTICATION_FAILED' ? this.#giveUp(delivery) : null
-    }
-  }
-
-  async #send(delivery: Delivery, link: BrokerLink, { leaders }: FoundTopic): Promise<PublishOutcome | null> {
-    const { topic, messages } = delivery
-    const partition = messages[0]?.partition ?? -1
-    const connection = await link.to(leaders[partition] ?? -1)
-    const identity = delivery.identity ?? (await this.#identify(link))
-    const place = `${topic}:${partition}`
-    const number = delivery.isDoubtful ? delivery.number : (identity.numbers.get(place) ?? 0)
+  /** Deliveries of one identity to one broker. */
+  async #send(link: BrokerLink, leader: number, deliveries: readonly Delivery[]): Promise<void> {
+    const connection = await link.to(leader)
+    const [{ identity } = { identity: null }] = deliveries
+    if (identity === null) return
     const { compression, publishTimeoutMs } = this.#settings
-    const request = link.library.produceV8.createRequest(ACKS_ALL, publishTimeoutMs, [...messages], {
-      compression,
-      producerId: identity.id,
-      producerEpoch: identity.epoch,
-      sequences: new link.library.NumericMap([[place, number]]),
+    const sending = open(deliveries).map((delivery) => {
+      const { isDoubtful: wasDoubtful, topic, partition } = delivery
+      const place = `${topic}:${partition}`
+      const number = wasDoubtful ? delivery.number : (identity.numbers.get(place) ?? 0)
+      return { delivery, wasDoubtful, place, number }
     })
-    if (delivery.isOver) return null
-    const wasDoubtful = delivery.isDoubtful
+    const request = link.library.produceV8.createRequest(
+      ACKS_ALL,
+      publishTimeoutMs,
+      sending.flatMap(({ delivery }) => delivery.messages),
+      {
+        compression,
+        producerId: identity.id,
+        producerEpoch: identity.epoch,
+        sequences: new link.library.NumericMap(sending.map(({ place, number }) => [place, number])),
+      },
+    )
+    if (sending.length === 0) return
     // From here on a try without an answer proves nothing.
-    Object.assign(delivery, { connection, identity, number, isDoubtful: true })
-    const { code, offset } = await send(link, connection, request)
-    const { is } = meaningOf(code)
-    const isWritten = is === 'written' || (is === 'number_taken' && wasDoubtful)
-    if (!isWritten) return this.#onAnswer(delivery, code, wasDoubtful)
-    identity.numbers.set(place, number + messages.length)
-    return { outcome: 'published', partition, offset }
+    for (const { delivery, number } of sending)
+      Object.assign(delivery, { connection, number, isDoubtful: true })
+    const answers = await send(link, connection, request)
+    for (const { delivery, wasDoubtful, place, number } of sending) {
+      const { partition, messages } = delivery
+      const answer = answers.get(partition)
+      if (answer === undefined) throw new Error('the broker said nothing about the record')
+      const { is } = meaningOf(answer.code)
+      if (is === 'written' || (is === 'number_taken' && wasDoubtful)) {
+        identity.numbers.set(place, number + messages.length)
+        delivery.outcome ??= { outcome: 'published', partition, offset: answer.offset }
+      } else this.#onAnswer(delivery, answer.code, wasDoubtful)
+    }
+  }
+
+  #onTrouble(delivery: Delivery, error: unknown): void {
+    const { code, message } = troubleOf(error)
+    if (meaningOf(code).is === 'refused') {
+      this.#onAnswer(delivery, code, delivery.isDoubtful)
+      return
+    }
+    delivery.trouble = code === message ? code : `${code}: ${message}`
+    delivery.triesLeft -= isTrouble(error, 'PLT_KFK_NETWORK') ? UNANSWERED_COST : 1
+    this.#topics.delete(delivery.topic)
+    if (code === 'SASL_AUTHENTICATION_FAILED') this.#giveUp(delivery)
   }
 
   /** `wasDoubtful`: some try before the one that was answered may have written it. */
-  #onAnswer(delivery: Delivery, code: string, wasDoubtful: boolean): Unpublished | null {
+  #onAnswer(delivery: Delivery, code: string, wasDoubtful: boolean): void {
+    if (delivery.outcome !== null) return
     const meaning: Meaning = meaningOf(code)
     delivery.trouble = code
     delivery.triesLeft -= 1
     delivery.isDoubtful = wasDoubtful || meaning.is === 'doubtful'
     this.#topics.delete(delivery.topic)
-    if (meaning.is === 'stranger' || meaning.is === 'number_taken') {
-      this.#identity = null
-      if (delivery.isDoubtful) return this.#giveUp(delivery)
-      delivery.identity = null
+    const isForgotten = meaning.is === 'stranger' || meaning.is === 'number_taken'
+    if (isForgotten) this.#identity = null
+    if (isForgotten && !delivery.isDoubtful) delivery.identity = null
+    if (delivery.isDoubtful && (isForgotten || meaning.is === 'refused')) this.#giveUp(delivery)
+    else if (meaning.is === 'refused') {
+      const message = `${code}${rightFor(code, delivery.topic)}`
+      delivery.outcome = { outcome: 'failed', why: meaning.why, code, message }
     }
-    if (meaning.is !== 'refused') return null
-    if (delivery.isDoubtful) return this.#giveUp(delivery)
-    delivery.isOver = true
-    return { outcome: 'failed', why: meaning.why, code, message: `${code}${rightFor(code, delivery.topic)}` }
   }
 
   /** No further try. What may be under way is cut off, and its identity is not used again: a late try must not overtake others. */
-  #giveUp(delivery: Delivery): Unpublished {
-    const { trouble: message } = delivery
-    delivery.isOver = true
-    if (!delivery.isDoubtful) return { outcome: 'failed', why: 'unavailable', message }
+  #giveUp(delivery: Delivery): void {
+    const { trouble: message, isDoubtful } = delivery
+    delivery.outcome ??= isDoubtful
+      ? { outcome: 'uncertain', message }
+      : { outcome: 'failed', why: 'unavailable', message }
+    if (!isDoubtful) return
     delivery.connection?.socket?.destroy()
     this.#identity = null
-    return { outcome: 'uncertain', message }
   }
 
   #open(): Promise<BrokerLink> {
@@ -276,25 +313,41 @@ export class TopicProducer {
 /** The producer as those see it who publish one record at a time. */
 export type Publisher = Pick<TopicProducer, 'publish' | 'close'>
 
-type Step<T> = (link: BrokerLink, topic: FoundTopic) => Promise<T | null>
+type Step = (link: BrokerLink, topic: FoundTopic, open: readonly Delivery[]) => Promise<void>
 
 const NOT_TRIED: Unpublished = { outcome: 'failed', why: 'unavailable', message: 'it was not tried' }
 
-const newDelivery = (topic: string, messages: readonly Message[]): Delivery => ({
+/** Of a delivery of nothing: where its topic is, is known. */
+const FOUND: PublishOutcome = { outcome: 'published', partition: -1, offset: -1n }
+
+const newDelivery = (topic: string, partition: number, messages: readonly Message[]): Delivery => ({
   topic,
+  partition,
   messages,
   identity: null,
   number: 0,
   connection: null,
   isDoubtful: false,
-  isOver: false,
+  outcome: null,
   trouble: 'no broker answered',
   triesLeft: MOST_TRIES,
 })
 
-/** The outcome of a message so many behind the first. */
-const nth = (first: PublishOutcome, index: number): PublishOutcome =>
-  first.outcome === 'published' ? { ...first, offset: first.offset + BigInt(index) } : first
+const open = (deliveries: readonly Delivery[]): readonly Delivery[] =>
+  deliveries.filter(({ outcome }) => outcome === null)
+
+/** Whether one record of several is to blame for the refusal of all. */
+const isOfOne = ({ messages, outcome }: Delivery): boolean =>
+  messages.length > 1 && outcome?.outcome === 'failed' && RECORD_REFUSED.includes(outcome.code ?? '')
+
+/** The outcome of each message: published, they lie one behind the other. */
+const outcomesOf = ({ messages, outcome }: Delivery): readonly (readonly [Message, PublishOutcome])[] =>
+  messages.map((message, index) => [
+    message,
+    outcome?.outcome === 'published'
+      ? { ...outcome, offset: outcome.offset + BigInt(index) }
+      : (outcome ?? NOT_TRIED),
+  ])
 
 async function newIdentity(link: BrokerLink): Promise<Identity> {
   const { api } = link.library.initProducerIdV3
@@ -309,7 +362,7 @@ async function send(
   link: BrokerLink,
   connection: Connection,
   request: ProduceRequest,
-): Promise<{ readonly code: string; readonly offset: bigint }> {
+): Promise<ReadonlyMap<number, { readonly code: string; readonly offset: bigint }>> {
   const { promise, resolve, reject } = Promise.withResolvers<ProduceAnswer>()
   connection.send<ProduceAnswer>(
     PRODUCE.key,
@@ -321,34 +374,9 @@ async function send(
     (error, answer) => (error || answer === undefined ? reject(error) : resolve(answer)),
   )
   const answer = await link.answered(promise)
-  const partition = answer.responses[0]?.partitionResponses[0]
-  if (partition === undefined) throw new Error('the broker said nothing about the record')
-  return { code: link.code(partition.errorCode), offset: partition.baseOffset }
+  return new Map(
+    answer.responses
+      .flatMap(({ partitionResponses }) => partitionResponses)
+      .map(({ index, errorCode, baseOffset }) => [index, { code: link.code(errorCode), offset: baseOffset }]),
+  )
 }
-
-/** The record as the library takes it. Keys go where Java's clients put them; without a key, any partition is as good as another. */
-function messageOf(
-  library: KafkaLibrary,
-  topic: string,
-  { key, value, headers }: RecordBytes,
-  partitions: number,
-) {
-  const keyBytes = key === null ? undefined : toBuffer(key)
-  const spot =
-    keyBytes === undefined
-      ? Math.floor(Math.random() * partitions)
-      : library.compatibilityPartitioner({ topic }, keyBytes)
-  return {
-    topic,
-    partition: spot % partitions,
-    // Names stay bytes: as texts, those that repeat would become one. The wire knows null, which these types do not.
-    headers: new Map(
-      headers.map((header) => [toBuffer(header.name), header.value && toBuffer(header.value)]),
-    ) as Map<Buffer, Buffer>,
-    ...(keyBytes === undefined ? {} : { key: keyBytes }),
-    value: (value === null ? null : toBuffer(value)) as Buffer,
-  }
-}
-
-/** A view of its own each time: names are keys of a map by what they are, not by what they say. */
-const toBuffer = (bytes: Uint8Array): Buffer => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
