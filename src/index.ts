@@ -23,7 +23,6 @@ export type { Engine } from './sources/engines/engine.ts'
 export type { EngineMessage, EngineOptions, RunContext } from './sources/engines/options.ts'
 export { EngineStopped, HandlerTimedOut, LeaseLost } from './sources/engines/run.ts'
 export type { EngineTables } from './sources/engines/tables.ts'
-export type { KafkaOptions } from './sources/kafka/options.ts'
 export type {
   DeadEvent,
   Processor,
@@ -31,6 +30,7 @@ export type {
   Result,
   When,
 } from './sources/kafka/processors/processor.ts'
+export type { KafkaOptions } from './sources/kafka/settings/options.ts'
 export type { WebhookOptions, WebhookSettings } from './sources/webhooks/settings.ts'
 export { StoreUnavailable } from './store/database.ts'
 export { StoreTooNew } from './store/migrations.ts'

@@ -1,6 +1,6 @@
 /** The section `kafka` of a server or office that is measured: everything else has its default. */
 import { hash } from 'node:crypto'
-import type { KafkaOptions } from '../../src/sources/kafka/options.ts'
+import type { KafkaOptions } from '../../src/sources/kafka/settings/options.ts'
 import { SERVICE } from './events.ts'
 
 export const TOKEN = 'bench-token'

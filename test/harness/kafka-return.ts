@@ -25,7 +25,7 @@ import {
   type ResolveRequest,
   resolveNext,
 } from '../../src/sources/kafka/routes/resolve.ts'
-import type { KafkaSettings } from '../../src/sources/kafka/settings.ts'
+import type { KafkaSettings } from '../../src/sources/kafka/settings/settings.ts'
 import { shownBytes } from '../../src/sources/kafka/wire/bytes.ts'
 import type { Database } from '../../src/store/database.ts'
 import { KafkaStore, kafkaSettingsFor, type RecordDraft, type SettingsDraft } from './kafka-store.ts'

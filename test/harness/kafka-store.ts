@@ -27,7 +27,7 @@ import {
 import { createRecordStore, type RecordStore } from '../../src/sources/kafka/intake/store.ts'
 import type { Stored } from '../../src/sources/kafka/intake/store-partitions.ts'
 import type { KafkaListener } from '../../src/sources/kafka/metrics.ts'
-import type { KafkaSettings } from '../../src/sources/kafka/settings.ts'
+import type { KafkaSettings } from '../../src/sources/kafka/settings/settings.ts'
 import { kafkaLetterSource, type LetterReturn } from '../../src/sources/kafka/source.ts'
 import { EVENT_COLUMNS, type EventRow, QUEUE_ORDER, toEvent } from '../../src/sources/kafka/stored-event.ts'
 import { encodeHeaders } from '../../src/sources/kafka/wire/bytes.ts'

@@ -6,7 +6,7 @@ import { type StoredEvent, stateName } from './event.ts'
 import { type IntakeStanding, lagOf, type PartitionStanding } from './intake/standing.ts'
 import type { ChainLink, EventDetail } from './queue-reader.ts'
 import { recordTime } from './routes/views.ts'
-import type { KafkaService, KafkaSettings } from './settings.ts'
+import type { KafkaService, KafkaSettings } from './settings/settings.ts'
 import { shownBytes } from './wire/bytes.ts'
 
 /** The services that are listed, and how intake stands. */

@@ -5,7 +5,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { BrokerLink, lookUpTopics, type TopicsFound } from '../../outgoing/kafka/brokers.ts'
 import { isTrouble, troubleOf } from '../../outgoing/kafka/library.ts'
-import { dlqTopicsOf, type KafkaSettings, ORIGINAL } from './settings.ts'
+import { dlqTopicsOf, type KafkaSettings, ORIGINAL } from './settings/settings.ts'
 
 export interface KafkaCheck {
   readonly subject: string

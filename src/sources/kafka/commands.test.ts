@@ -13,7 +13,7 @@ import { migrateStore } from '../../office.ts'
 import { readRedriveRef } from '../../redrive/rows.ts'
 import { openDatabase } from '../../store/open.ts'
 import { createRecordStore } from './intake/store.ts'
-import { kafkaSettings } from './options.ts'
+import { kafkaSettings } from './settings/options.ts'
 
 /** Nobody listens there: the server is to start all the same, and the commands to say so. */
 const KAFKA = {

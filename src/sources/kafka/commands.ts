@@ -9,7 +9,7 @@ import { printable } from '../../terminal/terminal.ts'
 import { sourceCommand } from '../source-commands.ts'
 import type { overviewOnWire, placeOnWire } from './admin-view.ts'
 import type { KafkaCheck } from './check.ts'
-import type { KafkaOptions } from './options.ts'
+import type { KafkaOptions } from './settings/options.ts'
 
 const check = sourceCommand(
   'check',
@@ -32,7 +32,7 @@ Exit codes:
   2  wrong usage or configuration`)
   .work(async ({ sectionOf, terminal }, { json, ...flags }) => {
     // Loaded when they are needed, as in `serve`.
-    const { kafkaSettings } = await import('./options.ts')
+    const { kafkaSettings } = await import('./settings/options.ts')
     const { checkKafka } = await import('./check.ts')
     // The configuration has checked the section by its own schema.
     const section = (await sectionOf('kafka', flags)) as KafkaOptions | undefined

@@ -3,15 +3,15 @@ import type { OfficeParts, SourceModule } from '../source-module.ts'
 import { KAFKA_OPERATIONS } from './event.ts'
 import { kafkaInvariants } from './invariants.ts'
 import type { Kafka } from './kafka.ts'
+import { kafkaMigration, unplacedSendsMigration } from './schema.ts'
+import { servedKafka } from './served.ts'
 import {
   type KafkaOptions,
   kafkaConnection,
   kafkaSettings,
   kafkaWarnings,
   withAbsolutePaths,
-} from './options.ts'
-import { kafkaMigration, unplacedSendsMigration } from './schema.ts'
-import { servedKafka } from './served.ts'
+} from './settings/options.ts'
 import { problemsOfKafka } from './settings/rules.ts'
 import { KafkaSchema } from './settings/schema.ts'
 import { kafkaLetterSource } from './source.ts'

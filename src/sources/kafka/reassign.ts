@@ -31,7 +31,7 @@ import type { RecordStoreOptions } from './intake/store.ts'
 import { queueOf, sameKeyOfRecord, withWarnings } from './intake/store-incoming.ts'
 import { outputOf } from './return/claim.ts'
 import { lockEvent } from './return/service-queue.ts'
-import { isUuid, type KafkaSettings, listedService, serviceNamed } from './settings.ts'
+import { isUuid, type KafkaSettings, listedService, serviceNamed } from './settings/settings.ts'
 import {
   type EventRow,
   eventNamed,

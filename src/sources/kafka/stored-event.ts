@@ -10,7 +10,7 @@ import { type LetterId, letterId } from '../../letters/letter.ts'
 import { isTopicName } from '../../outgoing/kafka/record.ts'
 import { type Integer, type Session, type Statement, sql, type Value } from '../../store/database.ts'
 import { dlqId, type EventFacts, eventId, STATE, type StoredEvent, stateOf, UNKNOWN } from './event.ts'
-import { isServiceName } from './settings.ts'
+import { isServiceName } from './settings/settings.ts'
 import { decodeHeaders, utf8 } from './wire/bytes.ts'
 
 /** The order of a queue. */

@@ -2,7 +2,7 @@
  * Whose headers dead records carry: one entry for each tool, with the names it writes, how it writes them, and what each one tells.
  * Order matters: it decides between families that match equally well. A tool is added here and nowhere else.
  */
-import { fits } from '../settings.ts'
+import { fits } from '../settings/settings.ts'
 
 /** What a header can tell. Several may tell the same: the first of the family that has something to say does. */
 export type Field =

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { header, record } from '../../../../test/harness/kafka-records.ts'
 import { recordOf, VECTORS } from '../../../../test/kafka/vectors.ts'
 import type { RawRecord } from '../event.ts'
-import { isUuidV4 } from '../settings.ts'
+import { isUuidV4 } from '../settings/settings.ts'
 import { derivedDlqId, fingerprintOf, ownDlqId } from './store-incoming.ts'
 
 const hexOf = (sample: RawRecord): string => Buffer.from(fingerprintOf(sample)).toString('hex')

@@ -6,7 +6,7 @@ import { kafkaSettingsFor, type SettingsDraft } from '../../../../test/harness/k
 import { recordOf, VECTORS } from '../../../../test/kafka/vectors.ts'
 import { FAMILIES } from '../dialects/families.ts'
 import { type EventFacts, type RawRecord, REASONS, WARNINGS } from '../event.ts'
-import { serviceNamed } from '../settings.ts'
+import { serviceNamed } from '../settings/settings.ts'
 import { shownBytes } from '../wire/bytes.ts'
 import { readEvent } from './read-event.ts'
 import { ownDlqId } from './store-incoming.ts'

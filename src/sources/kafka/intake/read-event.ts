@@ -26,7 +26,7 @@ import {
   type KafkaService,
   type KafkaSettings,
   ORIGINAL,
-} from '../settings.ts'
+} from '../settings/settings.ts'
 import { isAsciiText, isText, latin1, recordSize, shownText } from '../wire/bytes.ts'
 import { isReadableForPython } from '../wire/json.ts'
 import { readOldEventId, serviceOf } from './service-of.ts'

@@ -10,7 +10,7 @@ import { rest } from '../../../core/waiting.ts'
 import type { BrokerLink } from '../../../outgoing/kafka/brokers.ts'
 import { StoreUnavailable } from '../../../store/database.ts'
 import { partitionKey, type RawRecord } from '../event.ts'
-import type { KafkaSettings } from '../settings.ts'
+import type { KafkaSettings } from '../settings/settings.ts'
 import {
   BatchUnreadable,
   decodeBatches,

@@ -16,7 +16,7 @@ import { MemoryStore, text } from '../../../../test/kafka/memory-store.ts'
 import { silentLog } from '../../../core/log.ts'
 import { SystemClock } from '../../../core/system-clock.ts'
 import type { RawRecord } from '../event.ts'
-import type { KafkaSettings } from '../settings.ts'
+import type { KafkaSettings } from '../settings/settings.ts'
 import { Reader } from './reader.ts'
 import type { Stored } from './store-partitions.ts'
 

@@ -2,7 +2,7 @@
 
 import { isTopicName } from '../../../outgoing/kafka/record.ts'
 import type { EventFacts } from '../event.ts'
-import { type KafkaService, type KafkaSettings, listedService, serviceNamed } from '../settings.ts'
+import { type KafkaService, type KafkaSettings, listedService, serviceNamed } from '../settings/settings.ts'
 
 /** What a record says of where it failed. */
 export interface Claims {

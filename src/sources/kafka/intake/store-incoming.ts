@@ -20,7 +20,7 @@ import {
   UNKNOWN,
   type Warning,
 } from '../event.ts'
-import { isUuidV4, type KafkaSettings } from '../settings.ts'
+import { isUuidV4, type KafkaSettings } from '../settings/settings.ts'
 import { eventKey, factsBytes, sameKeyOf } from '../stored-event.ts'
 import { bufferOf, encodeHeaders, lastHeader, latin1, shownBytes } from '../wire/bytes.ts'
 import { readEvent } from './read-event.ts'

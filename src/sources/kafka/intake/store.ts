@@ -22,7 +22,7 @@ import {
   type Warning,
 } from '../event.ts'
 import type { KafkaListener } from '../metrics.ts'
-import type { KafkaSettings } from '../settings.ts'
+import type { KafkaSettings } from '../settings/settings.ts'
 import { buryRecords, holdCases } from './bury.ts'
 import { isElsewhere, type Known, type KnownSend, lookUp, takenAmong } from './known-records.ts'
 import {

@@ -3,7 +3,7 @@ import { kafkaSettingsFor, type ServiceDraft } from '../../../../test/harness/ka
 import { recordOf, VECTORS } from '../../../../test/kafka/vectors.ts'
 import type { OutgoingRecord } from '../../../outgoing/kafka/record.ts'
 import type { Reason } from '../event.ts'
-import type { KafkaSettings } from '../settings.ts'
+import type { KafkaSettings } from '../settings/settings.ts'
 import { recordSize } from '../wire/bytes.ts'
 import { guard } from './guard.ts'
 

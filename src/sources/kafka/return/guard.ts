@@ -13,7 +13,7 @@ import {
   type KafkaService,
   type KafkaSettings,
   ORIGINAL,
-} from '../settings.ts'
+} from '../settings/settings.ts'
 import { isAsciiText, latin1, recordSize } from '../wire/bytes.ts'
 import { isReadableForPython } from '../wire/json.ts'
 

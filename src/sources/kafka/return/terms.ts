@@ -7,7 +7,7 @@ import type { Database } from '../../../store/database.ts'
 import type { Caller, DlqId, EventId, Reason, StoredEvent } from '../event.ts'
 import type { KafkaListener } from '../metrics.ts'
 import type { Processors } from '../processors/processors.ts'
-import type { KafkaSettings } from '../settings.ts'
+import type { KafkaSettings } from '../settings/settings.ts'
 
 export interface ReturnParts {
   readonly db: Database

@@ -4,7 +4,7 @@ import { INTEGER } from '../../../api/describe.ts'
 import type { Answer } from '../../../api/exact-answer.ts'
 import { JsonText } from '../../../core/json/text.ts'
 import type { Override } from '../return/terms.ts'
-import { isUuid, isUuidV4 } from '../settings.ts'
+import { isUuid, isUuidV4 } from '../settings/settings.ts'
 import { canHaveLetters } from '../stored-event.ts'
 import {
   type FaultKind,

@@ -10,7 +10,7 @@ import type { IntakeStanding } from '../intake/standing.ts'
 import type { QueueReader } from '../queue-reader.ts'
 import type { Assignment } from '../reassign.ts'
 import type { ReturnPath } from '../return/return-path.ts'
-import { isUuidV4, type KafkaSettings } from '../settings.ts'
+import { isUuidV4, type KafkaSettings } from '../settings/settings.ts'
 
 export interface KafkaCalls {
   readonly settings: KafkaSettings

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { loadConfig } from '../../../config/load.ts'
 import { ConfigError } from '../../../core/settings/config-error.ts'
-import { type KafkaOptions, kafkaConnection, kafkaSettings, kafkaWarnings } from '../options.ts'
+import { type KafkaOptions, kafkaConnection, kafkaSettings, kafkaWarnings } from './options.ts'
 
 let folder: string
 beforeAll(() => {

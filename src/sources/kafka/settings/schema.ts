@@ -6,7 +6,7 @@ import Type, { type Static } from 'typebox'
 import { type Fixed, oneOf, section, wholeNumber } from '../../../core/settings/kinds.ts'
 import { CONNECTION_KEYS, nameKey, TOPIC_FORM, topicKey } from '../../../outgoing/kafka/connection-keys.ts'
 import { COMPRESSIONS, isTopicName } from '../../../outgoing/kafka/record.ts'
-import { type KafkaService, ORIGINAL, PROFILES } from '../settings.ts'
+import { type KafkaService, ORIGINAL, PROFILES } from './settings.ts'
 
 const HOUR_MS = 3_600_000
 const MOST_BYTES = 2_147_483_647

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { loadConfig } from '../../../config/load.ts'
 import { ConfigError } from '../../../core/settings/config-error.ts'
 import type { ConnectionSettings } from '../../../outgoing/kafka/connection.ts'
-import { type KafkaOptions, kafkaConnection, kafkaSettings, kafkaWarnings } from '../options.ts'
+import { type KafkaOptions, kafkaConnection, kafkaSettings, kafkaWarnings } from './options.ts'
 
 let folder: string
 const file = (name: string, text: string): string => {

@@ -2,8 +2,8 @@
  * How the Kafka part behaves: the section `kafka` of a configuration, checked, in the words of the code. And which names are allowed:
  * records are hostile, so whatever of them becomes part of a name passes here.
  */
-import type { ConnectionSettings } from '../../outgoing/kafka/connection.ts'
-import type { Compression } from '../../outgoing/kafka/record.ts'
+import type { ConnectionSettings } from '../../../outgoing/kafka/connection.ts'
+import type { Compression } from '../../../outgoing/kafka/record.ts'
 
 const SERVICE = /^[A-Za-z0-9][A-Za-z0-9._-]{0,242}$/
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i

@@ -1,14 +1,14 @@
 /** The section `kafka` of a configuration as it is given, and the settings that it makes. Embedders give the same to an office. */
 import { resolve } from 'node:path'
-import { isLoopback } from '../../core/address-ranges.ts'
-import { compare } from '../../core/settings/compare.ts'
-import { ConfigError } from '../../core/settings/config-error.ts'
-import { withoutNothing } from '../../core/settings/given.ts'
-import { hostOf } from '../../outgoing/kafka/brokers.ts'
-import { absoluteFiles, type ConnectionSettings, connectionOf } from '../../outgoing/kafka/connection.ts'
-import { UNKNOWN } from './event.ts'
-import { problemsOfKafka } from './settings/rules.ts'
-import { KafkaSchema, type KafkaSection, servicesOf } from './settings/schema.ts'
+import { isLoopback } from '../../../core/address-ranges.ts'
+import { compare } from '../../../core/settings/compare.ts'
+import { ConfigError } from '../../../core/settings/config-error.ts'
+import { withoutNothing } from '../../../core/settings/given.ts'
+import { hostOf } from '../../../outgoing/kafka/brokers.ts'
+import { absoluteFiles, type ConnectionSettings, connectionOf } from '../../../outgoing/kafka/connection.ts'
+import { UNKNOWN } from '../event.ts'
+import { problemsOfKafka } from './rules.ts'
+import { KafkaSchema, type KafkaSection, servicesOf } from './schema.ts'
 import type { KafkaSettings, ProcessorSettings } from './settings.ts'
 
 /** The section as it is given: keys in snake_case, all of them optional. */
