@@ -1,7 +1,19 @@
 import { createHash } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
-import type { TokenEntry } from './auth.ts'
-import { authenticator, requireRole } from './auth.ts'
+import { failure } from '../core/errors.ts'
+import {
+  authenticator,
+  type Caller,
+  isBounded,
+  knownTokens,
+  type OwnTokens,
+  reaches,
+  reachName,
+  requireReach,
+  requireRole,
+  type TokenEntry,
+  visitorOf,
+} from './auth.ts'
 
 const sha256 = (token: string) => createHash('sha256').update(token).digest('hex')
 const tokens: readonly TokenEntry[] = [
@@ -50,5 +62,43 @@ describe('a role', () => {
     expect(() => requireRole(caller, 'admin')).toThrow(
       "permission denied; this call needs the role 'admin' and your token has 'operator'",
     )
+  })
+})
+
+describe('a source with tokens of its own', () => {
+  const guarded = (source: string): OwnTokens => ({
+    source,
+    tokens: [{ name: `${source}#1`, sha256: sha256(source) }],
+    routes: [],
+    missing: () => failure('kafka_token_missing'),
+  })
+  const own = [guarded('a'), guarded('b')]
+  const told = ({ reach }: Caller) => reachName(reach)
+  const refusal = code('kafka_token_missing')
+
+  it('trusts nobody without one of them, also where everything else is open', () => {
+    const visitor = visitorOf([], own)
+    if (visitor === null) throw failure('internal')
+    expect([told(visitor), isBounded(visitor)]).toEqual(['all-but-a-and-b', true])
+    expect(() => requireReach(visitor, ['b', 'c'])).toThrow(refusal)
+    expect(() => requireReach(visitor, null)).toThrow(refusal)
+    expect(() => requireReach(visitor, ['c'])).not.toThrow()
+    expect(visitorOf([], [])).toEqual({ name: 'anyone', role: 'admin' })
+    expect(visitorOf(tokens, own)).toBeNull()
+  })
+
+  it('has its tokens add its letters to what everybody may do', () => {
+    const caller = authenticator(knownTokens([], own))('Bearer a')
+    expect([caller.name, caller.role, told(caller)]).toEqual(['a#1', 'admin', 'all-but-b'])
+    expect(['a', 'b', 'c'].map((source) => reaches(caller, source))).toEqual([true, false, true])
+    expect(told(authenticator(knownTokens([], [guarded('a')]))('Bearer a'))).toBe('all')
+  })
+
+  it('has them reach its letters alone where the server has tokens, which reach all', () => {
+    const authenticate = authenticator(knownTokens(tokens, own))
+    const caller = authenticate('Bearer a')
+    expect([caller.role, told(caller), isBounded(caller)]).toEqual(['operator', 'a', false])
+    expect(['a', 'b', 'c'].map((source) => reaches(caller, source))).toEqual([true, false, false])
+    expect(told(authenticate('Bearer work'))).toBe('all')
   })
 })

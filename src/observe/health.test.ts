@@ -133,11 +133,12 @@ describe('health with sources', () => {
 
   it('takes those for well that tell nothing', async () => {
     const off = async () => ({ state: 'off', note: 'not enabled' }) as const
-    expect(await askSources([{ name: 'a' }, { name: 'b', health: off }], 1)).toEqual(
-      new Map([
-        ['a', { state: 'ok', note: null }],
-        ['b', { state: 'off', note: 'not enabled' }],
-      ]),
-    )
+    const sick = () => Promise.reject(new Error('no'))
+    const sources = [{ name: 'a' }, { name: 'b', health: off }, { name: 'c', health: sick }]
+    expect([...(await askSources(sources, 1))]).toEqual([
+      ['a', { state: 'ok', note: null }],
+      ['b', { state: 'off', note: 'not enabled' }],
+      ['c', { state: 'fail', note: 'how it is could not be found out' }],
+    ])
   })
 })

@@ -130,13 +130,15 @@ function readyBody(pass: boolean, sources: readonly string[], missing: readonly 
   }
 }
 
+const UNKNOWN: SourceHealth = { state: 'fail', note: 'how it is could not be found out' }
+
 /** How the sources of letters are, by their names, after so many milliseconds at the latest. */
 export async function askSources(
   sources: readonly AskedSource[],
   patienceMs: number,
 ): Promise<ReadonlyMap<string, SourceHealth>> {
   const asked = sources.map(async (source) => {
-    const health = (await source.health?.(patienceMs)) ?? WELL
+    const health = (await source.health?.(patienceMs).catch(() => UNKNOWN)) ?? WELL
     return [source.name, health] as const
   })
   return new Map(await Promise.all(asked))

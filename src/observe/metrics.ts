@@ -210,7 +210,7 @@ export class Metrics {
       this.#options.letters?.().catch(() => []),
       this.#options.pulse?.().catch(() => null),
       this.#options.redrives?.().catch(() => null),
-      Promise.all(this.#options.sources?.map((source) => source.metrics?.()) ?? []),
+      Promise.all(this.#options.sources?.map((source) => source.metrics?.().catch(() => '')) ?? []),
     ])
     for (const [gauge, value] of this.#depths) {
       gauge.reset()
