@@ -10,24 +10,8 @@ export const verifyCommand = storeCommand(
   'Check that the store keeps its promises, and show the rows that break them. Reads only.',
 )
   .option('--json', 'print the report as JSON, without progress')
-  .help(`It works on a live store: it looks at one moment of it, and no server has to wait. What it proves:
-  I2   a source id has one letter, and each of its failures is in history
-  I3   a letter is in one state, and each of its transitions has one history row
-  I4   a letter has at most one item on its way, and waits for it
-  I5   what became a letter is gone from where it was
-  I6   every count is what counting gives
-  I7   an unedited retry carries the bytes of its letter
-  I9   of a key, a redrive sends letters in the order of their capture
-  I10  a redrive has sent, skipped and failed as many letters as it says, each once
-  I11  no pending letter was removed unless it was erased, and what was removed is counted
-  W1   a dead webhook job has one pending letter, and such a letter its dead job
-  W2   every count of webhook jobs and messages is what counting gives
-  W3   the jobs of a webhook message are the range of ids that it names
-  K1   a letter of Kafka and its event say the same
-  K2   every record of Kafka is a letter, reopened one or is a duplicate
-  K3   a service has at most one Kafka event on its way, and events agree with what was sent
-  R1   a run has done no more than it expected, and one that is not running is nobody’s
-  S1   the store has every table, column, key and index of this version
+  .help(`It works on a live store: it looks at one moment of it, and no server has to wait. It prints each promise
+with whether it is kept: of letters (I), of runs (R), of the store (S) and of each source; docs/operations.md has them all.
 The first 100 violations of each are printed.
 
 Examples:

@@ -1,4 +1,4 @@
-/** The commands of sources, in the order in which they are shown: for each source of `index.ts` a line here too. */
+/** The sources that the command line knows by name, in the order in which they are shown: those that bring commands, and the one that takes reports. */
 import { enginesCommand } from './engines/commands.ts'
 import { kafkaCommand } from './kafka/commands.ts'
 import { outboxCommand } from './outbox/commands/index.ts'
