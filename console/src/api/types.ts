@@ -38,6 +38,8 @@ export interface Session {
   readonly version: string
   readonly environment: Environment
   readonly sources: { readonly outbox: boolean; readonly webhooks: boolean; readonly kafka: boolean }
+  /** All sources of letters, and whether this server has some of each. */
+  readonly navigation: readonly { readonly name: string; readonly title: string; readonly present: boolean }[]
   readonly demo: { readonly healingSignature: string; readonly stormSignature: string } | null
 }
 

@@ -14,11 +14,24 @@ const GROUPS = [
   ['records', 'Records'],
 ] as const
 
+interface RailLink {
+  readonly to: Screen['to']
+  readonly title: string
+  readonly icon: string
+  /** Left out: the screen as a whole. */
+  readonly search?: { readonly query: string }
+  /** A source that this server has not been given. */
+  readonly isOff?: boolean
+}
+
+const LETTERS_OF_SOURCE = 'M3 6h18v12H3zM3.5 7l8.5 6.5L20.5 7'
+
 export function Rail({ close }: { readonly close: () => void }) {
   const { pathname } = useLocation()
-  const { sources } = useSession()
+  const { navigation } = useSession()
   const { standing } = useLive()
-  const isHere = ({ to }: Screen) => pathname === to || (to !== '/' && pathname.startsWith(`${to}/`))
+  const isHere = ({ to, search }: RailLink) =>
+    search === undefined && (pathname === to || (to !== '/' && pathname.startsWith(`${to}/`)))
   return (
     <ScrollArea component="nav" aria-label="Screens" p="xs">
       {GROUPS.map(([group, title]) => (
@@ -28,15 +41,18 @@ export function Rail({ close }: { readonly close: () => void }) {
               {title}
             </Text>
           )}
-          {SCREENS.filter((screen) => screen.group === group).map((screen) => (
+          {(group === 'sources'
+            ? sourceLinks(navigation)
+            : SCREENS.filter((screen) => screen.group === group)
+          ).map((screen: RailLink) => (
             <NavLink
-              key={screen.to}
+              key={screen.title}
               className="rail-link"
               label={screen.title}
               leftSection={<Icon path={screen.icon} />}
               active={isHere(screen)}
               aria-current={isHere(screen) ? 'page' : undefined}
-              renderRoot={(props) => <Link to={screen.to} {...props} />}
+              renderRoot={(props) => <Link to={screen.to} search={screen.search ?? {}} {...props} />}
               onClick={close}
               rightSection={
                 screen.to === '/letters' && standing !== null ? (
@@ -44,7 +60,7 @@ export function Rail({ close }: { readonly close: () => void }) {
                     {grouped(standing.Pending)}
                     <VisuallyHidden> pending</VisuallyHidden>
                   </Badge>
-                ) : isOff(screen, sources) ? (
+                ) : screen.isOff === true ? (
                   <Text size="xs" c="var(--quiet)">
                     off
                   </Text>
@@ -58,16 +74,18 @@ export function Rail({ close }: { readonly close: () => void }) {
   )
 }
 
-/** A source that this server has not been given. */
-function isOff({ to }: Screen, sources: Session['sources']): boolean {
-  switch (to) {
-    case '/sources/outbox':
-      return !sources.outbox
-    case '/sources/webhooks':
-      return !sources.webhooks
-    case '/sources/kafka':
-      return !sources.kafka
-    default:
-      return false
-  }
+/** The sources of the server: each with its own screen, or else with its letters. */
+function sourceLinks(navigation: Session['navigation']): readonly RailLink[] {
+  return navigation.map(({ name, title, present }) => {
+    const screen = SCREENS.find(({ to }) => to === `/sources/${name}`)
+    return screen === undefined
+      ? {
+          to: '/letters',
+          search: { query: `source:${name}` },
+          title,
+          icon: LETTERS_OF_SOURCE,
+          isOff: !present,
+        }
+      : { ...screen, isOff: !present }
+  })
 }

@@ -41,6 +41,7 @@ export function QueryBar({ text, filter, problems, ask }: QueryBarProps) {
 type QueryFieldProps = Pick<QueryBarProps, 'text' | 'problems' | 'ask'>
 
 function QueryField({ text, problems, ask }: QueryFieldProps) {
+  const sources = useSession().navigation.map(({ name }) => name)
   const [typed, setTyped] = useState(text)
   const [caret, setCaret] = useState(text.length)
   const field = useRef<HTMLInputElement>(null)
@@ -48,7 +49,7 @@ function QueryField({ text, problems, ask }: QueryFieldProps) {
   // The address may change without the field: by a quick filter, a link, the way back.
   useEffect(() => setTyped(text), [text])
 
-  const suggestions = suggestionsAt(typed, caret, Object.keys(useSession().sources))
+  const suggestions = suggestionsAt(typed, caret, sources)
   const submit = (event: FormEvent) => {
     event.preventDefault()
     combobox.closeDropdown()

@@ -1,22 +1,15 @@
 /** Where letters come from: how each source is, and how many of its letters wait. */
 import { Anchor, Skeleton, Text } from '@mantine/core'
-import { Link, type LinkProps } from '@tanstack/react-router'
+import { Link } from '@tanstack/react-router'
 import type { Overview } from '../api/types.ts'
+import { SCREENS } from '../frame/screens.ts'
 import { Count, QueryLink } from '../kit/links.tsx'
 import { Panel } from '../kit/page.tsx'
+import { useSession } from '../kit/role.tsx'
 import { HealthBadge } from '../kit/status.tsx'
 
 type Source = Overview['sources'][number]
 
-const SCREENS: Readonly<
-  Record<string, { readonly title: string; readonly to: Exclude<LinkProps['to'], undefined> } | undefined>
-> = {
-  queues: { title: 'Queues', to: '/sources/queues' },
-  engines: { title: 'Engines', to: '/sources/engines' },
-  outbox: { title: 'Outbox', to: '/sources/outbox' },
-  webhooks: { title: 'Webhooks', to: '/sources/webhooks' },
-  kafka: { title: 'Kafka', to: '/sources/kafka' },
-}
 const ROWS = 6
 
 export function SourcesPanel({ sources }: { readonly sources: readonly Source[] | undefined }) {
@@ -37,17 +30,17 @@ export function SourcesPanel({ sources }: { readonly sources: readonly Source[] 
 }
 
 function SourceRow({ source: { source, pending, health, note } }: { readonly source: Source }) {
-  const screen = SCREENS[source]
+  const { navigation } = useSession()
+  const screen = SCREENS.find(({ to }) => to === `/sources/${source}`)
+  const title = navigation.find(({ name }) => name === source)?.title ?? source
   return (
     <li>
       <div className="source-name">
         {screen === undefined ? (
-          <QueryLink query={`source:${source}`}>
-            {source === 'http' ? 'Reported over HTTP' : source}
-          </QueryLink>
+          <QueryLink query={`source:${source}`}>{title}</QueryLink>
         ) : (
           <Anchor inherit renderRoot={(props) => <Link to={screen.to} {...props} />}>
-            {screen.title}
+            {title}
           </Anchor>
         )}
         {note !== null && (

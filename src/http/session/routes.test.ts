@@ -28,7 +28,7 @@ const FACE = {
     { name: 'outbox', title: 'Outbox', present: false },
     { name: 'webhooks', title: 'Webhooks', present: true },
     { name: 'kafka', title: 'Kafka', present: false },
-    { name: 'http', title: 'HTTP', present: true },
+    { name: 'http', title: 'Reported over HTTP', present: true },
   ],
   demo: null,
 }

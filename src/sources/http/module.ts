@@ -4,7 +4,7 @@ import type { SourceModule } from '../source-module.ts'
 
 export const reportsModule: SourceModule<'http', TSchema, undefined> = {
   name: 'http',
-  title: 'HTTP',
+  title: 'Reported over HTTP',
   kind: { goesToQueues: true, ordersByKey: true, takesReports: true },
   open({ queues }) {
     return { letters: queues.letterSource(this.name), face: {} }
