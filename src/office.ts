@@ -283,10 +283,16 @@ async function wire(db: Database, options: OfficeOptions, modules: readonly Sour
   const core = { store, clock, log, plainLog, registers, runs, queues, letters, history, engines }
   const parts: OfficeParts = { ...core, redriveOf: readRedriveRef, offers }
   const sources: NamedSource[] = []
-  for (const module of modules) {
-    const source = await module.open(parts, given[module.name])
-    ways.set(module.name, source.letters)
-    sources.push(Object.assign(source, { name: module.name, title: module.title }))
+  try {
+    for (const module of modules) {
+      const source = await module.open(parts, given[module.name])
+      ways.set(module.name, source.letters)
+      sources.push(Object.assign(source, { name: module.name, title: module.title }))
+    }
+  } catch (error) {
+    // They may hold connections of their own.
+    await Promise.allSettled(sources.map((source) => source.stop?.()))
+    throw error
   }
   return {
     ...parts,
