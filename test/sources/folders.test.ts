@@ -36,9 +36,7 @@ describe('a source that is added with one line', () => {
       loadConfig({ env: { BARTLEBY_LOG_LEVEL: 'silent' }, flags: { port: 0, store: 'sqlite::memory:' } }),
       { sources: [folderSource({ path, handle })] },
     )
-    await vi.waitFor(async () =>
-      expect((await get('/api/dlq?source=folders')).data.items).toHaveLength(3),
-    )
+    await vi.waitFor(async () => expect((await get('/api/dlq?source=folders')).data.items).toHaveLength(3))
   })
   afterAll(async () => {
     await server?.stop()

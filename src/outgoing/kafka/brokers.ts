@@ -4,7 +4,7 @@
  */
 import { isIP } from 'node:net'
 import type { BaseOptions, Broker, Connection, ConnectionPool } from '@platformatic/kafka'
-import type { ConnectionSettings } from './connection.ts'
+import type { ConnectionSettings, FoundTopic, TopicsFound } from './connection.ts'
 import { type KafkaLibrary, loadKafkaLibrary } from './library.ts'
 
 export function clientOptions({ servers, clientId, tls, sasl }: ConnectionSettings): BaseOptions {
@@ -148,23 +148,6 @@ export class BrokerLink {
       pool.close(() => {})
     }
   }
-}
-
-export interface FoundTopic {
-  /** Another one when the topic was deleted and made anew; '' on brokers that have none. */
-  readonly id: string
-  /** The broker that leads each partition; −1 while there is none. */
-  readonly leaders: readonly number[]
-  /** Whether we may do this with it; null where that was not asked, or the brokers do not say. */
-  readonly mayRead: boolean | null
-  readonly mayWrite: boolean | null
-}
-
-export interface TopicsFound {
-  readonly found: ReadonlyMap<string, FoundTopic>
-  readonly missing: readonly string[]
-  /** Not to be seen by us: brokers do not say whether they exist. */
-  readonly forbidden: readonly string[]
 }
 
 const METADATA_KEY = 3

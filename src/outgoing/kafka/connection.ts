@@ -213,3 +213,20 @@ class Files {
     }
   }
 }
+
+export interface FoundTopic {
+  /** Another one when the topic was deleted and made anew; '' on brokers that have none. */
+  readonly id: string
+  /** The broker that leads each partition; −1 while there is none. */
+  readonly leaders: readonly number[]
+  /** Whether we may do this with it; null where that was not asked, or the brokers do not say. */
+  readonly mayRead: boolean | null
+  readonly mayWrite: boolean | null
+}
+
+export interface TopicsFound {
+  readonly found: ReadonlyMap<string, FoundTopic>
+  readonly missing: readonly string[]
+  /** Not to be seen by us: brokers do not say whether they exist. */
+  readonly forbidden: readonly string[]
+}

@@ -3,7 +3,8 @@
  * group and commits nothing, so it can run beside a server.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { BrokerLink, lookUpTopics, type TopicsFound } from '../../outgoing/kafka/brokers.ts'
+import { BrokerLink, lookUpTopics } from '../../outgoing/kafka/brokers.ts'
+import type { TopicsFound } from '../../outgoing/kafka/connection.ts'
 import { isTrouble, troubleOf } from '../../outgoing/kafka/library.ts'
 import { dlqTopicsOf, type KafkaSettings, ORIGINAL } from './settings/settings.ts'
 

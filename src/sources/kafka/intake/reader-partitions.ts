@@ -1,5 +1,6 @@
 /** The partitions that this member reads: where each is, how far, and what keeps it from going on. */
-import type { BrokerLink, TopicsFound } from '../../../outgoing/kafka/brokers.ts'
+import type { BrokerLink } from '../../../outgoing/kafka/brokers.ts'
+import type { TopicsFound } from '../../../outgoing/kafka/connection.ts'
 import { troubleOf } from '../../../outgoing/kafka/library.ts'
 import { partitionKey } from '../event.ts'
 import type { BatchUnreadable } from './reader-fetch.ts'

@@ -8,12 +8,8 @@
  */
 import type { ConnectionPool } from '@platformatic/kafka'
 import { aborted, atMost, rest, untilAborted } from '../../../core/waiting.ts'
-import {
-  areOthers,
-  breakConnections,
-  lookUpTopics,
-  type TopicsFound,
-} from '../../../outgoing/kafka/brokers.ts'
+import { areOthers, breakConnections, lookUpTopics } from '../../../outgoing/kafka/brokers.ts'
+import type { TopicsFound } from '../../../outgoing/kafka/connection.ts'
 import { troubleOf } from '../../../outgoing/kafka/library.ts'
 import { Commits, Group, type TopicPartitions } from './reader-group.ts'
 import { nameOf, PartitionReaders } from './reader-partitions.ts'

@@ -1,7 +1,7 @@
 /** How intake stands: what is behind, what is wrong, and whether somebody should look. */
 import type { Clock, Instant } from '../../../core/clock.ts'
 import type { Log } from '../../../core/log.ts'
-import type { TopicsFound } from '../../../outgoing/kafka/brokers.ts'
+import type { TopicsFound } from '../../../outgoing/kafka/connection.ts'
 import type { PartitionReader } from './reader-partitions.ts'
 
 export interface PartitionStanding {
