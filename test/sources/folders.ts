@@ -46,6 +46,7 @@ export const folderSource = (
       face: { folder },
       start: () => folder.start(),
       stop: () => folder.rounds.stop(),
+      rounds: [folder.rounds],
       metrics: async () => `folders_waiting ${folder.waiting().length}\n`,
       health: async () => ({ state: 'ok', note: null }),
     }
