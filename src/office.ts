@@ -206,7 +206,7 @@ class OpenOffice {
     await redrives.stop()
     // Sources settle what they hold through the queues, or deliver to them.
     await Promise.all(sources.map((source) => source.stop?.()))
-    await Promise.all([queues.drain(), verifyRun.stop(), ...clerks.map((clerk) => clerk.stop())])
+    await Promise.all([queues.stop(), verifyRun.stop(), ...clerks.map((clerk) => clerk.stop())])
   }
 
   /** Drains and closes the store. */

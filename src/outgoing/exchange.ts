@@ -7,7 +7,7 @@
 
 import { STATUS_CODES } from 'node:http'
 import type { Dispatcher } from 'undici'
-import { type Alarm, type Clock, later } from '../core/clock.ts'
+import { type Alarm, after, type Clock } from '../core/clock.ts'
 import { describeError } from '../core/thrown.ts'
 import type { Connection, Connections } from './connections.ts'
 
@@ -157,7 +157,7 @@ class Exchange implements Dispatcher.DispatchHandler {
   #ringAfter(us: bigint, ring: () => void): void {
     const { clock } = this.#terms
     this.#alarm?.cancel()
-    this.#alarm = clock.alarm(later(clock.now(), us), ring)
+    this.#alarm = after(clock, us, ring)
   }
 
   /** Ends it from this side, with its connection. */

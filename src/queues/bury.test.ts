@@ -60,7 +60,7 @@ describe.each(stores.filter(({ name }) => name === 'postgres'))('many deaths on 
       await queues.create({ queueName, leaseTimeout: '1m', expireTimeout: '1h', requestedPartitions: 1 })
   })
   afterAll(async () => {
-    await queues?.drain()
+    await queues?.stop()
     await db?.close()
     await place?.dispose()
   })

@@ -127,7 +127,7 @@ describe.each(stores)('a server that does not know yet that a queue holds letter
       expect((await store.statuses()).real).toEqual([0, 1, 0])
       await expectClean()
     } finally {
-      await other.drain()
+      await other.stop()
     }
   })
 })
@@ -156,7 +156,7 @@ describe.each(stores)('a server whose queue was changed by another one, on $name
       expect(partitions).toMatchObject([{ total: 0, totalLeased: 0 }])
       await expectClean()
     } finally {
-      await other.drain()
+      await other.stop()
     }
   })
 })
@@ -176,7 +176,7 @@ describe.each(stores)('a server that may let a hundred requests wait, on $name',
       await Promise.all(items.map(({ id }) => server.complete({ queueName: 'jobs', ids: [id] })))
       await expectClean()
     } finally {
-      await server.drain()
+      await server.stop()
     }
   })
 })
@@ -206,7 +206,7 @@ describe('a letter in its dead queue', () => {
       await Promise.allSettled(both)
       await expectClean()
     } finally {
-      await other.drain()
+      await other.stop()
     }
   })
 })

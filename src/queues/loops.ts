@@ -5,7 +5,7 @@
 import type { Clock, Instant } from '../core/clock.ts'
 import { failure } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
-import { Rounds } from '../core/rounds.ts'
+import { Rounds, type Service } from '../core/rounds.ts'
 import { Announcer } from '../store/announcer.ts'
 import { type Database, sql } from '../store/database.ts'
 import { CountFolder } from '../store/fold.ts'
@@ -27,7 +27,8 @@ const readQueueOfPart = sql(
   `SELECT name FROM bartleby.queues WHERE id = (SELECT queue_id FROM bartleby.partitions WHERE part = $1)`,
 )
 
-export class LoopDirectory {
+export class LoopDirectory implements Service {
+  readonly name = 'queues'
   readonly announcer: Announcer
   readonly #db: Database
   readonly #clock: Clock
@@ -99,7 +100,7 @@ export class LoopDirectory {
     for (const polls of this.#polls) polls.start()
   }
 
-  async drain(): Promise<void> {
+  async stop(): Promise<void> {
     this.#stopping = true
     const polled = this.#polls.map((polls) => polls.stop())
     // Told first: a sweep cannot hand work to a loop that is closed, and would find the same work for ever.

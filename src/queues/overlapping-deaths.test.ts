@@ -239,7 +239,7 @@ describe('deaths of a server with a single connection', () => {
       const dying = ids.slice(MANY).map(({ id }) => ({ id, dead: true }))
       await Promise.all([living, queues.retry({ queueName: 'tasks', items: dying })])
     } finally {
-      await queues.drain()
+      await queues.stop()
       await runs.stop()
       await db.close()
     }

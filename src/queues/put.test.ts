@@ -91,7 +91,7 @@ describe.each(stores)('items put within a transaction, on $name', (store) => {
   it('are refused without a queue, and once the office stops', async () => {
     await expect(put(many(1))).rejects.toMatchObject({ code: 'queue_unknown' })
     await create()
-    await office.queues.drain()
+    await office.queues.stop()
     await expect(put(many(1))).rejects.toMatchObject({ code: 'service_stopping' })
   })
 })

@@ -9,6 +9,7 @@ import { parseGoDuration, usFromNs } from '../core/duration.ts'
 import { BartlebyError, failure } from '../core/errors.ts'
 import { checkKsuid, serialFromId } from '../core/ksuid.ts'
 import type { Log } from '../core/log.ts'
+import type { Rounds, Service } from '../core/rounds.ts'
 import type { Registers } from '../letters/drawers.ts'
 import type { LetterSource } from '../letters/source.ts'
 import { inOffice, type OfficeRuns, type OfficeWork } from '../letters/work.ts'
@@ -105,7 +106,8 @@ export interface QueuesOptions {
   readonly runs: OfficeRuns
 }
 
-export class StoreQueues implements Queues {
+export class StoreQueues implements Queues, Service {
+  readonly name = 'queues'
   readonly #db: Database
   readonly #clock: Clock
   readonly #loops: LoopDirectory
@@ -123,7 +125,7 @@ export class StoreQueues implements Queues {
   }
 
   /** What is done every so often, for whoever watches over that. */
-  get rounds() {
+  get rounds(): readonly Rounds[] {
     return this.#loops.rounds
   }
 
@@ -138,8 +140,8 @@ export class StoreQueues implements Queues {
   }
 
   /** Answers waiting leases, finishes accepted writes, refuses what comes later. */
-  drain(): Promise<void> {
-    return this.#loops.drain()
+  stop(): Promise<void> {
+    return this.#loops.stop()
   }
 
   async produce(request: ProduceRequest): Promise<ProduceReceipt> {

@@ -1,7 +1,8 @@
 /** What can be asked of runs: to begin one, to tell of it, to wait for its end, to pause, resume or end it. */
-import { type Clock, type Instant, later } from '../core/clock.ts'
+import { after, type Clock, type Instant, later } from '../core/clock.ts'
 import { failure } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
+import type { Rounds, Service } from '../core/rounds.ts'
 import { firstXidOf, type Xid, Xids } from '../core/xid.ts'
 import type { Database } from '../store/database.ts'
 import { Carrier, LOOK_US } from './carrier.ts'
@@ -53,7 +54,8 @@ const ROUND_US = 600_000_000n
 /** Who decides when nobody asked. */
 const OFFICE_ACTOR = 'office'
 
-export class Runs<Work extends RunWork> {
+export class Runs<Work extends RunWork> implements Service {
+  readonly name = 'runs'
   readonly #options: RunsOptions<Work>
   readonly #carriesOut: boolean
   readonly #carrier: Carrier<Work>
@@ -87,7 +89,7 @@ export class Runs<Work extends RunWork> {
   }
 
   /** What is done every so often, for whoever watches over that. */
-  get rounds() {
+  get rounds(): readonly Rounds[] {
     return this.#carrier.rounds
   }
 
@@ -311,7 +313,7 @@ export class Runs<Work extends RunWork> {
       this.#waits.delete(end)
       resolve()
     }
-    const alarm = clock.alarm(later(clock.now(), us), end)
+    const alarm = after(clock, us, end)
     this.#waits.add(end)
     if (this.#carrier.isStopped) end()
     return { over: promise, isOver: () => isOver, end }

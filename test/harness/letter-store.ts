@@ -88,7 +88,7 @@ export class LetterStore {
 
   async close(): Promise<void> {
     await this.#runs.stop()
-    await this.queues.drain()
+    await this.queues.stop()
     await this.db.close()
     await this.#place.dispose()
   }

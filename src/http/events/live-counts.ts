@@ -6,8 +6,9 @@
  * What cannot be kept up with is let go: a client that does not read, one whose session is over, all of them when the server stops.
  */
 import type { Writable } from 'node:stream'
-import { type Alarm, type Clock, type Instant, later } from '../../core/clock.ts'
+import type { Clock, Instant } from '../../core/clock.ts'
 import type { Log } from '../../core/log.ts'
+import { Rounds } from '../../core/rounds.ts'
 import { VERSION } from '../../core/version.ts'
 import type { Standing } from '../../letters/books.ts'
 import type { RedriveStanding } from '../../redrive/redrive.ts'
@@ -55,16 +56,23 @@ const TROUBLE = event('trouble', {
 export class LiveCounts {
   readonly #options: LiveCountsOptions
   readonly #listeners = new Set<Listener>()
-  /** Set while somebody listens. */
-  #alarm: Alarm | null = null
+  /** Apart from the looks, for which a slow store may take its time. */
+  readonly #partings: Rounds
+  readonly #looks: Rounds
   #commentedAt: Instant
-  #isLooking = false
   /** What was said last, for those who come later: one event of each kind. Nothing before the first reading. */
   #said: readonly string[] = []
 
   constructor(options: LiveCountsOptions) {
     this.#options = options
-    this.#commentedAt = options.clock.now()
+    const { clock, log } = options
+    this.#commentedAt = clock.now()
+    const everyUs = () => (this.#listeners.size > 0 ? LOOK_US : null)
+    const trouble = 'what listeners are told cannot be read'
+    const every = { clock, log, everyUs, trouble, isFirstLater: true }
+    this.#partings = new Rounds({ ...every, name: 'events.partings', act: () => this.#partOrComment() })
+    this.#looks = new Rounds({ ...every, name: 'events.looks', act: () => this.#look() })
+    for (const rounds of [this.#partings, this.#looks]) rounds.start()
   }
 
   get isFull(): boolean {
@@ -84,7 +92,7 @@ export class LiveCounts {
     // It is closed after that; why is the client's business.
     to.on('error', () => {})
     send(listener, HELLO + this.#said.join(''))
-    if (this.#alarm === null) this.#begin()
+    if (this.#listeners.size === 1) this.#begin()
   }
 
   /** Ends all that is being sent; nobody can keep the server waiting for long. */
@@ -94,25 +102,22 @@ export class LiveCounts {
       for (const { to } of this.#listeners) to.destroy()
     }
     setTimeout(cutOff, PARTING_MS).unref()
+    for (const rounds of [this.#partings, this.#looks]) void rounds.stop()
   }
 
   #remove(listener: Listener): void {
     this.#listeners.delete(listener)
-    if (this.#listeners.size > 0) return
-    this.#alarm?.cancel()
-    this.#alarm = null
-    this.#said = []
+    if (this.#listeners.size === 0) this.#said = []
   }
 
   #begin(): void {
     this.#commentedAt = this.#options.clock.now()
-    this.#tick()
+    void this.#looks.now()
+    void this.#partings.now()
   }
 
-  #tick(): void {
-    const { clock } = this.#options
-    const now = clock.now()
-    this.#alarm = clock.alarm(later(now, LOOK_US), () => this.#tick())
+  #partOrComment(): void {
+    const now = this.#options.clock.now()
     for (const listener of this.#listeners) {
       if (listener.deadline !== null && now >= listener.deadline) end(listener)
     }
@@ -120,15 +125,19 @@ export class LiveCounts {
       this.#commentedAt = now
       this.#sendAll(COMMENT)
     }
-    // A store that is slow is not asked again before it has answered.
-    if (!this.#isLooking) void this.#look()
   }
 
-  /** Never rejects. */
   async #look(): Promise<void> {
-    this.#isLooking = true
-    const now = await this.#read()
-    this.#isLooking = false
+    if (this.#listeners.size === 0) return
+    try {
+      this.#tell(await this.#read())
+    } catch (error) {
+      this.#tell([TROUBLE])
+      throw error
+    }
+  }
+
+  #tell(now: readonly string[]): void {
     if (this.#listeners.size === 0) return
     const news = now.filter((text) => !this.#said.includes(text))
     this.#said = now
@@ -136,18 +145,12 @@ export class LiveCounts {
   }
 
   async #read(): Promise<readonly string[]> {
-    try {
-      const [counts, redrives] = await Promise.all([this.#options.read(), this.#options.redrives()])
-      const { Pending, Resolved, Expired, captured, unconfirmed } = counts
-      return [
-        event('counts', { Pending, Resolved, Expired, captured, unconfirmed }),
-        event('redrives', { items: redrives.map(redriveNews) }),
-      ]
-    } catch (error) {
-      if (!this.#said.includes(TROUBLE))
-        this.#options.log.warn({ err: error }, 'what listeners are told cannot be read')
-      return [TROUBLE]
-    }
+    const [counts, redrives] = await Promise.all([this.#options.read(), this.#options.redrives()])
+    const { Pending, Resolved, Expired, captured, unconfirmed } = counts
+    return [
+      event('counts', { Pending, Resolved, Expired, captured, unconfirmed }),
+      event('redrives', { items: redrives.map(redriveNews) }),
+    ]
   }
 
   #sendAll(text: string): void {

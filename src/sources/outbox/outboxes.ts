@@ -2,7 +2,7 @@
 import type { Clock } from '../../core/clock.ts'
 import { BartlebyError, failure } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
-import type { Rounds } from '../../core/rounds.ts'
+import type { Rounds, Service } from '../../core/rounds.ts'
 import type { Registers } from '../../letters/drawers.ts'
 import type { LetterSource } from '../../letters/source.ts'
 import type { ConnectionSettings } from '../../outgoing/kafka/connection.ts'
@@ -49,7 +49,8 @@ export interface OutboxesContext {
   readonly kafka?: ConnectionSettings | null
 }
 
-export class Outboxes {
+export class Outboxes implements Service {
+  readonly name = 'outbox'
   /** Where letters of outboxes go back to. */
   readonly source: LetterSource
   readonly #served: readonly ServedOutbox[]

@@ -5,7 +5,7 @@
 import { isIP } from 'node:net'
 import { addressRanges } from '../../core/address-ranges.ts'
 import type { Log } from '../../core/log.ts'
-import type { Rounds } from '../../core/rounds.ts'
+import type { Rounds, Service } from '../../core/rounds.ts'
 import { Xids } from '../../core/xid.ts'
 import type { LetterSource } from '../../letters/source.ts'
 import type { OfficeRuns } from '../../letters/work.ts'
@@ -33,7 +33,8 @@ interface WebhookParts extends CourierOptions {
   readonly runs: OfficeRuns
 }
 
-export class Webhooks {
+export class Webhooks implements Service {
+  readonly name = 'webhooks'
   readonly settings: WebhookSettings
   readonly xids: Xids
   readonly producers: Holders<Producer>

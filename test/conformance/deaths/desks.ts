@@ -142,7 +142,7 @@ const queues =
       confirmed: () => completeAll(store, 'jobs'),
       completed: async (letter) => () => completeAll(store, letter.deadQueue ?? ''),
       async close() {
-        await other.drain()
+        await other.stop()
         await close()
         await store.close()
       },
