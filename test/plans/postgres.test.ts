@@ -136,10 +136,9 @@ describe('statements on PostgreSQL', () => {
   }
 
   it('by lists of serials are told their ends before version 17', () => {
-    const byList = statements.filter(
-      ({ postgres }) =>
-        // The key of items and of letters in a dead queue; what only sets a shelf goes by the numbers of letters.
-        /\bshelf (?:=|IN)[^=]* AND (?:\w+\.)?(?:id|serial) = ANY\(\$\d+::bigint\[\]\)/.test(postgres),
+    const byList = statements.filter(({ postgres }) =>
+      // The key of items and of letters in a dead queue; what only sets a shelf goes by the numbers of letters.
+      /\bshelf (?:=|IN)[^=]* AND (?:\w+\.)?(?:id|serial) = ANY\(\$\d+::bigint\[\]\)/.test(postgres),
     )
     expect(byList.length).toBeGreaterThan(15)
     for (const { name, olderPostgres } of byList)
