@@ -4,6 +4,7 @@
  */
 import { createRequire } from 'node:module'
 import { failure } from '../../core/errors.ts'
+import type { RecordBytes } from './record.ts'
 
 export type KafkaLibrary = typeof import('@platformatic/kafka')
 
@@ -78,3 +79,32 @@ function* partsOf(error: unknown, depth = 0): Generator<ErrorPart> {
   if (Array.isArray(errors)) for (const inner of errors) yield* partsOf(inner, depth + 1)
   yield* partsOf(error.cause, depth + 1)
 }
+
+/** The record as the library takes it. Keys go where Java's clients put them; without a key, any partition is as good as another. */
+export function messageOf(
+  library: KafkaLibrary,
+  topic: string,
+  { key, value, headers }: RecordBytes,
+  partitions: number,
+) {
+  const keyBytes = key === null ? undefined : toBuffer(key)
+  const spot =
+    keyBytes === undefined
+      ? Math.floor(Math.random() * partitions)
+      : library.compatibilityPartitioner({ topic }, keyBytes)
+  return {
+    topic,
+    partition: spot % partitions,
+    // Names stay bytes: as texts, those that repeat would become one. The wire knows null, which these types do not.
+    headers: new Map(
+      headers.map((header) => [toBuffer(header.name), header.value && toBuffer(header.value)]),
+    ) as Map<Buffer, Buffer>,
+    ...(keyBytes === undefined ? {} : { key: keyBytes }),
+    value: (value === null ? null : toBuffer(value)) as Buffer,
+  }
+}
+
+export type Message = ReturnType<typeof messageOf>
+
+/** A view of its own each time: names are keys of a map by what they are, not by what they say. */
+const toBuffer = (bytes: Uint8Array): Buffer => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)

@@ -11,8 +11,8 @@ import { aborted, sleep } from '../../core/waiting.ts'
 import { type Meaning, meaningOf, RECORD_REFUSED, type RefusalReason, rightFor } from './answers.ts'
 import { BrokerLink, lookUpTopics } from './brokers.ts'
 import type { ConnectionSettings, FoundTopic } from './connection.ts'
-import { isTrouble, type KafkaLibrary, troubleOf } from './library.ts'
-import { type Compression, type Message, messageOf, type OutgoingRecord, type RecordBytes } from './record.ts'
+import { isTrouble, type KafkaLibrary, type Message, messageOf, troubleOf } from './library.ts'
+import type { Compression, OutgoingRecord, RecordBytes } from './record.ts'
 
 /** Pinned: brokers from 2.7 to 4.x understand it, and what its answers mean is known. */
 const PRODUCE = { key: 0, version: 8 } as const

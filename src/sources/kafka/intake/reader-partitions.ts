@@ -5,7 +5,7 @@ import { troubleOf } from '../../../outgoing/kafka/library.ts'
 import { partitionKey } from '../event.ts'
 import type { BatchUnreadable } from './reader-fetch.ts'
 import type { Commits, Group, TopicPartitions } from './reader-group.ts'
-import type { Board } from './standing.ts'
+import type { Board, PartitionReader } from './standing.ts'
 
 interface ReadersParts {
   readonly link: BrokerLink
@@ -152,19 +152,3 @@ const byTopic = (readers: readonly PartitionReader[]): readonly TopicPartitions[
     topic,
     partitions: of.map(({ partition }) => partition),
   }))
-
-export interface PartitionReader {
-  readonly topic: string
-  readonly partition: number
-  readonly topicId: string
-  leader: number
-  /** The next offset to ask for. */
-  fetchAt: bigint
-  /** The next offset that is not durable. */
-  doneAt: bigint
-  committed: bigint | null
-  end: bigint | null
-  trouble: string | null
-  /** It is left alone until brokers are asked again where topics are. */
-  isResting: boolean
-}

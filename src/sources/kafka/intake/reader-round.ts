@@ -21,8 +21,8 @@ import {
   type PartitionAnswer,
 } from './reader-fetch.ts'
 import type { Commits } from './reader-group.ts'
-import type { PartitionReader, PartitionReaders } from './reader-partitions.ts'
-import type { Board } from './standing.ts'
+import type { PartitionReaders } from './reader-partitions.ts'
+import type { Board, PartitionReader } from './standing.ts'
 import type { RecordStore } from './store.ts'
 import type { Stored } from './store-partitions.ts'
 

@@ -1,8 +1,6 @@
 /** How intake stands: what is behind, what is wrong, and whether somebody should look. */
 import type { Clock, Instant } from '../../../core/clock.ts'
 import type { Log } from '../../../core/log.ts'
-import type { TopicsFound } from '../../../outgoing/kafka/connection.ts'
-import type { PartitionReader } from './reader-partitions.ts'
 
 export interface PartitionStanding {
   readonly topic: string
@@ -52,6 +50,23 @@ export function publicTroubles({
 const counted = (count: number, what: string, one: string, many: string): string =>
   count === 1 ? `1 ${what} ${one}` : `${count} ${what}s ${many}`
 
+/** A partition that this member reads. */
+export interface PartitionReader {
+  readonly topic: string
+  readonly partition: number
+  readonly topicId: string
+  leader: number
+  /** The next offset to ask for. */
+  fetchAt: bigint
+  /** The next offset that is not durable. */
+  doneAt: bigint
+  committed: bigint | null
+  end: bigint | null
+  trouble: string | null
+  /** It is left alone until brokers are asked again where topics are. */
+  isResting: boolean
+}
+
 /** Troubles are written here when they come and go, and logged once. */
 export class Board {
   readonly #clock: Clock
@@ -100,7 +115,7 @@ export class Board {
   }
 
   /** Which topics cannot be read at all. */
-  topics({ missing, forbidden }: Pick<TopicsFound, 'missing' | 'forbidden'>): void {
+  topics({ missing, forbidden }: Record<'missing' | 'forbidden', readonly string[]>): void {
     const known = [...this.#missing, ...this.#forbidden]
     const unread = [...missing, ...forbidden].filter((topic) => !known.includes(topic))
     if (unread.length > 0) this.#log.warn({ topics: unread }, 'Kafka shows no such topics; will look again')
