@@ -28,6 +28,9 @@ export const usage = (message: string): CommandFailure => new CommandFailure(EXI
 /** Ends a command because what it was asked for did not come about. */
 export const failed = (message: string): CommandFailure => new CommandFailure(EXIT.failed, message)
 
+/** Ends a command because what it was asked about is not there. */
+export const nothing = (message: string): CommandFailure => new CommandFailure(EXIT.nothing, message)
+
 /** One line that says what went wrong. Connection errors of several addresses come with an empty message. */
 export function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error)

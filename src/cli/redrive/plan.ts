@@ -1,7 +1,7 @@
 /** `bartleby redrive plan`: what would be done to which letters; with `--start` it is done at once. */
 import { setTimeout as pause } from 'node:timers/promises'
 import type { RedriveDetail, RedrivePlanRequest } from '../../client/redrives.ts'
-import { CommandFailure, EXIT, failed, usage } from '../../terminal/exit.ts'
+import { failed, nothing, usage } from '../../terminal/exit.ts'
 import { confirmCount, wholeNumber } from '../../terminal/flags.ts'
 import type { Desk } from '../../terminal/office.ts'
 import { printable, type Terminal } from '../../terminal/terminal.ts'
@@ -64,10 +64,7 @@ Exit codes:
     const width = terminal.screen?.columns
     if (plan.counts.planned === 0) {
       print(plan, (_, style) => planText(plan, { letters, width, style }))
-      throw new CommandFailure(
-        EXIT.nothing,
-        `there is nothing to start; ${printable(lowered(plan.sentence))}`,
-      )
+      throw nothing(`there is nothing to start; ${printable(lowered(plan.sentence))}`)
     }
     const next = flags.start ? '' : `\n${nextStep(plan, desk.place)}`
     if (!flags.start || !json)

@@ -64,10 +64,8 @@ export function planText(
 }
 
 /** How it is started, and until when it can be. */
-export const nextStep = ({ id, validUntilUtc, counts }: RedriveDetail, place: string): string =>
-  counts.planned === 0
-    ? 'there is nothing to start'
-    : `plan ${id} is valid until ${secondsOf(validUntilUtc)}; nothing was changed. Start it with:\n  bartleby redrive start ${id} --watch${place}`
+export const nextStep = ({ id, validUntilUtc }: RedriveDetail, place: string): string =>
+  `plan ${id} is valid until ${secondsOf(validUntilUtc)}; nothing was changed. Start it with:\n  bartleby redrive start ${id} --watch${place}`
 
 /** All that is on file about it. */
 export const detailText = (redrive: RedriveDetail, { width, style }: Shown): string =>

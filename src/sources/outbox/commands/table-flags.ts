@@ -1,7 +1,7 @@
 /** The flags by which the commands on outboxes name a table. */
 import { existsSync } from 'node:fs'
 import { InvalidArgumentError, Option } from 'commander'
-import { CommandFailure, EXIT, usage } from '../../../terminal/exit.ts'
+import { nothing, usage } from '../../../terminal/exit.ts'
 import { pairs } from '../../../terminal/flags.ts'
 import { sourceCommand } from '../../source-commands.ts'
 import { NAMINGS, type Naming, tableOptionsOf as namedTable, type TableOptions } from '../table-names.ts'
@@ -50,6 +50,6 @@ export async function applicationDatabase(url: string) {
   if (store === null || store.kind === 'memory')
     throw usage("--url is neither 'postgres://…' nor 'sqlite:PATH'")
   if (store.kind === 'sqlite' && !existsSync(store.path))
-    throw new CommandFailure(EXIT.nothing, `there is no database at '${store.path}'`)
+    throw nothing(`there is no database at '${store.path}'`)
   return store
 }
