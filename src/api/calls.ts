@@ -4,7 +4,10 @@
  *
  * Calls run in Fastify's first hook, as those of the queue API do: its own parsing would refuse a body in another shape.
  */
+
 import type { IncomingHttpHeaders } from 'node:http'
+// For `hide` in schemas, a word of the documents.
+import type {} from '@fastify/swagger'
 import type { FastifyInstance, FastifyReply, FastifyRequest, HTTPMethods } from 'fastify'
 import type { Clock } from '../core/clock.ts'
 import { failure } from '../core/errors.ts'
