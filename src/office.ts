@@ -80,6 +80,8 @@ interface Parts extends OfficeParts {
   readonly sources: readonly NamedSource[]
   readonly retention: Retention
   readonly writes: WriteProof
+  /** Forgets the kinds of sources that only this office has. */
+  readonly forget: readonly (() => void)[]
   /** Work that nobody waits for, as long as the office is open. */
   readonly clerks: readonly Service[]
 }
@@ -213,6 +215,7 @@ class OpenOffice {
   async close(): Promise<void> {
     await this.drain()
     await this.#parts.store.db.close()
+    for (const each of this.#parts.forget) each()
   }
 
   #testClock(): TestClock {
@@ -227,21 +230,24 @@ export const Office = {
     checkOfficeOptions(options)
     const { store, postgres = { poolSize: DEFAULT_POOL_SIZE }, log: given, log = silentLog } = options
     const db = openDatabase(store, given === undefined ? postgres : { ...postgres, log: given })
+    const { sources: own = [] } = options
+    const forget = own.map(({ name, kind }) => declareKind({ ...kind, name }))
     let office: OpenOffice | undefined
     try {
       if (options.unsupportedStore !== true) await requirePostgresItself(db)
-      const modules = [...SOURCES, ...(options.sources ?? [])]
+      const modules = [...SOURCES, ...own]
       await tellOfUpgrade(log, migrate(db, migrationsOf(modules)))
       const missing = await db.session('schema.parts', missingParts)
       requireComplete(missing)
       if (missing.length > 0) log.warn({}, slowBecause(missing))
-      office = new OpenOffice(await wire(db, options, modules), missing)
+      office = new OpenOffice({ ...(await wire(db, options, modules)), forget }, missing)
       await office.start()
       // With the faces of its sources, which its constructor has put on it.
       return office as Office
     } catch (error) {
       // With what has begun already: it would go on, on a store that is closed.
       await (office ?? db).close()
+      for (const each of forget) each()
       throw error
     }
   },
@@ -261,8 +267,11 @@ async function storeClockOf(db: Database, options: OfficeOptions, log: Log): Pro
   return storeClock
 }
 
-async function wire(db: Database, options: OfficeOptions, modules: readonly SourceModule[]): Promise<Parts> {
-  for (const { name, kind } of modules) declareKind({ ...kind, name })
+async function wire(
+  db: Database,
+  options: OfficeOptions,
+  modules: readonly SourceModule[],
+): Promise<Omit<Parts, 'forget'>> {
   const plainLog = options.log ?? silentLog
   const log = outageLog(plainLog, db)
   const storeClock = await storeClockOf(db, options, log)

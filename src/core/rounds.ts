@@ -25,6 +25,8 @@ export interface RoundsOptions {
   readonly log: Log
   /** From the end of a round to the next. A function is asked after each, with how many failed in a row; null: none before `now`. */
   readonly everyUs: bigint | ((failures: number) => bigint | null)
+  /** What failures are tried again by. Left out: the clock. A store that is away comes back in real time, also where a clock stands still. */
+  readonly outageClock?: Clock
   /** One round; `signal` aborts when it has to come to an end. It begins again at once when it calls `now` itself. */
   readonly act: (signal: AbortSignal) => unknown
   /** Logged when rounds begin to fail, and when they fail for another reason than before. */
@@ -146,9 +148,10 @@ export class Rounds implements Service {
   /** `sinceUs`: how much of the interval is over already. */
   #arm(sinceUs = 0n): void {
     if (!this.#isStarted || this.#stopped.signal.aborted) return
-    const { clock, everyUs } = this.#options
+    const { clock, outageClock = clock, everyUs } = this.#options
     const us = typeof everyUs === 'bigint' ? everyUs : everyUs(this.#failuresInRow)
-    if (us !== null) this.#alarm = after(clock, us - sinceUs, () => void this.now())
+    const by = this.#failuresInRow > 0 ? outageClock : clock
+    if (us !== null) this.#alarm = after(by, us - sinceUs, () => void this.now())
   }
 
   /** Never rejects. */

@@ -28,18 +28,27 @@ export interface SourceKind {
   readonly unrepairable?: string
 }
 
-const KINDS = new Map<SourceName, SourceKind>()
+const KINDS = new Map<SourceName, { readonly kind: SourceKind; readonly times: number }>()
 
-/** Makes a kind of source known. Again is no error: a process may open several offices. */
-export function declareKind(kind: SourceKind): void {
-  KINDS.set(kind.name, kind)
+/** Makes a kind of source known until all who did so forget it: a process may open several offices. Gives how to forget it. */
+export function declareKind(kind: SourceKind): () => void {
+  const { name } = kind
+  KINDS.set(name, { kind, times: (KINDS.get(name)?.times ?? 0) + 1 })
+  let isForgotten = false
+  return () => {
+    if (isForgotten) return
+    isForgotten = true
+    const times = (KINDS.get(name)?.times ?? 0) - 1
+    if (times > 0) KINDS.set(name, { kind, times })
+    else KINDS.delete(name)
+  }
 }
 
 /** Of a source that is not there any more nothing is known but its name. */
-export const kindOf = (name: SourceName): SourceKind => KINDS.get(name) ?? { name }
+export const kindOf = (name: SourceName): SourceKind => KINDS.get(name)?.kind ?? { name }
 
 /** All of them, in the order of the list. */
-export const sourceKinds = (): readonly SourceKind[] => [...KINDS.values()]
+export const sourceKinds = (): readonly SourceKind[] => [...KINDS.values()].map(({ kind }) => kind)
 
 /** The only source with engines, of whose queues it is what dies there; and the only one of what others report. */
 export const sourceOfEngines = (): SourceName => onlyOneThat('hasEngines')

@@ -7,6 +7,7 @@ import { type Clock, type Instant, later, microseconds } from '../core/clock.ts'
 import { BartlebyError } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
 import { Rounds, type Service } from '../core/rounds.ts'
+import { SystemClock } from '../core/system-clock.ts'
 import { sleep } from '../core/waiting.ts'
 import type { Database } from '../store/database.ts'
 import type { QueueLoop } from './loop.ts'
@@ -54,7 +55,7 @@ export class Sweeper implements Service {
     this.#context = context
     const { clock, log } = context
     this.#sweeps = new Rounds({
-      ...{ name: this.name, clock, log },
+      ...{ name: this.name, clock, outageClock: new SystemClock(), log },
       everyUs: (failures) =>
         failures === 0 ? HELD_EVERY_US : microseconds(backoffDelayMs(failures, BACKOFF) / 1_000),
       act: (signal) => this.#sweepAtDistance(signal),
