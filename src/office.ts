@@ -6,6 +6,7 @@
 
 import type { Clock, Instant } from './core/clock.ts'
 import { failure } from './core/errors.ts'
+import { ConfigError } from './core/settings/config-error.ts'
 import { type Log, silentLog } from './core/log.ts'
 import type { RoundState, Service } from './core/rounds.ts'
 import { SystemClock } from './core/system-clock.ts'
@@ -206,16 +207,20 @@ class OpenOffice {
     // They send to all the others.
     await runs.stop()
     await redrives.stop()
-    // Sources settle what they hold through the queues, or deliver to them.
-    await Promise.all(sources.map((source) => source.stop?.()))
+    // Sources settle what they hold through the queues, or deliver to them. One that cannot stop keeps nobody else from it.
+    const stopped = await Promise.allSettled(sources.map(async (source) => source.stop?.()))
     await Promise.all([queues.stop(), verifyRun.stop(), ...clerks.map((clerk) => clerk.stop())])
+    for (const each of stopped) if (each.status === 'rejected') throw each.reason
   }
 
   /** Drains and closes the store. */
   async close(): Promise<void> {
-    await this.drain()
-    await this.#parts.store.db.close()
-    for (const each of this.#parts.forget) each()
+    try {
+      await this.drain()
+    } finally {
+      await this.#parts.store.db.close()
+      for (const each of this.#parts.forget) each()
+    }
   }
 
   #testClock(): TestClock {
@@ -229,13 +234,14 @@ export const Office = {
   async open(options: OfficeOptions): Promise<Office> {
     checkOfficeOptions(options)
     const { store, postgres = { poolSize: DEFAULT_POOL_SIZE }, log: given, log = silentLog } = options
-    const db = openDatabase(store, given === undefined ? postgres : { ...postgres, log: given })
     const { sources: own = [] } = options
+    const modules = [...SOURCES, ...own]
+    requireOwnNames(modules)
+    const db = openDatabase(store, given === undefined ? postgres : { ...postgres, log: given })
     const forget = own.map(({ name, kind }) => declareKind({ ...kind, name }))
     let office: OpenOffice | undefined
     try {
       if (options.unsupportedStore !== true) await requirePostgresItself(db)
-      const modules = [...SOURCES, ...own]
       await tellOfUpgrade(log, migrate(db, migrationsOf(modules)))
       const missing = await db.session('schema.parts', missingParts)
       requireComplete(missing)
@@ -251,6 +257,14 @@ export const Office = {
       throw error
     }
   },
+}
+
+/** Letters are known by the name of their source. */
+function requireOwnNames(modules: readonly SourceModule[]): void {
+  const names = modules.map(({ name }) => name)
+  const twice = names.find((name, place) => names.indexOf(name) < place)
+  if (twice !== undefined)
+    throw new ConfigError([`sources: '${twice}' is the name of another source; give yours a name of its own`])
 }
 
 /** Those of the office and of its sources, whether they are in the list or its own. */

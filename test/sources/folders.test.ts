@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { loadConfig } from '../../src/config/index.ts'
 import { type RunningServer, serve } from '../../src/http/serve.ts'
+import { Office } from '../../src/office.ts'
 import { bartleby } from '../harness/terminal-double.ts'
 import { folderSource } from './folders.ts'
 
@@ -83,4 +84,11 @@ describe('a source that is added with one line', () => {
     const { checks } = (await get('/api/verify')).data
     expect(checks.filter(({ holds }) => !holds)).toEqual([])
   })
+})
+
+it('a source with the name of another one is refused', async () => {
+  const taken = { ...folderSource({ path: tmpdir(), handle: () => {} }), name: 'queues' }
+  await expect(Office.open({ store: 'sqlite::memory:', sources: [taken] })).rejects.toThrow(
+    "sources: 'queues' is the name of another source",
+  )
 })

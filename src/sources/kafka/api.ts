@@ -1,8 +1,10 @@
 /** Kafka on a server: the calls for those who look after it and, where it is enabled, an API of its own. */
+import { reaches } from '../../api/auth.ts'
 import { plainStatus } from '../../api/envelope.ts'
 import { type Facade, pathOf } from '../../api/facade.ts'
 import type { ServedApi, ServerScope } from '../../api/source-http.ts'
 import { kafkaAdminRoutes } from './admin-routes.ts'
+import { KAFKA } from './event.ts'
 import { kafkaRequestId, type ServedKafka } from './routes/call.ts'
 import { INTERNAL } from './routes/reply.ts'
 import type { KafkaApi } from './routes.ts'
@@ -30,7 +32,8 @@ const kafkaFacade = (api: KafkaApi | null): Facade => ({
     gate.refuseForeign(request)
     // It asks for tokens itself, everywhere but at its health.
     const caller = gate.signedIn(request)
-    if (caller !== null) request.caller = caller
+    // A session may be that of another source with tokens of its own.
+    if (caller !== null && reaches(caller, KAFKA)) request.caller = caller
   },
   isProvedLater: ({ headers, url }) => headers.authorization !== undefined && pathOf(url) !== '/kafka/health',
   sendError(request, reply, { code, message }) {
