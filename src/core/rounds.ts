@@ -7,6 +7,7 @@
 import { type Alarm, after, type Clock, type Instant, microseconds } from './clock.ts'
 import type { Log } from './log.ts'
 import { describeError, type ErrorDescription } from './thrown.ts'
+import { holdProcess } from './waiting.ts'
 
 /** Whatever is started and stopped, once each. */
 export interface Service {
@@ -180,13 +181,4 @@ export class Rounds implements Service {
     if (before.isFailing && before.lastError?.errorMessage === lastError.errorMessage) return
     log[level]({ err: error, ...about }, trouble)
   }
-}
-
-/** The longest a timer can be: it is never meant to ring. */
-const LONGEST_TIMER_MS = 2 ** 31 - 1
-
-/** Keeps the process alive until what it gives is called. */
-export function holdProcess(): () => void {
-  const timer = setInterval(() => {}, LONGEST_TIMER_MS)
-  return () => clearInterval(timer)
 }

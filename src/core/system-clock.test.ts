@@ -198,6 +198,18 @@ describe('an alarm of the system clock', () => {
     expect(wake).toHaveBeenCalledOnce()
   })
 
+  it('rings after a time whatever the wall clock is set to meanwhile', () => {
+    const computer = new FakeComputer()
+    const clock = new SystemClock(computer)
+    const wake = vi.fn()
+    clock.after(5_000_000n, wake)
+    computer.step(-3_600_000_000)
+    elapse(computer, 4_990, 10)
+    expect(wake).not.toHaveBeenCalled()
+    elapse(computer, 20, 10)
+    expect(wake).toHaveBeenCalledOnce()
+  })
+
   it('is silent once cancelled, also after it was re-armed', () => {
     const computer = new FakeComputer()
     const clock = new SystemClock(computer)

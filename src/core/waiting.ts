@@ -75,3 +75,12 @@ export async function within<T, Otherwise>(
     clearTimeout(timer)
   }
 }
+
+/** The longest a timer can be: it is never meant to ring. */
+const LONGEST_TIMER_MS = 2 ** 31 - 1
+
+/** Keeps the process alive until what it gives is called. */
+export function holdProcess(): () => void {
+  const timer = setInterval(() => {}, LONGEST_TIMER_MS)
+  return () => clearInterval(timer)
+}

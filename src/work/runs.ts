@@ -64,7 +64,7 @@ export class Runs<Work extends RunWork> implements Service {
   /** Those who wait for the end of a run that this server is not at, or not yet. */
   readonly #listening = new Set<() => void>()
   /** When the next round of a kind begins. */
-  readonly #rounds = new Map<string, Instant>()
+  readonly #roundsDueAt = new Map<string, Instant>()
 
   constructor(options: RunsOptions<Work>) {
     const { db, clock, log, inWork, carriesOut = true } = options
@@ -110,7 +110,7 @@ export class Runs<Work extends RunWork> implements Service {
     const { clock } = this.#options
     for (const kind of this.#carrier.kinds.keys()) {
       const firstUs = this.#roundsOf(kind)?.firstUs
-      if (firstUs !== undefined && this.#carriesOut) this.#rounds.set(kind, later(clock.now(), firstUs))
+      if (firstUs !== undefined && this.#carriesOut) this.#roundsDueAt.set(kind, later(clock.now(), firstUs))
     }
     this.#carrier.start()
   }
@@ -183,13 +183,13 @@ export class Runs<Work extends RunWork> implements Service {
   /** Begins the rounds that are due. */
   async #beginRounds(): Promise<void> {
     const { clock } = this.#options
-    for (const [kind, dueAt] of this.#rounds) {
+    for (const [kind, dueAt] of this.#roundsDueAt) {
       const now = clock.now()
       const everyUs = this.#roundsOf(kind)?.everyUs
       if (dueAt > now || this.#carrier.isStopped) continue
       await this.#beginRound(kind, null)
-      if (everyUs === undefined) this.#rounds.delete(kind)
-      else this.#rounds.set(kind, later(now, everyUs))
+      if (everyUs === undefined) this.#roundsDueAt.delete(kind)
+      else this.#roundsDueAt.set(kind, later(now, everyUs))
     }
   }
 

@@ -18,7 +18,7 @@
 import { type BackoffPolicy, backoffDelayMs } from '../backoff.ts'
 import { type Alarm, after, type Clock, type Instant, later } from '../clock.ts'
 import { Signal } from '../signal.ts'
-import { pause } from '../waiting.ts'
+import { holdProcess, pause } from '../waiting.ts'
 import { Held } from './held.ts'
 import { Renewals } from './renewals.ts'
 import { Settler } from './settler.ts'
@@ -110,9 +110,6 @@ export interface WorkerOptions<Job, Result> {
   readonly lastWritesMs: number
 }
 
-/** The longest a timer can be: never meant to ring, it only holds the process. */
-const LONGEST_TIMER_MS = 2 ** 31 - 1
-
 export class Worker<Job, Result> {
   readonly #options: WorkerOptions<Job, Result>
   readonly #order: WorkOrder<Job, Result>
@@ -134,7 +131,7 @@ export class Worker<Job, Result> {
   #claims = 0
   readonly #stopping = new AbortController()
   #stopped: Promise<void> | undefined
-  #life: ReturnType<typeof setInterval> | undefined
+  #letProcessGo: (() => void) | undefined
   /** A stop has waited long enough: what runs is cut short. */
   #isCut = false
   /** Nothing more is done: whatever ends from now on is left. */
@@ -241,11 +238,11 @@ export class Worker<Job, Result> {
     this.#settler.stop()
     this.#renewals.stop()
     this.#lateAlarm?.cancel()
-    clearInterval(this.#life)
+    this.#letProcessGo?.()
   }
 
   #holdProcess(): void {
-    this.#life ??= setInterval(() => {}, LONGEST_TIMER_MS)
+    this.#letProcessGo ??= holdProcess()
   }
 
   #deadline(ms: number): { readonly isOver: boolean; cancel(): void } {
