@@ -6,9 +6,9 @@
 
 import type { Clock, Instant } from './core/clock.ts'
 import { failure } from './core/errors.ts'
-import { ConfigError } from './core/settings/config-error.ts'
 import { type Log, silentLog } from './core/log.ts'
 import type { RoundState, Service } from './core/rounds.ts'
+import { ConfigError } from './core/settings/config-error.ts'
 import { SystemClock } from './core/system-clock.ts'
 import { TestClock } from './core/test-clock.ts'
 import { History } from './history/history.ts'

@@ -126,6 +126,29 @@ describe('a consumer', () => {
     expect(problems).toMatchObject([{ during: 'extend' }])
   })
 
+  it('lets a handler go on whose lease cannot be renewed for a moment for another reason', async () => {
+    server.add('a')
+    let isRotating = true
+    server.interfere = ({ path }) =>
+      path === '/v1/queue.extend' && isRotating
+        ? { status: 401, body: { message: 'unknown token; it is not known here' } }
+        : undefined
+    const gate = Promise.withResolvers<void>()
+    let context: ItemContext | undefined
+    const consumer = consume((_item, given) => {
+      context = given
+      return gate.promise
+    })
+    await vi.advanceTimersByTimeAsync(4_000)
+    expect(problems.length).toBeGreaterThan(0)
+    isRotating = false
+    await vi.advanceTimersByTimeAsync(30_000)
+    expect(context?.signal.aborted).toBe(false)
+    gate.resolve()
+    await consumer.stop()
+    expect(server.completed).toEqual(['a'])
+  })
+
   it('completes the others of a batch when the server refuses one', async () => {
     server.add('a', 'b', 'c')
     let refuse = true

@@ -313,10 +313,12 @@ class LeaseTable implements WorkTable<Leased, Fate> {
     }
   }
 
-  blame(error: unknown, held: readonly Held<Leased>[]): Blame<Leased> {
-    if (!(error instanceof QueueClientError)) return 'refused'
+  blame(error: unknown, held: readonly Held<Leased>[], during: 'renew' | 'settle'): Blame<Leased> {
+    // A token that is being changed, or a proxy that knows no such path for a moment, has taken no lease away.
+    const otherwise = during === 'renew' ? 'away' : 'refused'
+    if (!(error instanceof QueueClientError)) return otherwise
     const refused = held.find(({ job }) => error.message.includes(`'${job.item.id}'`))
-    return refused ?? (error.retryable ? 'away' : 'refused')
+    return refused ?? (error.retryable ? 'away' : otherwise)
   }
 
   /** After a call without a reply the item may be unknown because that call did its work. */

@@ -108,7 +108,7 @@ export class Renewals<Job, Result> {
       }
       return null
     } catch (error) {
-      const blamed = table.blame(error, some)
+      const blamed = table.blame(error, some, 'renew')
       if (blamed === 'away') return { error }
       if (blamed !== 'refused') {
         this.#lose(blamed, error)

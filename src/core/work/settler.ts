@@ -87,6 +87,7 @@ export class Settler<Job, Result> {
         const blamed = table.blame(
           error,
           batch.map(({ held }) => held),
+          'settle',
         )
         if (blamed === 'away') await this.#waitOut(line, batch, error, ++failures)
         else this.#refused(line, batch, error, blamed)

@@ -50,8 +50,8 @@ export interface WorkTable<Job, Result> {
   renew?(held: readonly Held<Job>[]): Promise<ReadonlyMap<Held<Job>, Instant>>
   /** Writes down results of one group, in one transaction; rejects when it wrote none of them. */
   settle(results: readonly Settlement<Job, Result>[]): Promise<void>
-  /** Whom an error of `renew` or `settle` meets. */
-  blame(error: unknown, held: readonly Held<Job>[]): Blame<Job>
+  /** Whom an error of `renew` or `settle` meets. One of a renewal that blames nobody leaves all as they are: work is not cut short for what may pass. */
+  blame(error: unknown, held: readonly Held<Job>[], during: 'renew' | 'settle'): Blame<Job>
   /** What can be renewed, or settled by one call, is of one group. Default: everything. */
   groupOf?(job: Job, result?: Result): string | number
   /** What a job is known by, where one may be claimed again while it is held. */

@@ -183,9 +183,10 @@ class QueueEngine implements Engine, WorkTable<Leased, Fate> {
     else await queues.complete({ ...this.#place(held), ids: idsOf(held), runs })
   }
 
-  blame(error: unknown, held: readonly Held<Leased>[]): Blame<Leased> {
+  blame(error: unknown, held: readonly Held<Leased>[], during: 'renew' | 'settle'): Blame<Leased> {
     if (error instanceof StoreUnavailable || (error instanceof BartlebyError && error.retryable))
       return 'away'
+    if (during === 'renew' && !(error instanceof BartlebyError)) return 'away'
     const text = error instanceof Error ? error.message : ''
     return held.find(({ job }) => text.includes(`'${job.item.id}'`)) ?? 'refused'
   }
