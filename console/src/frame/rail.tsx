@@ -55,7 +55,7 @@ export function Rail({ close }: { readonly close: () => void }) {
               renderRoot={(props) => <Link to={screen.to} search={screen.search ?? {}} {...props} />}
               onClick={close}
               rightSection={
-                screen.to === '/letters' && standing !== null ? (
+                screen.to === '/letters' && screen.search === undefined && standing !== null ? (
                   <Badge size="sm" variant="light" color="orange" className="badge numbers">
                     {grouped(standing.Pending)}
                     <VisuallyHidden> pending</VisuallyHidden>

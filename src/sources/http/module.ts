@@ -4,7 +4,7 @@ import type { SourceModule } from '../source-module.ts'
 
 export const reportsModule: SourceModule<'http', TSchema, undefined> = {
   name: 'http',
-  title: 'Reported over HTTP',
+  title: 'HTTP reports',
   kind: { goesToQueues: true, ordersByKey: true, takesReports: true },
   open({ queues }) {
     return { letters: queues.letterSource(this.name), face: {} }
