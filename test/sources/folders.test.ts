@@ -5,7 +5,9 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { loadConfig } from '../../src/config/index.ts'
 import { type RunningServer, serve } from '../../src/http/serve.ts'
+import { sourceNames } from '../../src/letters/kinds.ts'
 import { Office } from '../../src/office.ts'
+import type { OfficeParts } from '../../src/sources/source-module.ts'
 import { bartleby } from '../harness/terminal-double.ts'
 import { folderSource } from './folders.ts'
 
@@ -91,4 +93,23 @@ it('a source with the name of another one is refused', async () => {
   await expect(Office.open({ store: 'sqlite::memory:', sources: [taken] })).rejects.toThrow(
     "sources: 'queues' is the name of another source",
   )
+})
+
+it('a source that cannot stop keeps the store from nothing, and is forgotten with its office', async () => {
+  const path = await mkdtemp(join(tmpdir(), 'bartleby-folder-'))
+  const module = folderSource({ path, handle: () => {} })
+  const open = async (parts: OfficeParts) => {
+    const opened = await module.open(parts, undefined)
+    const stop = async () => {
+      await opened.stop?.()
+      throw new Error('stuck')
+    }
+    return { ...opened, stop }
+  }
+  const office = await Office.open({ store: 'sqlite::memory:', sources: [{ ...module, open }] })
+  expect(sourceNames()).toContain('folders')
+  await expect(office.close()).rejects.toThrow('stuck')
+  await expect(office.ping()).rejects.toThrow()
+  expect(sourceNames()).not.toContain('folders')
+  await rm(path, { recursive: true })
 })
