@@ -5,8 +5,8 @@ import { parse } from 'yaml'
 import { instant } from '../src/core/clock.ts'
 import { SystemClock } from '../src/core/system-clock.ts'
 import { KafkaCounters, metricsText } from '../src/sources/kafka/metrics.ts'
-import { OutboxMeter } from '../src/sources/outbox/meter.ts'
-import { outboxMetrics } from '../src/sources/outbox/readings.ts'
+import { OutboxMeter } from '../src/sources/outbox/served/meter.ts'
+import { outboxMetrics } from '../src/sources/outbox/served/readings.ts'
 import { type ServerHere, startServer } from '../test/harness/server.ts'
 
 const read = (name: string): string =>

@@ -8,13 +8,17 @@ export { SystemClock } from './core/system-clock.ts'
 export { TestClock } from './core/test-clock.ts'
 export { PermanentError } from './core/thrown.ts'
 export type { Recorded, RunReport } from './history/intake.ts'
-export type { LetterFilter } from './letters/filter.ts'
-export type { CaptureResult } from './letters/intake.ts'
 export type * from './letters/letter.ts'
 export type { Letters } from './letters/letters.ts'
-export type { ReportedFailure as FailureReport, ReportedTime } from './letters/report.ts'
+export type { LetterFilter } from './letters/lists/filter.ts'
+export type { CaptureResult } from './letters/reports/intake.ts'
+export type { ReportedFailure as FailureReport, ReportedTime } from './letters/reports/report.ts'
 export { migrateStore, Office, type OfficeOptions } from './office.ts'
-export { type EngineDefinition, EngineDirectory, type EngineSettings } from './queues/engine-directory.ts'
+export {
+  type EngineDefinition,
+  EngineDirectory,
+  type EngineSettings,
+} from './queues/engines/engine-directory.ts'
 export type * from './queues/queue.ts'
 export type * from './redrive/redrive.ts'
 export type { Redrives } from './redrive/redrives.ts'

@@ -1,7 +1,6 @@
 /** Every migration of every module; each has its number. The newest is the version of the program. */
 
 import { historyMigration } from './history/schema.ts'
-import { activityMigration } from './letters/activity-schema.ts'
 import {
   deathIdMigration,
   endsMigration,
@@ -9,7 +8,8 @@ import {
   lifeMigration,
   outcomesMigration,
 } from './letters/life-schema.ts'
-import { drawerMigration, placesMigration } from './letters/places-schema.ts'
+import { activityMigration } from './letters/numbers/activity-schema.ts'
+import { drawerMigration, placesMigration } from './letters/numbers/places-schema.ts'
 import { letterMigration } from './letters/schema.ts'
 import { deadLetterMigration, deathMigration, queueMigration } from './queues/schema.ts'
 import { redriveMembersMigration, redriveMigration, redriveRunsMigration } from './redrive/schema.ts'

@@ -1,9 +1,9 @@
 /** Fills a store with letters of one service, through intake itself but without a broker. */
 import { once } from 'node:events'
 import { SystemClock } from '../../src/core/system-clock.ts'
-import { newRegisters } from '../../src/letters/drawers.ts'
+import { newRegisters } from '../../src/letters/numbers/drawers.ts'
 import { Office } from '../../src/office.ts'
-import { readRedriveRef } from '../../src/redrive/rows.ts'
+import { readRedriveRef } from '../../src/redrive/rows/rows.ts'
 import { createRecordStore } from '../../src/sources/kafka/intake/store.ts'
 import { kafkaSettings } from '../../src/sources/kafka/settings/options.ts'
 import { openDatabase } from '../../src/store/open.ts'

@@ -1,5 +1,5 @@
 /** The SQL of the load. Both stores get the same letters; what they write differently stands side by side here. */
-import { indexable } from '../../src/letters/texts.ts'
+import { indexable } from '../../src/letters/lists/texts.ts'
 import { type Mix, rareLetters, spanUs } from './shape.ts'
 
 interface Words {

@@ -2,10 +2,10 @@
 
 import { later } from '../../src/core/clock.ts'
 import { SystemClock } from '../../src/core/system-clock.ts'
-import { readBacklog } from '../../src/sources/outbox/health.ts'
-import { listMessages } from '../../src/sources/outbox/list.ts'
-import { OUTBOX_STATUSES } from '../../src/sources/outbox/message.ts'
+import { readBacklog } from '../../src/sources/outbox/served/health.ts'
+import { listMessages } from '../../src/sources/outbox/served/list.ts'
 import { readTable } from '../../src/sources/outbox/sql/table.ts'
+import { OUTBOX_STATUSES } from '../../src/sources/outbox/table/message.ts'
 import { openDatabase } from '../../src/store/open.ts'
 import { openLoader } from '../letters/loader.ts'
 import { median, timed } from '../letters/measure.ts'

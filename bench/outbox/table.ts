@@ -1,6 +1,6 @@
 /** The table of messages that is measured on: made as applications make it, filled by the million, counted at the end. */
 import { DatabaseSync } from 'node:sqlite'
-import { outboxSchema } from '../../src/sources/outbox/schema.ts'
+import { outboxSchema } from '../../src/sources/outbox/table/schema.ts'
 import { type Loader, openLoader } from '../letters/loader.ts'
 
 export const TABLE = 'outbox_messages'

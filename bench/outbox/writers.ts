@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { DatabaseSync } from 'node:sqlite'
 import pgLibrary from 'pg'
 import type { NewMessage } from '../../src/sources/outbox/index.ts'
-import { nameTable } from '../../src/sources/outbox/table-names.ts'
+import { nameTable } from '../../src/sources/outbox/table/table-names.ts'
 import { TABLE } from './table.ts'
 
 /** One connection; a transaction is begun on it when it is passed on. Exactly one of `pg` and `sqlite` is there. */

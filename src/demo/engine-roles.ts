@@ -5,7 +5,7 @@
 import type { ErrorDescription } from '../core/thrown.ts'
 import { pause } from '../core/waiting.ts'
 import type { Office } from '../office.ts'
-import type { EngineSetting } from '../queues/engine-directory.ts'
+import type { EngineSetting } from '../queues/engines/engine-directory.ts'
 import type { Engine } from '../sources/engines/engine.ts'
 import type { EngineMessage } from '../sources/engines/options.ts'
 import type { Chance } from './chance.ts'

@@ -1,8 +1,8 @@
 /** How the invented shop tells its partners what happened: through the outbox, and through webhooks. */
 
 import type { Office } from '../office.ts'
-import { shortHash } from '../sources/outbox/table-names.ts'
-import { createOutbox, type Outbox } from '../sources/outbox/writer.ts'
+import { shortHash } from '../sources/outbox/table/table-names.ts'
+import { createOutbox, type Outbox } from '../sources/outbox/writing/writer.ts'
 import type { Transaction, Value } from '../store/database.ts'
 import { CHANNEL, OUTBOX, OUTBOX_TABLE, PRODUCER } from './config.ts'
 import { CUSTOMERS, type Occasion, shopEvent } from './payloads.ts'

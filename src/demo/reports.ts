@@ -3,7 +3,7 @@
 import type { JsonObject } from '../api/json-body.ts'
 import type { ErrorDescription } from '../core/thrown.ts'
 import type { LetterSummary } from '../letters/letter.ts'
-import { readReport } from '../letters/report.ts'
+import { readReport } from '../letters/reports/report.ts'
 import type { Office } from '../office.ts'
 import { CUSTOMERS, label, type Occasion, signUp } from './payloads.ts'
 import { customerExists, feedUnreadable, templateBroken } from './troubles.ts'

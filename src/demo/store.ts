@@ -3,7 +3,7 @@
  * `invoices`, whose reference says so: its queues have natural names, and nothing else is needed to tell it from yours.
  */
 import { ConfigError, withoutPassword } from '../core/settings/config-error.ts'
-import { readAccounts } from '../letters/books.ts'
+import { readAccounts } from '../letters/numbers/books.ts'
 import { requireThisVersion } from '../migrations.ts'
 import { readQueue, readQueues } from '../queues/records.ts'
 import { checkListQueues } from '../queues/validate.ts'

@@ -3,7 +3,7 @@ import { LetterStore } from '../../test/harness/letter-store.ts'
 import { stores } from '../../test/harness/stores.ts'
 import { bury, PLAIN_RECORD } from './bury.ts'
 import { takingGiven } from './capture.ts'
-import { readLetterById } from './detail.ts'
+import { readLetterById } from './lists/detail.ts'
 import { inOffice } from './work.ts'
 
 describe.each(stores)('deaths on $name', (kind) => {

@@ -21,10 +21,10 @@ import {
 } from './capture.ts'
 import { change, type Failed, type Grave, NOBODY } from './change.ts'
 import { type Case, readCases } from './confirm.ts'
-import type { Registers } from './drawers.ts'
 import type { SourceName } from './kinds.ts'
 import { type DeathReason, type LetterId, letterId } from './letter.ts'
 import { type CaseRow, lockLettersOf, reopenedIn } from './locked.ts'
+import type { Registers } from './numbers/drawers.ts'
 import type { OfficeWork } from './work.ts'
 
 /** Why something died and where. Give the same object to all that died of the same: it is worked out once. */

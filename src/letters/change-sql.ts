@@ -4,8 +4,8 @@
  */
 import { type Statement, sql } from '../store/database.ts'
 import type { GivenRow } from '../store/idioms.ts'
+import { PLACE_COLUMNS } from './in-dead-queue/read.ts'
 import { STATUS, STATUSES } from './letter.ts'
-import { PLACE_COLUMNS } from './lying/read.ts'
 import { type StateColumn, type Transition, type TransitionName, transitionOf } from './transitions.ts'
 
 /** The failure that stands on a letter. */

@@ -4,7 +4,7 @@ import { stores } from '../../test/harness/stores.ts'
 import type { BartlebyError } from '../core/errors.ts'
 import { sql } from '../store/database.ts'
 import type { LetterSummary } from './letter.ts'
-import type { FailureReport } from './report.ts'
+import type { FailureReport } from './reports/report.ts'
 
 const DAY = 86_400_000_000n
 const RETRY = { edit: null, notes: null, actor: 'nell' }

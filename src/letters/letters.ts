@@ -12,18 +12,23 @@ import type { Database, Session, Transaction } from '../store/database.ts'
 import { type Answer, answerOnce, keptAnswer, type OnceKey } from '../store/idempotency.ts'
 import type { Run } from '../work/run.ts'
 import { runFields } from '../work/view.ts'
-import { DAY_US } from './activity.ts'
-import { findLetter, lockLetter, readFailures, readLetter } from './detail.ts'
-import type { Registers } from './drawers.ts'
-import { expiryKind, expiryRequest } from './expire.ts'
-import type { LetterFilter } from './filter.ts'
-import { type CaptureResult, ReportIntake } from './intake.ts'
 import type { SourceName } from './kinds.ts'
-import { Ledger } from './ledger.ts'
 import type { Edit, Failure, Letter, LetterSummary, Outgoing, Retry, SendReceipt, Settled } from './letter.ts'
-import { listLetters, type Page } from './list.ts'
-import { type EngineNames, type FailureReport, inProcessReport, type ReportedFailure } from './report.ts'
-import { DEFAULT_RETENTION_DAYS, keptUntil } from './retention.ts'
+import { findLetter, lockLetter, readFailures, readLetter } from './lists/detail.ts'
+import type { LetterFilter } from './lists/filter.ts'
+import { listLetters, type Page } from './lists/list.ts'
+import { DAY_US } from './numbers/activity.ts'
+import type { Registers } from './numbers/drawers.ts'
+import { Ledger } from './numbers/ledger.ts'
+import { type CaptureResult, ReportIntake } from './reports/intake.ts'
+import {
+  type EngineNames,
+  type FailureReport,
+  inProcessReport,
+  type ReportedFailure,
+} from './reports/report.ts'
+import { expiryKind, expiryRequest } from './retention/expire.ts'
+import { DEFAULT_RETENTION_DAYS, keptUntil } from './retention/retention.ts'
 import {
   type Change,
   changeLetter,

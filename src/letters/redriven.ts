@@ -3,9 +3,9 @@
  * `intend`), because nothing else can be written in the same moment. Who finds such a letter later can tell whether it went.
  */
 import { type Session, sql } from '../store/database.ts'
-import { lockCandidates } from './candidates.ts'
 import { change, NOBODY } from './change.ts'
 import type { LetterId, RedriveRef } from './letter.ts'
+import { lockCandidates } from './lists/candidates.ts'
 import type { OfficeWork } from './work.ts'
 
 /** A letter of this version did not leave, as far as anybody knows. Nothing happens when something has happened to it. */

@@ -6,7 +6,6 @@ import type { BartlebyError } from '../core/errors.ts'
 import type { Session } from '../store/database.ts'
 import { type Before, change } from './change.ts'
 import { keepEdits } from './contents.ts'
-import { readLetterById } from './detail.ts'
 import type { SourceName } from './kinds.ts'
 import {
   type Edit,
@@ -22,6 +21,7 @@ import {
   STATUS,
   sentBy,
 } from './letter.ts'
+import { readLetterById } from './lists/detail.ts'
 import { insistOnStatus } from './transitions.ts'
 import type { OfficeWork } from './work.ts'
 

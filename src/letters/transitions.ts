@@ -5,10 +5,10 @@
  * Columns in neither list stay as they are: a letter that died again still says what its last retry made, and for which redrive.
  */
 import { failure } from '../core/errors.ts'
-import type { ActivityName } from './activity.ts'
 import { kindOf, sourceKinds } from './kinds.ts'
 import type { Letter, LetterStatus } from './letter.ts'
-import type { Outcomes } from './outcomes.ts'
+import type { ActivityName } from './numbers/activity.ts'
+import type { Outcomes } from './numbers/outcomes.ts'
 
 /** What is known of how a letter ended. */
 const RESOLUTION = [

@@ -5,7 +5,7 @@ import { formatMicros } from '../core/timestamp.ts'
 import type { LetterEvent } from '../history/get.ts'
 import type { Failure, LetterSummary, Outgoing } from './letter.ts'
 import type { CaseFile } from './letters.ts'
-import { type PayloadEncoding, showPayload } from './payload.ts'
+import { type PayloadEncoding, showPayload } from './reports/payload.ts'
 
 const optional = (at: Instant | null): string | null => (at === null ? null : formatMicros(at))
 

@@ -8,8 +8,8 @@ import type { Log } from '../core/log.ts'
 import { recordHistory } from '../history/record.ts'
 import type { Database, Transaction } from '../store/database.ts'
 import { Runs } from '../work/runs.ts'
-import { LetterChanges } from './counts.ts'
 import { OFFICE } from './letter.ts'
+import { LetterChanges } from './numbers/counts.ts'
 
 export interface OfficeWork {
   readonly tx: Transaction

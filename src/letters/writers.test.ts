@@ -20,16 +20,16 @@ const WRITERS = [
   'letters/capture.ts',
   'letters/change-sql.ts',
   'letters/contents.ts',
+  'letters/in-dead-queue/move.ts',
   'letters/life-schema.ts',
-  'letters/lying/move.ts',
   'queues/schema.ts',
 ]
 
 /** Each writes tables of its own, by lists that stand in it or are given to it. */
 const WRITERS_BY_NAME = [
-  'letters/activity.ts',
-  'queues/clear.ts',
-  'redrive/removal.ts',
+  'letters/numbers/activity.ts',
+  'queues/verbs/clear.ts',
+  'redrive/rows/removal.ts',
   'sources/kafka/source.ts',
   'sources/webhooks/registry/holder-kind.ts',
   'store/counter.ts',

@@ -4,7 +4,7 @@ import { closeServers, scriptedServer } from '../../test/harness/scripted-server
 import { instant } from '../core/clock.ts'
 import { SystemClock } from '../core/system-clock.ts'
 import { TestClock } from '../core/test-clock.ts'
-import type { Pulse } from '../letters/gauges.ts'
+import type { Pulse } from '../letters/numbers/gauges.ts'
 import type { RedriveStanding } from '../redrive/redrive.ts'
 import { Metrics } from './metrics.ts'
 

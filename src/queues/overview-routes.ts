@@ -6,7 +6,7 @@ import { limitOf } from '../api/query.ts'
 import { formatGoDuration } from '../core/duration.ts'
 import { decodePageToken, encodePageToken, malformed } from '../core/page-token.ts'
 import { formatMicros } from '../core/timestamp.ts'
-import type { Ledger } from '../letters/ledger.ts'
+import type { Ledger } from '../letters/numbers/ledger.ts'
 import { ON_DEATH, type QueueOverview, type Queues } from './queue.ts'
 
 interface QueueOverviewOptions extends ApiScope {

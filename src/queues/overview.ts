@@ -3,7 +3,7 @@
  * of partitions that hold something are looked at, one step into an index each.
  */
 import type { Instant } from '../core/clock.ts'
-import { headsOfLying } from '../letters/lying/read.ts'
+import { headsOfLying } from '../letters/in-dead-queue/read.ts'
 import type { Session } from '../store/database.ts'
 import { COUNTED, type PartitionCounts, readCounts } from './counts.ts'
 import type { QueueOverview } from './queue.ts'

@@ -10,23 +10,19 @@ import { BartlebyError, failure } from '../core/errors.ts'
 import { checkKsuid, serialFromId } from '../core/ksuid.ts'
 import type { Log } from '../core/log.ts'
 import type { Rounds, Service } from '../core/rounds.ts'
-import type { Registers } from '../letters/drawers.ts'
+import type { Registers } from '../letters/numbers/drawers.ts'
 import type { LetterSource } from '../letters/source.ts'
 import { inOffice, type OfficeRuns, type OfficeWork } from '../letters/work.ts'
 import type { Announcer } from '../store/announcer.ts'
 import { type Database, type Session, StoreUnavailable } from '../store/database.ts'
-import { storableRun } from './cases.ts'
-import { type Clearing, clearQueue, defineRemoval } from './clear.ts'
 import { CountChanges, readCounts } from './counts.ts'
-import { Cycle } from './cycle.ts'
-import { resolveFromDeadQueue } from './dead-queue.ts'
-import { importInto } from './import.ts'
-import { queueLetterSource } from './letter-source.ts'
-import type { QueueLoop } from './loop.ts'
-import { LoopDirectory } from './loops.ts'
+import { Cycle } from './cycles/cycle.ts'
+import type { QueueLoop } from './cycles/loop.ts'
+import { LoopDirectory } from './cycles/loops.ts'
+import { storableRun } from './death/cases.ts'
+import { resolveFromDeadQueue } from './death/dead-queue.ts'
+import { queueLetterSource } from './death/letter-source.ts'
 import { readOverview } from './overview.ts'
-import type { AskedItem } from './produce.ts'
-import { type Announce, putItems } from './put.ts'
 import type {
   ClearRequest,
   CompleteRequest,
@@ -56,10 +52,8 @@ import type {
   StoredItem,
 } from './queue.ts'
 import { itemIdIn, type Partition, type QueueRecord, readQueue, readQueues } from './records.ts'
-import { tellOfRemoval } from './removed.ts'
 import { SHELF } from './schema.ts'
 import { createFromSettings, deleteByName, updateFromSettings } from './settings.ts'
-import { firstProblem, serialsOf } from './settle.ts'
 import { type ItemRow, listItems, readReady } from './sql/inspect.ts'
 import { removeAny } from './sql/remove.ts'
 import {
@@ -76,6 +70,12 @@ import {
   parseExtension,
   peekLimit,
 } from './validate.ts'
+import { type Clearing, clearQueue, defineRemoval } from './verbs/clear.ts'
+import { importInto } from './verbs/import.ts'
+import type { AskedItem } from './verbs/produce.ts'
+import { type Announce, putItems } from './verbs/put.ts'
+import { tellOfRemoval } from './verbs/removed.ts'
+import { firstProblem, serialsOf } from './verbs/settle.ts'
 
 /** The section `queues` of the options of an office. */
 export interface QueueOptions {

@@ -3,8 +3,6 @@ import type { Clock, Instant } from '../core/clock.ts'
 import { failure } from '../core/errors.ts'
 import type { OfficeRuns } from '../letters/work.ts'
 import type { Database, Transaction } from '../store/database.ts'
-import { beginRemoval } from './clear.ts'
-import { forgetDedupeKeysOf } from './dedupe.ts'
 import type { QueueInfo, QueueSettings } from './queue.ts'
 import {
   createQueue,
@@ -25,6 +23,8 @@ import {
   parseSettings,
   SYSTEM_NAMESPACE,
 } from './validate.ts'
+import { beginRemoval } from './verbs/clear.ts'
+import { forgetDedupeKeysOf } from './verbs/dedupe.ts'
 
 /** Creates a queue with its partitions. */
 export async function createFromSettings(

@@ -14,10 +14,10 @@ import { OFFICE, type RedriveAct } from '../letters/letter.ts'
 import type { OfficeRuns, OfficeWork } from '../letters/work.ts'
 import { keptLease, noteOf, type RunCommand } from '../work/run.ts'
 import { changeRun, lockRun, type Run, type RunChange, type RunState } from '../work/run-rows.ts'
-import { readProgress } from './counts.ts'
-import { holdLanes } from './lanes.ts'
 import { isOver, isWorking, REDRIVE_RUN, type RedriveCounts, type RedriveState } from './redrive.ts'
-import { lockRedrive, type StoredRedrive, writeRedrive } from './rows.ts'
+import { readProgress } from './rows/counts.ts'
+import { holdLanes } from './rows/lanes.ts'
+import { lockRedrive, type StoredRedrive, writeRedrive } from './rows/rows.ts'
 
 /** What an operator wants of a redrive. */
 export type RedriveCommand = RunCommand | { readonly act: 'start'; readonly actor: string }

@@ -12,12 +12,13 @@
  * beginning to its end, so how far it is says what became of each of its letters: behind, it was sent, unless it is among the
  * exceptions; ahead, it remains.
  */
-import type { LetterFilter } from '../letters/filter.ts'
+
 import type { SourceName } from '../letters/kinds.ts'
 import type { LetterId, RedriveRef } from '../letters/letter.ts'
 import type { LetterKey } from '../letters/letters.ts'
+import type { LetterFilter } from '../letters/lists/filter.ts'
 import type { Recipe } from './repair/recipe.ts'
-import type { StoredRedrive } from './rows.ts'
+import type { StoredRedrive } from './rows/rows.ts'
 
 declare const redriveNumberBrand: unique symbol
 

@@ -3,9 +3,9 @@ import { PLAIN, RedriveOffice } from '../../test/harness/redrive-office.ts'
 import { stores } from '../../test/harness/stores.ts'
 import type { BartlebyError } from '../core/errors.ts'
 import { Office } from '../office.ts'
-import type { Members } from './member-list.ts'
 import type { MemberOutcome, PlanRequest, RedriveDetail } from './redrive.ts'
 import { parseRecipe } from './repair/recipe.ts'
+import type { Members } from './rows/member-list.ts'
 
 const codeOf = (act: Promise<unknown>): Promise<string> =>
   act.then(

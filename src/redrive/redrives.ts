@@ -4,18 +4,16 @@ import { failure, refuse } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
 import { type Xid, Xids } from '../core/xid.ts'
 import type { SourceName } from '../letters/kinds.ts'
-import type { EngineNames } from '../letters/report.ts'
+import type { EngineNames } from '../letters/reports/report.ts'
 import type { LetterSource } from '../letters/source.ts'
 import { inOffice, type OfficeRuns, type OfficeWork } from '../letters/work.ts'
 import type { Database, Session } from '../store/database.ts'
 import { type Answer, answerOnce, dropKey, keptAnswer, type OnceKey } from '../store/idempotency.ts'
 import { commandRedrive, type RedriveCommand } from './commands.ts'
-import { destinationsOf, readProgress, readSummaries, summaryOf } from './counts.ts'
-import { queueExists } from './destinations.ts'
-import { Drive, type DriveParts, type Step } from './drive.ts'
-import { listMembers, type MemberPage, type Members } from './member-list.ts'
-import { exceptionCounts } from './members.ts'
-import { Planning } from './plan.ts'
+import { Drive, type DriveParts, type Step } from './driving/drive.ts'
+import { queueExists } from './planning/destinations.ts'
+import { Planning } from './planning/plan.ts'
+import { sampleOf } from './planning/sample.ts'
 import {
   PLAN_RUN,
   type PlanRequest,
@@ -25,10 +23,12 @@ import {
   type RedriveState,
   type SampleLetter,
 } from './redrive.ts'
-import { redriveRemoval } from './removal.ts'
 import { Repairer } from './repair/repairer.ts'
-import { insertRedrive, newestRedrives, openRedrives, readRedrive, type StoredRedrive } from './rows.ts'
-import { sampleOf } from './sample.ts'
+import { destinationsOf, readProgress, readSummaries, summaryOf } from './rows/counts.ts'
+import { listMembers, type MemberPage, type Members } from './rows/member-list.ts'
+import { exceptionCounts } from './rows/members.ts'
+import { redriveRemoval } from './rows/removal.ts'
+import { insertRedrive, newestRedrives, openRedrives, readRedrive, type StoredRedrive } from './rows/rows.ts'
 
 export interface RedrivesOptions {
   readonly db: Database

@@ -2,10 +2,10 @@
 import { isUtf8 } from 'node:buffer'
 import { type Instant, instant } from '../core/clock.ts'
 import { formatMicros } from '../core/timestamp.ts'
-import type { LetterFilter } from '../letters/filter.ts'
-import { showPayload } from '../letters/payload.ts'
+import type { LetterFilter } from '../letters/lists/filter.ts'
+import { showPayload } from '../letters/reports/payload.ts'
 import { measuredRate, optionalTime } from '../work/view.ts'
-import { remainingOf } from './lanes.ts'
+import { redriveSentence } from './planning/sentence.ts'
 import {
   COUNTS,
   type Destination,
@@ -17,7 +17,7 @@ import {
   type Selection,
 } from './redrive.ts'
 import { showRecipe } from './repair/recipe.ts'
-import { redriveSentence } from './sentence.ts'
+import { remainingOf } from './rows/lanes.ts'
 
 /** What of a payload is shown in a sample, in bytes. */
 export const MAX_SHOWN_PAYLOAD = 65_536

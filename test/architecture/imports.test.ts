@@ -20,7 +20,7 @@ describe('the plan', () => {
   it.each([
     ['letters/change.ts', 'store/database.ts'],
     ['api/reply.ts', 'store/database.ts'],
-    ['sources/kafka/source.ts', 'queues/put.ts'],
+    ['sources/kafka/source.ts', 'queues/verbs/put.ts'],
     ['sources/kafka/module.ts', 'sources/source-module.ts'],
     ['sources/index.ts', 'sources/kafka/module.ts'],
     ['office.ts', 'sources/index.ts'],
@@ -35,7 +35,7 @@ describe('the plan', () => {
     ['store/database.ts', 'outgoing/http.ts'],
     ['api/reply.ts', 'store/lock.ts'],
     ['client/client.ts', 'letters/letter.ts'],
-    ['redrive/plan.ts', 'sources/kafka/event.ts'],
+    ['redrive/planning/plan.ts', 'sources/kafka/event.ts'],
     ['sources/outbox/module.ts', 'sources/kafka/event.ts'],
     ['sources/outbox/module.ts', 'sources/index.ts'],
     ['sources/source-module.ts', 'sources/outbox/module.ts'],

@@ -1,9 +1,9 @@
 /** Reports that tests file in transactions of their own, about source ids that have no letters yet. */
 
-import type { Registers } from '../../src/letters/drawers.ts'
-import { captureReports } from '../../src/letters/intake.ts'
 import type { LetterId } from '../../src/letters/letter.ts'
-import type { FailureReport } from '../../src/letters/report.ts'
+import type { Registers } from '../../src/letters/numbers/drawers.ts'
+import { captureReports } from '../../src/letters/reports/intake.ts'
+import type { FailureReport } from '../../src/letters/reports/report.ts'
 import type { OfficeWork } from '../../src/letters/work.ts'
 
 /** The letters of the reports, in their order. */

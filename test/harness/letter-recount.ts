@@ -3,10 +3,10 @@
  * it against what the office tells.
  */
 import type { Instant } from '../../src/core/clock.ts'
-import { ACTIVITY_NAMES, type ActivityName } from '../../src/letters/activity.ts'
-import type { Activity } from '../../src/letters/activity-series.ts'
-import type { AccountFilter } from '../../src/letters/books.ts'
 import { STATUS } from '../../src/letters/letter.ts'
+import { ACTIVITY_NAMES, type ActivityName } from '../../src/letters/numbers/activity.ts'
+import type { Activity } from '../../src/letters/numbers/activity-series.ts'
+import type { AccountFilter } from '../../src/letters/numbers/books.ts'
 import { type Integer, sql } from '../../src/store/database.ts'
 import type { LetterStore } from './letter-store.ts'
 

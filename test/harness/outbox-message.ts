@@ -1,6 +1,6 @@
 /** For tests only. */
 import { instant } from '../../src/core/clock.ts'
-import type { OutboxMessage } from '../../src/sources/outbox/message.ts'
+import type { OutboxMessage } from '../../src/sources/outbox/table/message.ts'
 
 /** A message; a test gives what matters to it. */
 export const message = (given: Partial<OutboxMessage> = {}): OutboxMessage => ({

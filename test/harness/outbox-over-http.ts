@@ -4,8 +4,8 @@ import type { Socket } from 'node:net'
 import { afterEach } from 'vitest'
 import { instant } from '../../src/core/clock.ts'
 import { TestClock } from '../../src/core/test-clock.ts'
-import type { Transport } from '../../src/sources/outbox/transport.ts'
 import { type HttpTransportOptions, httpTransport } from '../../src/sources/outbox/transports/http.ts'
+import type { Transport } from '../../src/sources/outbox/transports/transport.ts'
 import { httpReceiver, type Receiver, rawReceiver } from './stub-receiver.ts'
 
 /** The signal of a delivery that nobody breaks off. */

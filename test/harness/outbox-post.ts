@@ -1,12 +1,12 @@
 /** An outbox on a store of its own, as an office would know it, and rows that tests write into it. */
 import { instant } from '../../src/core/clock.ts'
 import { TestClock } from '../../src/core/test-clock.ts'
-import { DEFAULT_THRESHOLDS } from '../../src/sources/outbox/health.ts'
-import { type Layout, readLayout } from '../../src/sources/outbox/layout.ts'
-import { OutboxMeter } from '../../src/sources/outbox/meter.ts'
-import type { OutboxHandle } from '../../src/sources/outbox/outbox-handle.ts'
-import { indexesOf, indexStatement, outboxSchema } from '../../src/sources/outbox/schema.ts'
+import { DEFAULT_THRESHOLDS } from '../../src/sources/outbox/served/health.ts'
+import { OutboxMeter } from '../../src/sources/outbox/served/meter.ts'
+import type { OutboxHandle } from '../../src/sources/outbox/served/outbox-handle.ts'
 import { onDatabase } from '../../src/sources/outbox/sql/table.ts'
+import { type Layout, readLayout } from '../../src/sources/outbox/table/layout.ts'
+import { indexesOf, indexStatement, outboxSchema } from '../../src/sources/outbox/table/schema.ts'
 import {
   COLUMN_NAMES,
   type ColumnName,
@@ -15,7 +15,7 @@ import {
   quote,
   shortHash,
   type TableOptions,
-} from '../../src/sources/outbox/table-names.ts'
+} from '../../src/sources/outbox/table/table-names.ts'
 import type { Database, Value } from '../../src/store/database.ts'
 import { openDatabase } from '../../src/store/open.ts'
 import type { FreshStore, StoreKind } from './stores.ts'

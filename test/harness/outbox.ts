@@ -2,7 +2,7 @@
 import { once } from 'node:events'
 import { DatabaseSync } from 'node:sqlite'
 import pg from 'pg'
-import { outboxSchema } from '../../src/sources/outbox/schema.ts'
+import { outboxSchema } from '../../src/sources/outbox/table/schema.ts'
 import type { FreshStore, StoreKind } from './stores.ts'
 
 /** A row as the database gives it. */

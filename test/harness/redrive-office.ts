@@ -1,7 +1,7 @@
 /** An office with letters to send back and somebody who works on what was sent, on a clock that stands still. */
 import { type Instant, instant } from '../../src/core/clock.ts'
 import { TestClock } from '../../src/core/test-clock.ts'
-import type { FailureReport } from '../../src/letters/report.ts'
+import type { FailureReport } from '../../src/letters/reports/report.ts'
 import { Office } from '../../src/office.ts'
 import type { PlanRequest, RedriveDetail, Terms } from '../../src/redrive/redrive.ts'
 import { reportOf } from './report.ts'

@@ -1,6 +1,6 @@
 /** Failures as services report them, each different from every other. */
 import type { Instant } from '../../src/core/clock.ts'
-import type { FailureReport } from '../../src/letters/report.ts'
+import type { FailureReport } from '../../src/letters/reports/report.ts'
 
 /** The report with this number. */
 export const reportOf = (

@@ -1,7 +1,7 @@
 /** A round of retention on a store without an office. */
 import type { Clock } from '../../src/core/clock.ts'
 import { silentLog } from '../../src/core/log.ts'
-import { type Removed, Retention, type RetentionOptions } from '../../src/letters/retention.ts'
+import { type Removed, Retention, type RetentionOptions } from '../../src/letters/retention/retention.ts'
 import { officeRuns } from '../../src/letters/work.ts'
 import type { Database } from '../../src/store/database.ts'
 

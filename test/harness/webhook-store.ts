@@ -3,11 +3,11 @@ import { instant } from '../../src/core/clock.ts'
 import { TestClock } from '../../src/core/test-clock.ts'
 import { Xids } from '../../src/core/xid.ts'
 import { MIGRATIONS } from '../../src/migrations.ts'
-import type { Sender } from '../../src/sources/webhooks/broadcasts.ts'
+import type { Sender } from '../../src/sources/webhooks/messages/broadcasts.ts'
+import { type Counted, readTalliesOf, Tallies } from '../../src/sources/webhooks/numbers/tallies.ts'
 import { type RefusalName, Refused } from '../../src/sources/webhooks/refusal.ts'
 import { Consumers } from '../../src/sources/webhooks/registry/consumers.ts'
 import { CHANNELS, Holders, PRODUCERS } from '../../src/sources/webhooks/registry/holders.ts'
-import { type Counted, readTalliesOf, Tallies } from '../../src/sources/webhooks/tallies.ts'
 import {
   type Channel,
   type Consumer,

@@ -4,10 +4,10 @@
  */
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { History } from '../../src/history/history.ts'
-import { readLetterById } from '../../src/letters/detail.ts'
-import { fileLetters } from '../../src/letters/filing.ts'
 import type { Letter, LetterId } from '../../src/letters/letter.ts'
-import { EngineDirectory } from '../../src/queues/engine-directory.ts'
+import { readLetterById } from '../../src/letters/lists/detail.ts'
+import { fileLetters } from '../../src/letters/lists/filing.ts'
+import { EngineDirectory } from '../../src/queues/engines/engine-directory.ts'
 import type { FailedRun, Run } from '../../src/queues/queue.ts'
 import { type Integer, sql } from '../../src/store/database.ts'
 import { verifyStore } from '../../src/verify/verify.ts'

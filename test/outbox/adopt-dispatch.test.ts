@@ -2,7 +2,7 @@
 import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, it } from 'vitest'
 import { adoptTable } from '../../src/sources/outbox/adopt/adopt.ts'
-import { createDispatcher } from '../../src/sources/outbox/create-dispatcher.ts'
+import { createDispatcher } from '../../src/sources/outbox/dispatcher/create-dispatcher.ts'
 import { query } from '../harness/postgres.ts'
 import { stores } from '../harness/stores.ts'
 

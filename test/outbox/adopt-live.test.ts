@@ -2,7 +2,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type pg from 'pg'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { readLayout } from '../../src/sources/outbox/layout.ts'
+import { readLayout } from '../../src/sources/outbox/table/layout.ts'
 import { seededRandom } from '../crash/random.ts'
 import { PATIENCE_MS, sizeOf } from '../harness/limits.ts'
 import { barePostgres, type FreshStore } from '../harness/stores.ts'

@@ -5,7 +5,7 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { createInterface } from 'node:readline'
-import { createDispatcher } from '../../src/sources/outbox/create-dispatcher.ts'
+import { createDispatcher } from '../../src/sources/outbox/dispatcher/create-dispatcher.ts'
 import { DEADLY, type DispatcherOrder, type Said } from './crash-recorder.ts'
 
 // The order comes from the test, which wrote it.

@@ -6,8 +6,8 @@ import {
   createDispatcher,
   type DispatcherOptions,
   type RunningDispatcher,
-} from '../../src/sources/outbox/create-dispatcher.ts'
-import type { OutboxMessage } from '../../src/sources/outbox/message.ts'
+} from '../../src/sources/outbox/dispatcher/create-dispatcher.ts'
+import type { OutboxMessage } from '../../src/sources/outbox/table/message.ts'
 import { OutboxStore } from '../harness/outbox.ts'
 import type { FreshStore, StoreKind } from '../harness/stores.ts'
 

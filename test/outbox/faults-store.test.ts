@@ -1,7 +1,7 @@
 /** Stores and tables in trouble: the dispatcher says so, waits, and goes on by itself; nothing is lost or stuck. */
 import { setTimeout as pause } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { outboxSchema } from '../../src/sources/outbox/schema.ts'
+import { outboxSchema } from '../../src/sources/outbox/table/schema.ts'
 import { type Door, doorTo } from '../harness/proxy.ts'
 import { reused } from '../harness/reused-store.ts'
 import { freshPostgres, stores } from '../harness/stores.ts'

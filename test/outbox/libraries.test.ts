@@ -17,9 +17,9 @@ import {
   prismaAdapter,
 } from '../../src/sources/outbox/adapters/libraries.ts'
 import { createInbox, inboxSchema } from '../../src/sources/outbox/inbox.ts'
-import { createKey } from '../../src/sources/outbox/keys.ts'
-import { outboxSchema } from '../../src/sources/outbox/schema.ts'
-import { createOutbox } from '../../src/sources/outbox/writer.ts'
+import { outboxSchema } from '../../src/sources/outbox/table/schema.ts'
+import { createKey } from '../../src/sources/outbox/writing/keys.ts'
+import { createOutbox } from '../../src/sources/outbox/writing/writer.ts'
 import { type FreshStore, freshPostgres, freshSqlite } from '../harness/stores.ts'
 import { prepareExamples } from './examples-package.ts'
 

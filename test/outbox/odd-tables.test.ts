@@ -4,7 +4,7 @@ import pg from 'pg'
 import { afterEach, describe, expect, it } from 'vitest'
 import { TestClock } from '../../src/core/test-clock.ts'
 import { adoptTable } from '../../src/sources/outbox/adopt/adopt.ts'
-import { createDispatcher } from '../../src/sources/outbox/create-dispatcher.ts'
+import { createDispatcher } from '../../src/sources/outbox/dispatcher/create-dispatcher.ts'
 import { type FreshStore, freshPostgres, freshSqlite } from '../harness/stores.ts'
 
 interface OddTable {

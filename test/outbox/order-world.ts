@@ -7,8 +7,11 @@ import { setImmediate as turn } from 'node:timers/promises'
 import pg from 'pg'
 import { TestClock } from '../../src/core/test-clock.ts'
 import { PermanentError } from '../../src/core/thrown.ts'
-import { createDispatcher, type RunningDispatcher } from '../../src/sources/outbox/create-dispatcher.ts'
-import type { OutboxMessage } from '../../src/sources/outbox/message.ts'
+import {
+  createDispatcher,
+  type RunningDispatcher,
+} from '../../src/sources/outbox/dispatcher/create-dispatcher.ts'
+import type { OutboxMessage } from '../../src/sources/outbox/table/message.ts'
 import { seededRandom } from '../crash/random.ts'
 import type { OutboxStore } from '../harness/outbox.ts'
 

@@ -2,7 +2,7 @@
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { ServedOutbox } from '../../src/sources/outbox/served-outbox.ts'
+import { ServedOutbox } from '../../src/sources/outbox/served/served-outbox.ts'
 import { openDatabase } from '../../src/store/open.ts'
 import { verifyStore } from '../../src/verify/verify.ts'
 import { OutboxStore } from '../harness/outbox.ts'

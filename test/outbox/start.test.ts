@@ -4,9 +4,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { createDispatcher } from '../../src/sources/outbox/create-dispatcher.ts'
-import { outboxSchema } from '../../src/sources/outbox/schema.ts'
+import { createDispatcher } from '../../src/sources/outbox/dispatcher/create-dispatcher.ts'
 import { once } from '../../src/sources/outbox/sql/table.ts'
+import { outboxSchema } from '../../src/sources/outbox/table/schema.ts'
 import { type ServerHere, startServer } from '../harness/server.ts'
 
 describe('an outbox that is not ready when the server starts', () => {

@@ -3,8 +3,8 @@
  * be told from the number of a row; those that are no numbers lie in another order than the rows were made in.
  */
 import { type Instant, instant } from '../../src/core/clock.ts'
-import type { Layout } from '../../src/sources/outbox/layout.ts'
-import type { ColumnName } from '../../src/sources/outbox/table-names.ts'
+import type { Layout } from '../../src/sources/outbox/table/layout.ts'
+import type { ColumnName } from '../../src/sources/outbox/table/table-names.ts'
 
 /** The present of the tests. */
 export const NOW = instant(1_800_000_000_000_000n)

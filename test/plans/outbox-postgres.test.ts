@@ -3,7 +3,7 @@
  * whatever PostgreSQL knows about it.
  */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type Layout, readLayout } from '../../src/sources/outbox/layout.ts'
+import { type Layout, readLayout } from '../../src/sources/outbox/table/layout.ts'
 import { sizeOf } from '../harness/limits.ts'
 import { barePostgres, type FreshStore } from '../harness/stores.ts'
 import { JIT_COST } from './explain.ts'

@@ -4,7 +4,7 @@
  */
 import { DatabaseSync } from 'node:sqlite'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type Layout, readLayout } from '../../src/sources/outbox/layout.ts'
+import { type Layout, readLayout } from '../../src/sources/outbox/table/layout.ts'
 import { sizeOf } from '../harness/limits.ts'
 import { type FreshStore, freshSqlite } from '../harness/stores.ts'
 import { keysOf, lifeOf, scriptsOf } from './outbox-load.ts'

@@ -2,8 +2,8 @@
 import { DatabaseSync } from 'node:sqlite'
 import { adoptTable } from '../../src/sources/outbox/adopt/adopt.ts'
 import { inboxSchema } from '../../src/sources/outbox/inbox.ts'
-import { outboxSchema } from '../../src/sources/outbox/schema.ts'
-import type { TableOptions } from '../../src/sources/outbox/table-names.ts'
+import { outboxSchema } from '../../src/sources/outbox/table/schema.ts'
+import type { TableOptions } from '../../src/sources/outbox/table/table-names.ts'
 import type { Dialect } from '../../src/store/database.ts'
 import { query } from '../harness/postgres.ts'
 

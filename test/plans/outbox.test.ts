@@ -1,8 +1,8 @@
 /** What is asked about an outbox costs what it tells, whatever was processed before. */
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { backlogStatementOf } from '../../src/sources/outbox/health.ts'
-import { statementsOf } from '../../src/sources/outbox/list.ts'
+import { backlogStatementOf } from '../../src/sources/outbox/served/health.ts'
+import { statementsOf } from '../../src/sources/outbox/served/list.ts'
 import { PostedOutbox } from '../harness/outbox-post.ts'
 import { barePostgres } from '../harness/stores.ts'
 import { type PlanNode, pagesTouched } from './explain.ts'

@@ -1,7 +1,7 @@
 /** Does what a step says. Refusals are part of it: a redrive may be over, a queue gone, a letter in somebody's hands. */
 import { BartlebyError } from '../../src/core/errors.ts'
-import type { LetterFilter } from '../../src/letters/filter.ts'
 import type { LetterStatus } from '../../src/letters/letter.ts'
+import type { LetterFilter } from '../../src/letters/lists/filter.ts'
 import type { RedriveDetail } from '../../src/redrive/redrive.ts'
 import { QUEUES, type Step, type Target } from './steps.ts'
 import type { TwoOffices } from './two-offices.ts'

@@ -1,10 +1,10 @@
 /** Redrives on a store without an office around it: for letters of one source, whose other end tests hold in their hands. */
 import type { Clock } from '../../src/core/clock.ts'
 import { silentLog } from '../../src/core/log.ts'
-import type { LetterFilter } from '../../src/letters/filter.ts'
+import type { LetterFilter } from '../../src/letters/lists/filter.ts'
 import type { LetterSource } from '../../src/letters/source.ts'
 import { type OfficeRuns, officeRuns } from '../../src/letters/work.ts'
-import { EngineDirectory } from '../../src/queues/engine-directory.ts'
+import { EngineDirectory } from '../../src/queues/engines/engine-directory.ts'
 import type { RedriveAction, RedriveCounts, RedriveDetail } from '../../src/redrive/redrive.ts'
 import { Redrives } from '../../src/redrive/redrives.ts'
 import type { Database } from '../../src/store/database.ts'

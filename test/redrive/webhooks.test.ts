@@ -1,7 +1,7 @@
 /** Redrives of letters that are dead webhook jobs. */
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
-import { readLetterById } from '../../src/letters/detail.ts'
 import type { LetterId } from '../../src/letters/letter.ts'
+import { readLetterById } from '../../src/letters/lists/detail.ts'
 import { webhookLetterSource } from '../../src/sources/webhooks/letters/source.ts'
 import { type Consumer, JOB } from '../../src/sources/webhooks/webhook.ts'
 import { DeadJobStore } from '../harness/dead-job-store.ts'

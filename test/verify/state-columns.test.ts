@@ -3,8 +3,8 @@
  * always fills is emptied. I3 names exactly these.
  */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { PLACE_COLUMNS } from '../../src/letters/in-dead-queue/read.ts'
 import { STATUS } from '../../src/letters/letter.ts'
-import { PLACE_COLUMNS } from '../../src/letters/lying/read.ts'
 import { TRANSITIONS, type TransitionName, transitionOf } from '../../src/letters/transitions.ts'
 import { type FreshStore, stores } from '../harness/stores.ts'
 import { copyOf, type Fates, fillStore } from './busy-store.ts'

@@ -10,7 +10,7 @@ import type { Clock, Instant } from '../../core/clock.ts'
 import type { Log } from '../../core/log.ts'
 import { Rounds } from '../../core/rounds.ts'
 import { VERSION } from '../../core/version.ts'
-import type { Standing } from '../../letters/books.ts'
+import type { Standing } from '../../letters/numbers/books.ts'
 import type { RedriveStanding } from '../../redrive/redrive.ts'
 import { redriveNews } from '../../redrive/view.ts'
 

@@ -14,7 +14,7 @@ import {
 import { instant } from '../../core/clock.ts'
 import { TestClock } from '../../core/test-clock.ts'
 import { VERSION } from '../../core/version.ts'
-import type { Standing } from '../../letters/books.ts'
+import type { Standing } from '../../letters/numbers/books.ts'
 import type { RedriveStanding } from '../../redrive/redrive.ts'
 import { MOST_LISTENERS, MOST_OF_ONE } from './live-counts.ts'
 

@@ -3,8 +3,8 @@ import type { Instant } from '../../core/clock.ts'
 import { readSeriesLabels } from '../../history/entry.ts'
 import { plainSeries } from '../../history/plain-capture.ts'
 import { type Integer, type Session, type Snapshot, sql } from '../../store/database.ts'
-import { lettersIn, readAccounts, standingOf } from '../books.ts'
-import { readDrawers } from '../drawers.ts'
+import { lettersIn, readAccounts, standingOf } from '../numbers/books.ts'
+import { readDrawers } from '../numbers/drawers.ts'
 import type { Audit } from './invariant.ts'
 
 /** The oldest rows of history and the newest, by their time: two looks into the index for every series. */

@@ -1,8 +1,8 @@
 /** What a letter says of its end, of its retry and of its place fits its status: the rules are those of the table of transitions. */
 
+import { PLACE_COLUMNS } from '../in-dead-queue/read.ts'
 import { kindOf } from '../kinds.ts'
 import { STATUS, STATUSES } from '../letter.ts'
-import { PLACE_COLUMNS } from '../lying/read.ts'
 import { type StateColumn, TRANSITIONS, type Transition } from '../transitions.ts'
 import type { Finding, FoundRow } from './invariant.ts'
 

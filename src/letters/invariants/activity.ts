@@ -6,10 +6,10 @@
 import { instant } from '../../core/clock.ts'
 import { formatTimestamp } from '../../core/timestamp.ts'
 import type { Integer } from '../../store/database.ts'
-import { ACTIVITY_NAMES, DAY_US, HOUR_US, WHOLE_OFFICE } from '../activity.ts'
 import type { Audit, Finding } from '../audit/invariant.ts'
 import { batchesOf, read } from '../audit/walk.ts'
-import { startOf } from '../counts.ts'
+import { ACTIVITY_NAMES, DAY_US, HOUR_US, WHOLE_OFFICE } from '../numbers/activity.ts'
+import { startOf } from '../numbers/counts.ts'
 
 /** Hours from `$1` on: some thousand sums. */
 const readHours = read(

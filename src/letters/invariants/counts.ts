@@ -1,11 +1,12 @@
 /** I6: the books are exact: every count of letters, by drawer and by place, is what counting gives. */
-import { EVER } from '../activity.ts'
+
 import type { Audit, Finding, FoundRow, Invariant } from '../audit/invariant.ts'
 import { batchesOf, type Difference, differences, read, Sums } from '../audit/walk.ts'
-import { readAccounts } from '../books.ts'
-import { type DrawerCount, readLetterCounts } from '../counts.ts'
-import { OUTCOMES } from '../gauges.ts'
 import { STATUS, STATUSES } from '../letter.ts'
+import { EVER } from '../numbers/activity.ts'
+import { readAccounts } from '../numbers/books.ts'
+import { type DrawerCount, readLetterCounts } from '../numbers/counts.ts'
+import { OUTCOMES } from '../numbers/gauges.ts'
 import { letterActivity } from './activity.ts'
 
 export const letterCounts: Invariant = {

@@ -12,10 +12,10 @@ import type { Integer } from '../../store/database.ts'
 import { NO_LETTER } from '../audit/case-file.ts'
 import type { Audit, CaseFile, Finding, FoundRow, Invariant } from '../audit/invariant.ts'
 import { batchesOf, read, Sums } from '../audit/walk.ts'
-import { type Account, readAccounts, standingOf } from '../books.ts'
 import { ERASE_OPERATION } from '../erase.ts'
 import { sourceKinds, sourceNames } from '../kinds.ts'
 import { ACTS, OFFICE } from '../letter.ts'
+import { type Account, readAccounts, standingOf } from '../numbers/books.ts'
 import { wordsFor } from '../transitions.ts'
 
 /** What the series `$1` reported as removed: one row for each run of retention and each erasure. */

@@ -9,9 +9,9 @@ import { isObject, type JsonObject, refuseNulls, refuseUnknownFields } from '../
 import type { Clock } from '../../core/clock.ts'
 import { BartlebyError, refuse } from '../../core/errors.ts'
 import { sourceName } from '../../core/source-id.ts'
-import { type CaptureResult, MOST_OF_SOURCE_ID } from '../intake.ts'
 import type { Letters } from '../letters.ts'
-import { type FailureReport, isSameFailure, type ReportContext, readReport } from '../report.ts'
+import { type CaptureResult, MOST_OF_SOURCE_ID } from '../reports/intake.ts'
+import { type FailureReport, isSameFailure, type ReportContext, readReport } from '../reports/report.ts'
 import { CAPTURED, MOST_REPORTS, REPORT, REPORT_BYTES, REPORTS } from './describe.ts'
 
 export const batchCall = (letters: Letters, clock: Clock): ApiCall => ({

@@ -5,9 +5,9 @@ import { INTEGER, objectOf, TEXT, TEXT_OR_NULL } from '../../api/describe.ts'
 import type { Query } from '../../api/query.ts'
 import { refuse } from '../../core/errors.ts'
 import { SOURCE_SCHEMA } from '../kinds.ts'
-import type { Ledger } from '../ledger.ts'
 import { STATUSES } from '../letter.ts'
-import { TALLY_KEYS, type TallyKey } from '../tally.ts'
+import type { Ledger } from '../numbers/ledger.ts'
+import { TALLY_KEYS, type TallyKey } from '../numbers/tally.ts'
 import { STATUS, sourceOf, statusOf } from './parameters.ts'
 
 const ITEM_KEYS: Readonly<Record<TallyKey, object>> = {

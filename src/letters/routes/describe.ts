@@ -13,10 +13,10 @@ import {
   TIME_OR_NULL,
   textUpTo,
 } from '../../api/describe.ts'
-import { RETRY_OUTCOMES } from '../filter.ts'
 import { SOURCE_SCHEMA } from '../kinds.ts'
 import { REASONS, STATUSES } from '../letter.ts'
-import { PAYLOAD_ENCODINGS } from '../payload.ts'
+import { RETRY_OUTCOMES } from '../lists/filter.ts'
+import { PAYLOAD_ENCODINGS } from '../reports/payload.ts'
 
 const oneOf = (values: readonly string[]) => ({ type: 'string', enum: values })
 const STATUS = oneOf(STATUSES)

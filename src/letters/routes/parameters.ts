@@ -2,9 +2,9 @@
 
 import { periodOf, type Query } from '../../api/query.ts'
 import { failure, refuse } from '../../core/errors.ts'
-import { type LetterFilter, RETRY_OUTCOMES, type RetryOutcome } from '../filter.ts'
 import { type SourceName, sourceNames } from '../kinds.ts'
 import { type LetterStatus, STATUSES } from '../letter.ts'
+import { type LetterFilter, RETRY_OUTCOMES, type RetryOutcome } from '../lists/filter.ts'
 
 /** How they look in the OpenAPI document. */
 export const STATUS = { type: 'string', enum: [...STATUSES] }

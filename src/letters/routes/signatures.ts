@@ -5,8 +5,8 @@ import { INTEGER, objectOf, PAGE_QUERY, pageOf, TEXT, TIME } from '../../api/des
 import { limitOf } from '../../api/query.ts'
 import { formatMicros } from '../../core/timestamp.ts'
 import { SOURCE_SCHEMA } from '../kinds.ts'
-import type { Ledger } from '../ledger.ts'
-import type { SignatureGroup } from '../signatures.ts'
+import type { Ledger } from '../numbers/ledger.ts'
+import type { SignatureGroup } from '../numbers/signatures.ts'
 import { sourceOf } from './parameters.ts'
 
 const QUERY = { source: SOURCE_SCHEMA, engine: TEXT, originalQueue: TEXT, ...PAGE_QUERY }

@@ -1,6 +1,6 @@
 /** What is due: ended leases, expired items, schedules, held items. Found by time, over all queues at once. */
 import { type Instant, instant } from '../../core/clock.ts'
-import { dueLying } from '../../letters/lying/read.ts'
+import { dueLying } from '../../letters/in-dead-queue/read.ts'
 import { type Integer, type Session, sql, type Transaction } from '../../store/database.ts'
 import { at, orNull } from '../../store/row.ts'
 import { SHELF } from '../schema.ts'

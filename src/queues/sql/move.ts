@@ -1,9 +1,9 @@
 /** Moves of items and of lying letters within their queue: to the tail, onto another shelf. */
 import type { Instant } from '../../core/clock.ts'
-import { moveLyingToTail, scheduleLying } from '../../letters/lying/move.ts'
+import { moveLyingToTail, scheduleLying } from '../../letters/in-dead-queue/move.ts'
 import { sql, type Transaction } from '../../store/database.ts'
 import { runGiven } from '../../store/idioms.ts'
-import { insistOn } from '../cycle.ts'
+import { insistOn } from '../cycles/cycle.ts'
 import { allocateSerials } from '../records.ts'
 import { SHELF } from '../schema.ts'
 import type { ItemFacts } from './inspect.ts'

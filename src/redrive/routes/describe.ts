@@ -12,7 +12,7 @@ import {
 } from '../../api/describe.ts'
 import { SOURCE_SCHEMA } from '../../letters/kinds.ts'
 import { ITEM_HEADERS } from '../../letters/letter.ts'
-import { PAYLOAD_ENCODINGS } from '../../letters/payload.ts'
+import { PAYLOAD_ENCODINGS } from '../../letters/reports/payload.ts'
 import { FILTER_QUERY } from '../../letters/routes/describe.ts'
 import {
   COUNTS,

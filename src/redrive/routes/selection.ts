@@ -2,8 +2,8 @@
 
 import { isObject, type JsonObject, optionalText } from '../../api/json-body.ts'
 import { refuse } from '../../core/errors.ts'
-import type { LetterFilter } from '../../letters/filter.ts'
 import type { LetterKey } from '../../letters/letters.ts'
+import type { LetterFilter } from '../../letters/lists/filter.ts'
 import { FILTER_QUERY } from '../../letters/routes/describe.ts'
 import { letterFilterOf } from '../../letters/routes/parameters.ts'
 import type { Selection } from '../redrive.ts'

@@ -2,7 +2,7 @@ import { afterEach, describe, expect, it } from 'vitest'
 import { MINUTE, SECOND, signalled, WorkBench } from '../../../test/harness/engine-at-work.ts'
 import { type StoreKind, stores } from '../../../test/harness/stores.ts'
 import { PermanentError } from '../../core/thrown.ts'
-import { ENGINE_CONTEXTS, PRESETS } from '../../queues/engine-directory.ts'
+import { ENGINE_CONTEXTS, PRESETS } from '../../queues/engines/engine-directory.ts'
 import type { RunContext } from './options.ts'
 import { LeaseLost } from './run.ts'
 

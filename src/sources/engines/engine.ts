@@ -18,8 +18,8 @@ import {
   Worker,
   type WorkTable,
 } from '../../core/work/worker.ts'
-import type { EngineDirectory } from '../../queues/engine-directory.ts'
-import { engineQueueSettings } from '../../queues/engine-queues.ts'
+import type { EngineDirectory } from '../../queues/engines/engine-directory.ts'
+import { engineQueueSettings } from '../../queues/engines/engine-queues.ts'
 import type { Queues, RetryItem, Run } from '../../queues/queue.ts'
 import { StoreUnavailable } from '../../store/database.ts'
 import { type EngineOptions, type EngineTerms, termsOf } from './options.ts'

@@ -1,5 +1,5 @@
 /** Engines: named workers whose dead messages and operations are the unified tables. */
-import type { EngineDirectory, EngineSettings } from '../../queues/engine-directory.ts'
+import type { EngineDirectory, EngineSettings } from '../../queues/engines/engine-directory.ts'
 import type { SourceModule } from '../source-module.ts'
 import type { Engine } from './engine.ts'
 import type { EngineMessage, EngineOptions } from './options.ts'

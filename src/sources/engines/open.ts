@@ -2,7 +2,7 @@
 import { Value } from 'typebox/value'
 import { withDefaults } from '../../core/settings/given.ts'
 import { readCase } from '../../letters/confirm.ts'
-import { recordEngineQueues } from '../../queues/engine-queues.ts'
+import { recordEngineQueues } from '../../queues/engines/engine-queues.ts'
 import type { OfficeParts, OpenSource } from '../source-module.ts'
 import { createEngine, type Engine } from './engine.ts'
 import type { EnginesFace, EnginesOptions } from './module.ts'

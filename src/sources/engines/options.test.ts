@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { EngineDirectory } from '../../queues/engine-directory.ts'
+import { EngineDirectory } from '../../queues/engines/engine-directory.ts'
 import { type EngineOptions, termsOf } from './options.ts'
 
 const directory = new EngineDirectory({ context: 'publisher' })

@@ -4,7 +4,7 @@ import type { BackoffPolicy } from '../../core/backoff.ts'
 import { parseGoDuration, usFromNs } from '../../core/duration.ts'
 import type { Log } from '../../core/log.ts'
 import { unknownKey } from '../../core/settings/config-error.ts'
-import { type EngineDirectory, reservedNames } from '../../queues/engine-directory.ts'
+import { type EngineDirectory, reservedNames } from '../../queues/engines/engine-directory.ts'
 import { checkQueueName } from '../../queues/validate.ts'
 
 /** What a handler is told about the run it does. */

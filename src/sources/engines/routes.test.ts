@@ -6,7 +6,7 @@ import { stores } from '../../../test/harness/stores.ts'
 import { later } from '../../core/clock.ts'
 import { type HistoryEntry, recordHistory } from '../../history/record.ts'
 import { gate } from '../../http/gate.ts'
-import { EngineDirectory } from '../../queues/engine-directory.ts'
+import { EngineDirectory } from '../../queues/engines/engine-directory.ts'
 import { engineRoutes } from './routes.ts'
 import { EngineStatistics, type OperationStatistics } from './statistics.ts'
 

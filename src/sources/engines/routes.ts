@@ -4,8 +4,8 @@ import { type ApiCall, type ApiScope, serveApi } from '../../api/calls.ts'
 import { INTEGER, objectOf, TEXT, TEXT_OR_NULL, TIME_OR_NULL } from '../../api/describe.ts'
 import type { ServedApi, ServerScope } from '../../api/source-http.ts'
 import { formatMicros } from '../../core/timestamp.ts'
-import type { Ledger } from '../../letters/ledger.ts'
-import type { EngineDirectory, KnownEngine } from '../../queues/engine-directory.ts'
+import type { Ledger } from '../../letters/numbers/ledger.ts'
+import type { EngineDirectory, KnownEngine } from '../../queues/engines/engine-directory.ts'
 import { type EngineRuns, type OperationStatistics, withoutRuns } from './statistics.ts'
 
 interface EngineParts {

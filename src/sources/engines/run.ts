@@ -11,7 +11,12 @@ import type { Log } from '../../core/log.ts'
 import { describeError, PermanentError } from '../../core/thrown.ts'
 import type { Held } from '../../core/work/held.ts'
 import type { LetterId } from '../../letters/letter.ts'
-import { cleanInstanceId, correlationIdIn, PUBLISHER, readMessage } from '../../queues/engine-message.ts'
+import {
+  cleanInstanceId,
+  correlationIdIn,
+  PUBLISHER,
+  readMessage,
+} from '../../queues/engines/engine-message.ts'
 import type { FailedRun, LeasedItem, Run } from '../../queues/queue.ts'
 import type { EngineTerms, RunContext } from './options.ts'
 

@@ -2,7 +2,12 @@
 import Type, { type Static } from 'typebox'
 import { shown } from '../../core/settings/config-error.ts'
 import { type Fixed, type Given, oneOf, section, wholeNumber } from '../../core/settings/kinds.ts'
-import { ENGINE_CONTEXTS, NAME_FORM, NAME_PATTERN, problemWithName } from '../../queues/engine-directory.ts'
+import {
+  ENGINE_CONTEXTS,
+  NAME_FORM,
+  NAME_PATTERN,
+  problemWithName,
+} from '../../queues/engines/engine-directory.ts'
 
 /** An engine of the user's own, or one put in the place of a preset. */
 const EngineSchema = section(

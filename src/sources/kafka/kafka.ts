@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Log } from '../../core/log.ts'
 import type { Rounds } from '../../core/rounds.ts'
-import type { Ledger } from '../../letters/ledger.ts'
+import type { Ledger } from '../../letters/numbers/ledger.ts'
 import type { OfficeRuns } from '../../letters/work.ts'
 import { requireKafkaLibrary } from '../../outgoing/kafka/library.ts'
 import { type Publisher, TopicProducer } from '../../outgoing/kafka/producer.ts'

@@ -4,8 +4,8 @@
  * sizes first, bytes after.
  */
 
-import type { Ledger } from '../../letters/ledger.ts'
 import { type LetterId, letterId } from '../../letters/letter.ts'
+import type { Ledger } from '../../letters/numbers/ledger.ts'
 import { type Database, type Integer, type Session, sql } from '../../store/database.ts'
 import { at, big, integer, orNull, type RowOf, rowShape, text } from '../../store/row.ts'
 import {

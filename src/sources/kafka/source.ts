@@ -4,8 +4,8 @@
  * that an operator discards, lets expire or restores, and of letters that are removed for good.
  */
 import { BartlebyError, failure } from '../../core/errors.ts'
-import { readLetterById } from '../../letters/detail.ts'
 import type { Edit, LetterId } from '../../letters/letter.ts'
+import { readLetterById } from '../../letters/lists/detail.ts'
 import type { Departing, LetterSource, Refused, Rendered, Sent } from '../../letters/source.ts'
 import { insistOnStatus } from '../../letters/transitions.ts'
 import type { OfficeWork } from '../../letters/work.ts'

@@ -7,9 +7,9 @@
 import type { Clock } from '../../core/clock.ts'
 import type { Dialect } from '../../store/database.ts'
 import { type Adapter, checkAdapter, checkDialect } from './adapters/adapter.ts'
-import { type GivenSettings, readSettings, retryHorizonSeconds } from './options.ts'
+import { type GivenSettings, readSettings, retryHorizonSeconds } from './dispatcher/options.ts'
 import { checkNumber, refuse, refuseUnknown, whole } from './refusal.ts'
-import { nameTable, quote } from './table-names.ts'
+import { nameTable, quote } from './table/table-names.ts'
 import { refuseField } from './writing/payload.ts'
 
 const DEFAULT_TABLE = 'inbox_keys'

@@ -16,15 +16,19 @@ export {
 export { pgAdapter } from './adapters/pg.ts'
 export { adoptTable } from './adopt/adopt.ts'
 export type { AdoptOptions, AdoptReport } from './adopt/report.ts'
-export { createDispatcher, type DispatcherOptions, type RunningDispatcher } from './create-dispatcher.ts'
+export {
+  createDispatcher,
+  type DispatcherOptions,
+  type RunningDispatcher,
+} from './dispatcher/create-dispatcher.ts'
+export { DISPATCHER_DEFAULTS, type DispatcherSettings } from './dispatcher/options.ts'
 export { createInbox, inboxSchema } from './inbox.ts'
-export { createKey } from './keys.ts'
-export type { Added, NewMessage, OutboxMessage } from './message.ts'
-export { type MeterSnapshot, OutboxMeter } from './meter.ts'
-export { DISPATCHER_DEFAULTS, type DispatcherSettings } from './options.ts'
-export { outboxSchema } from './schema.ts'
-export type { Naming, TableOptions } from './table-names.ts'
-export { type LocalTransport, logTransport, RetryLater, type Transport } from './transport.ts'
+export { type MeterSnapshot, OutboxMeter } from './served/meter.ts'
+export type { Added, NewMessage, OutboxMessage } from './table/message.ts'
+export { outboxSchema } from './table/schema.ts'
+export type { Naming, TableOptions } from './table/table-names.ts'
 export { type HttpTransportOptions, httpTransport } from './transports/http.ts'
 export { type KafkaTransportOptions, kafkaTransport } from './transports/kafka.ts'
-export { createOutbox, type Outbox } from './writer.ts'
+export { type LocalTransport, logTransport, RetryLater, type Transport } from './transports/transport.ts'
+export { createKey } from './writing/keys.ts'
+export { createOutbox, type Outbox } from './writing/writer.ts'

@@ -1,6 +1,6 @@
 /** Outboxes: messages that an application wrote in its own transaction, and nobody took. */
 import type { SourceModule } from '../source-module.ts'
-import type { Outboxes, OutboxSettings } from './outboxes.ts'
+import type { Outboxes, OutboxSettings } from './served/outboxes.ts'
 import { OutboxesSchema, outboxesInFolder, problemsOfOutboxes } from './settings.ts'
 
 export interface OutboxFace {
@@ -19,8 +19,8 @@ export const outboxModule: SourceModule<
   settings: { schema: OutboxesSchema, problems: problemsOfOutboxes, inFolder: outboxesInFolder },
   kind: { ordersByKey: true },
   async open({ store, clock, plainLog: log, registers, queues, offers: { brokers = null } }, options) {
-    const { Outboxes } = await import('./outboxes.ts')
-    const { servedOutboxes } = await import('./served.ts')
+    const { Outboxes } = await import('./served/outboxes.ts')
+    const { servedOutboxes } = await import('./served/served.ts')
     const outboxes = new Outboxes(options ?? [], { store, clock, log, registers, queues, kafka: brokers })
     return {
       letters: outboxes.source,

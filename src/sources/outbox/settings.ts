@@ -7,9 +7,9 @@ import { absoluteFiles, problemsOfConnection } from '../../outgoing/kafka/connec
 import { CONNECTION_KEYS, type ConnectionOptions, topicKey } from '../../outgoing/kafka/connection-keys.ts'
 import { COMPRESSIONS, isTopicName } from '../../outgoing/kafka/record.ts'
 import { readStoreUrl } from '../../store/store-url.ts'
-import { DISPATCHER_RANGES, OUTBOX_NAME, OUTBOX_NAME_FORM, RETENTION_RANGE } from './options.ts'
+import { DISPATCHER_RANGES, OUTBOX_NAME, OUTBOX_NAME_FORM, RETENTION_RANGE } from './dispatcher/options.ts'
 import type { Range } from './refusal.ts'
-import { NAMINGS, nameTable, type TableOptions } from './table-names.ts'
+import { NAMINGS, nameTable, type TableOptions } from './table/table-names.ts'
 
 const OUTBOX_URL_FORMS = "'sqlite:PATH' or 'postgres://USER:PASSWORD@HOST:PORT/DATABASE'"
 

@@ -1,6 +1,6 @@
 /** Queues on a server: their API, and the overview of them. */
 import type { ServedApi, ServerScope } from '../../api/source-http.ts'
-import type { Ledger } from '../../letters/ledger.ts'
+import type { Ledger } from '../../letters/numbers/ledger.ts'
 import { queueOverviewRoutes } from '../../queues/overview-routes.ts'
 import type { Queues } from '../../queues/queue.ts'
 import { queueFacade } from '../../queues/routes/reply.ts'

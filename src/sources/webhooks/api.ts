@@ -2,7 +2,7 @@
 import { ANYONE } from '../../api/auth.ts'
 import { type Facade, sendPlainError } from '../../api/facade.ts'
 import type { ServedApi, ServerScope } from '../../api/source-http.ts'
-import { webhookAdminRoutes } from './admin-routes.ts'
+import { webhookAdminRoutes } from './admin/admin-routes.ts'
 import { logAccess, requestIds } from './routes/request.ts'
 import { signatureCheck } from './routes/signature-check.ts'
 import { answerUnrouted, isWebhookPath, webhookRoutes } from './routes.ts'

@@ -9,8 +9,8 @@ import { table, tableOf } from '../../terminal/table.ts'
 import { printable } from '../../terminal/terminal.ts'
 import { grouped } from '../../terminal/words.ts'
 import { storeCommand } from '../source-commands.ts'
-import type { consumerOnWire, runOnWire } from './admin-routes.ts'
-import type { WebhookCheckReport } from './check.ts'
+import type { consumerOnWire, runOnWire } from './admin/admin-routes.ts'
+import type { WebhookCheckReport } from './numbers/check.ts'
 
 /** A command on one consumer. */
 const consumerCommand = (verb: string, description: string, examples: readonly string[]) =>
@@ -170,7 +170,7 @@ Exit codes:
      another version, or on no PostgreSQL`)
   .work(async ({ terminal, onStore }, { json, repair = false, ...flags }) => {
     const { found, left } = await onStore(flags, EXIT.usage, async (db) => {
-      const { checkWebhooks } = await import('./check.ts')
+      const { checkWebhooks } = await import('./numbers/check.ts')
       const { SystemClock } = await import('../../core/system-clock.ts')
       const clock = new SystemClock()
       const progress = json ? null : showProgress(terminal)

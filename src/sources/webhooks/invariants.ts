@@ -4,8 +4,8 @@ import type { Audit, Finding, FoundRow, Invariant, Side } from '../../letters/au
 import { batchesOf, read, Sums, textKey, together, type Walker } from '../../letters/audit/walk.ts'
 import { STATUS } from '../../letters/letter.ts'
 import type { Integer, Session } from '../../store/database.ts'
-import { readDeadCounts } from './dead-counts.ts'
-import { readTallies, TALLY, type TallyName } from './tallies.ts'
+import { readDeadCounts } from './numbers/dead-counts.ts'
+import { readTallies, TALLY, type TallyName } from './numbers/tallies.ts'
 import { JOB, type JobStatus, queueOfConsumer, statusOf, WEBHOOKS } from './webhook.ts'
 
 /** What the books say of jobs and of messages; whether they are right is for a check to tell. */

@@ -21,7 +21,7 @@ export const webhooksModule: SourceModule<'webhooks', typeof WebhooksSchema, Web
   migrations: [webhookMigration],
   async open({ store: { db }, clock, log, registers, runs, queues: { announcer } }, options) {
     const { CountFolder } = await import('../../store/fold.ts')
-    const { webhookCounter } = await import('./tallies.ts')
+    const { webhookCounter } = await import('./numbers/tallies.ts')
     const { Webhooks } = await import('./webhooks.ts')
     const settings = webhookSettings(options ?? {})
     const webhooks = new Webhooks({ db, clock, log, registers, runs, announcer, settings })

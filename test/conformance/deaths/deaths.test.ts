@@ -1,9 +1,9 @@
 /** What every source promises about what dies in it: one letter for each, in one piece, whoever else is at it. */
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
 import { historyOfLetter } from '../../../src/history/get.ts'
-import { LetterChanges } from '../../../src/letters/counts.ts'
-import { readFailures } from '../../../src/letters/detail.ts'
 import type { Letter } from '../../../src/letters/letter.ts'
+import { readFailures } from '../../../src/letters/lists/detail.ts'
+import { LetterChanges } from '../../../src/letters/numbers/counts.ts'
 import { verifyStore } from '../../../src/verify/verify.ts'
 import { stores } from '../../harness/stores.ts'
 import { DEATHS, type DeathDesk, type Doomed, hookOf, lettersIn } from './desks.ts'

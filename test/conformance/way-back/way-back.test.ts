@@ -2,9 +2,9 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { BartlebyError } from '../../../src/core/errors.ts'
 import { historyOfLetter } from '../../../src/history/get.ts'
-import { lockLetter, readLetterById } from '../../../src/letters/detail.ts'
 import { kindOf } from '../../../src/letters/kinds.ts'
 import type { Letter } from '../../../src/letters/letter.ts'
+import { lockLetter, readLetterById } from '../../../src/letters/lists/detail.ts'
 import {
   type Edits,
   isOutside,

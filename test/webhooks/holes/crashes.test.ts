@@ -1,8 +1,8 @@
 /** Acts on dead jobs that are cut short by a crash, at every step that they have: all of an act is done then, or nothing. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Xid } from '../../../src/core/xid.ts'
-import { readLetterCounts } from '../../../src/letters/counts.ts'
-import { readTallies } from '../../../src/sources/webhooks/tallies.ts'
+import { readLetterCounts } from '../../../src/letters/numbers/counts.ts'
+import { readTallies } from '../../../src/sources/webhooks/numbers/tallies.ts'
 import type { Channel, Consumer } from '../../../src/sources/webhooks/webhook.ts'
 import type { Webhooks } from '../../../src/sources/webhooks/webhooks.ts'
 import { type Database, type Integer, sql } from '../../../src/store/database.ts'

@@ -1,6 +1,6 @@
 /** Counts that are wrong, however they came to be: they are found, and put right while jobs move. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { checkWebhooks } from '../../../src/sources/webhooks/check.ts'
+import { checkWebhooks } from '../../../src/sources/webhooks/numbers/check.ts'
 import { queueOfConsumer } from '../../../src/sources/webhooks/webhook.ts'
 import { type Integer, sql } from '../../../src/store/database.ts'
 import { stores } from '../../harness/stores.ts'

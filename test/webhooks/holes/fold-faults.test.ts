@@ -1,6 +1,6 @@
 /** Folds that lose their lock, crash on the way, or meet what commits late. Only PostgreSQL has something to fold. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { letterCounter } from '../../../src/letters/counts.ts'
+import { letterCounter } from '../../../src/letters/numbers/counts.ts'
 import { type Channel, type Consumer, queueOfConsumer } from '../../../src/sources/webhooks/webhook.ts'
 import { type Database, type Integer, sql } from '../../../src/store/database.ts'
 import { foldCounts } from '../../../src/store/fold.ts'

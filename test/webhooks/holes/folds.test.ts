@@ -1,6 +1,6 @@
 /** Jobs that die while counts are folded, and those who read meanwhile. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { letterCounter } from '../../../src/letters/counts.ts'
+import { letterCounter } from '../../../src/letters/numbers/counts.ts'
 import type { Channel, Consumer } from '../../../src/sources/webhooks/webhook.ts'
 import { type Database, declaredStatements } from '../../../src/store/database.ts'
 import { foldCounts } from '../../../src/store/fold.ts'

@@ -3,9 +3,9 @@ import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { query } from '../../../../test/harness/postgres.ts'
 import { type FreshStore, freshPostgres } from '../../../../test/harness/stores.ts'
-import type { NewMessage } from '../message.ts'
-import { outboxSchema } from '../schema.ts'
-import { createOutbox } from '../writer.ts'
+import type { NewMessage } from '../table/message.ts'
+import { outboxSchema } from '../table/schema.ts'
+import { createOutbox } from '../writing/writer.ts'
 import { cutAtParameters } from './adapter.ts'
 import {
   drizzleAdapter,

@@ -4,7 +4,7 @@
  * themselves away: the process that a client was told it talks to is not the one that answers.
  */
 import { refuse } from '../refusal.ts'
-import { shortHash } from '../table-names.ts'
+import { shortHash } from '../table/table-names.ts'
 import { type Adapter, type AdapterRow, insistOn, refuseTransaction } from './adapter.ts'
 
 /** A client with a transaction begun on it. */

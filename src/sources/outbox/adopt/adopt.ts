@@ -3,9 +3,9 @@
  * is none. Every step can be run again, so that an adoption that was killed is simply started anew.
  */
 
-import { columnsOf } from '../layout.ts'
 import { checkNumber, decimal, refuse } from '../refusal.ts'
-import { nameTable, tableOptionsOf } from '../table-names.ts'
+import { columnsOf } from '../table/layout.ts'
+import { nameTable, tableOptionsOf } from '../table/table-names.ts'
 import type { AdoptOptions, AdoptReport, AdoptSettings, Findings } from './report.ts'
 import { type Ground, runPlan } from './report.ts'
 import { targetOf } from './target.ts'

@@ -1,6 +1,6 @@
 /** Rows that share a tenant and a key: they stand in the way of the unique index. */
 import { setTimeout as pause } from 'node:timers/promises'
-import { type Layout, newKeyOf, type RunSql } from '../layout.ts'
+import { type Layout, newKeyOf, type RunSql } from '../table/layout.ts'
 import type { AdoptSettings, Duplicate, Duplicates, Findings, Step } from './report.ts'
 
 const LISTED = 20

@@ -4,7 +4,7 @@
  * and met again in the next pass, so that it never waits while it holds locks itself.
  */
 import { setTimeout as pause } from 'node:timers/promises'
-import { columnsOf, type Layout, newKeyOf, type RunSql } from '../layout.ts'
+import { columnsOf, type Layout, newKeyOf, type RunSql } from '../table/layout.ts'
 import type { Step } from './report.ts'
 import { AdoptionBlocked, type AdoptSettings, type Findings } from './report.ts'
 

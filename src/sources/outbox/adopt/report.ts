@@ -6,8 +6,8 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { type BackoffPolicy, backoffDelayMs } from '../../../core/backoff.ts'
 import type { Dialect } from '../../../store/database.ts'
-import type { RunSql } from '../layout.ts'
-import type { TableNames, TableOptions } from '../table-names.ts'
+import type { RunSql } from '../table/layout.ts'
+import type { TableNames, TableOptions } from '../table/table-names.ts'
 import type { Target } from './target.ts'
 
 export interface AdoptOptions extends TableOptions {

@@ -4,8 +4,8 @@
  */
 import { BartlebyError } from '../../../core/errors.ts'
 import type { Dialect } from '../../../store/database.ts'
-import { type Layout, layoutOf } from '../layout.ts'
 import { refuse } from '../refusal.ts'
+import { type Layout, layoutOf } from '../table/layout.ts'
 import {
   COLUMN_NAMES,
   type ColumnName,
@@ -14,7 +14,7 @@ import {
   quote,
   type TableNames,
   type TableOptions,
-} from '../table-names.ts'
+} from '../table/table-names.ts'
 
 export interface Target {
   /** The columns that have to be added. */

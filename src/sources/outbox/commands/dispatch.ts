@@ -4,8 +4,8 @@ import { BartlebyError } from '../../../core/errors.ts'
 import { EXIT, failureOf } from '../../../terminal/exit.ts'
 import { given } from '../../../terminal/flags.ts'
 import { listenForStop, type Terminal } from '../../../terminal/terminal.ts'
-import type { RunningDispatcher } from '../create-dispatcher.ts'
-import type { Transport } from '../transport.ts'
+import type { RunningDispatcher } from '../dispatcher/create-dispatcher.ts'
+import type { Transport } from '../transports/transport.ts'
 import {
   applicationDatabase,
   numberOf,
@@ -91,11 +91,11 @@ async function create(flags: Flags, terminal: Terminal): Promise<RunningDispatch
   // Loaded when they are needed, as in `serve`.
   const [{ pino }, { createDispatcher }, transport] = await Promise.all([
     import('pino'),
-    import('../create-dispatcher.ts'),
+    import('../dispatcher/create-dispatcher.ts'),
     to === 'log' ? null : posting(flags, terminal),
   ])
   const log = pino({ level: logLevel }, pino.destination(2))
-  const { logTransport } = await import('../transport.ts')
+  const { logTransport } = await import('../transports/transport.ts')
   try {
     return createDispatcher({
       url: flags.url,

@@ -5,7 +5,7 @@ import { commandGroup } from '../../../terminal/command.ts'
 import { EXIT, failed, failureOf } from '../../../terminal/exit.ts'
 import { printable } from '../../../terminal/terminal.ts'
 import { grouped } from '../../../terminal/words.ts'
-import type { Backlog, OutboxHealth } from '../health.ts'
+import type { Backlog, OutboxHealth } from '../served/health.ts'
 import { adoptCommand } from './adopt.ts'
 import { dispatchCommand } from './dispatch.ts'
 import { applicationDatabase, type TableFlags, tableCommand, tableOptionsOf } from './table-flags.ts'
@@ -33,7 +33,7 @@ Exit codes:
     const { table, backlog } = await look(flags).catch((error: unknown) => {
       throw failureOf(error, EXIT.nothing)
     })
-    const { DEFAULT_THRESHOLDS, judge } = await import('../health.ts')
+    const { DEFAULT_THRESHOLDS, judge } = await import('../served/health.ts')
     const health = judge({ ...backlog, failureRatio: 0, attempts: 0 }, DEFAULT_THRESHOLDS)
     const text = () => textOf(table, backlog, health)
     terminal.out(json ? JSON.stringify({ table, ...backlog, health }, null, 2) : text())
@@ -42,8 +42,8 @@ Exit codes:
 
 async function look(flags: TableFlags) {
   // Loaded when they are needed, as in `serve`.
-  const { readLayout } = await import('../layout.ts')
-  const { readBacklog } = await import('../health.ts')
+  const { readLayout } = await import('../table/layout.ts')
+  const { readBacklog } = await import('../served/health.ts')
   const { SystemClock } = await import('../../../core/system-clock.ts')
   return withSession(flags.url, async (session) => {
     const layout = await readLayout(session.dialect, tableOptionsOf(flags), (text, parameters) =>

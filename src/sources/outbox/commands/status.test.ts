@@ -7,7 +7,7 @@ import { PostedOutbox } from '../../../../test/harness/outbox-post.ts'
 import { stores } from '../../../../test/harness/stores.ts'
 import { bartleby } from '../../../../test/harness/terminal-double.ts'
 import { SystemClock } from '../../../core/system-clock.ts'
-import { outboxSchema } from '../schema.ts'
+import { outboxSchema } from '../table/schema.ts'
 
 const status = (url: string, ...flags: string[]) => bartleby(['outbox', 'status', '--url', url, ...flags])
 const ago = (seconds: number) => new SystemClock().now() - BigInt(seconds) * 1_000_000n

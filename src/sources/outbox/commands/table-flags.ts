@@ -4,7 +4,12 @@ import { InvalidArgumentError, Option } from 'commander'
 import { nothing, usage } from '../../../terminal/exit.ts'
 import { pairs } from '../../../terminal/flags.ts'
 import { sourceCommand } from '../../source-commands.ts'
-import { NAMINGS, type Naming, tableOptionsOf as namedTable, type TableOptions } from '../table-names.ts'
+import {
+  NAMINGS,
+  type Naming,
+  tableOptionsOf as namedTable,
+  type TableOptions,
+} from '../table/table-names.ts'
 
 export interface TableFlags {
   readonly url: string

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import type { OutboxStore } from '../../../../test/harness/outbox.ts'
 import { OutboxOffice, PLACES } from '../../../../test/harness/outbox-office.ts'
-import { indexesOf, indexStatement } from '../schema.ts'
-import { nameTable } from '../table-names.ts'
+import { indexesOf, indexStatement } from '../table/schema.ts'
+import { nameTable } from '../table/table-names.ts'
 
 const OPTIONS = { naming: 'pascal' } as const
 

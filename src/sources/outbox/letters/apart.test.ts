@@ -4,8 +4,8 @@ import { inOffice } from '../../../letters/work.ts'
 import { StoreUnavailable } from '../../../store/database.ts'
 import { openDatabase } from '../../../store/open.ts'
 import { verifyStore } from '../../../verify/verify.ts'
-import { readLayout } from '../layout.ts'
 import { onDatabase } from '../sql/table.ts'
+import { readLayout } from '../table/layout.ts'
 
 // In the same store there is one transaction, and nothing of it stays.
 const apart = PLACES.filter(({ elsewhere }) => elsewhere !== null)

@@ -25,9 +25,9 @@ import type {
 } from '../../../letters/source.ts'
 import type { OfficeWork } from '../../../letters/work.ts'
 import { type Session, StoreUnavailable } from '../../../store/database.ts'
-import type { Layout } from '../layout.ts'
-import { knownLayout, learnLayout, type OutboxHandle, type OutboxHandles } from '../outbox-handle.ts'
+import { knownLayout, learnLayout, type OutboxHandle, type OutboxHandles } from '../served/outbox-handle.ts'
 import { type LetterRows, letterRowsOf, type StandingRow } from '../sql/letters.ts'
+import type { Layout } from '../table/layout.ts'
 import { type DepartingRow, departingRowsOf, OUTBOX, type OutboxAndRow, rowsOf } from './rows-of-letters.ts'
 
 /** Who wants to hear of what is done to rows, once it is durable. */

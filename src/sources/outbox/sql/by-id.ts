@@ -1,6 +1,6 @@
 /** Rows that are found by their ids, which are the primary key, many at a time. */
 import type { Statement, Value } from '../../../store/database.ts'
-import type { Layout } from '../layout.ts'
+import type { Layout } from '../table/layout.ts'
 
 /** A list of row ids as a parameter. SQLite compares by type: whole numbers are numbers there. */
 export const idList = ({ types }: Layout, ids: readonly string[]): readonly (string | bigint)[] =>

@@ -1,9 +1,9 @@
 /** A claimed row: what is read of it, and the message that it makes. Columns of others may hold numbers, or nothing. */
 import { instant } from '../../../core/clock.ts'
 import type { Integer } from '../../../store/database.ts'
-import { isTrue, type Layout, type Stored } from '../layout.ts'
-import type { ClaimedMessage } from '../message.ts'
-import type { ColumnName } from '../table-names.ts'
+import { isTrue, type Layout, type Stored } from '../table/layout.ts'
+import type { ClaimedMessage } from '../table/message.ts'
+import type { ColumnName } from '../table/table-names.ts'
 
 /** What is read of a message; its headers are JSON. */
 export type ClaimedRow = Stored<Omit<ClaimedMessage, 'headers'> & { readonly headers: string | null }>

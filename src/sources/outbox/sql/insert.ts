@@ -9,8 +9,8 @@
  * Every parameter is a text, bytes or null: what libraries make of numbers, JSON and lists differs.
  */
 
-import { asText, type Layout } from '../layout.ts'
-import type { ColumnName } from '../table-names.ts'
+import { asText, type Layout } from '../table/layout.ts'
+import type { ColumnName } from '../table/table-names.ts'
 import { makesIds } from '../writing/fit.ts'
 
 /** What an insert has to hold. */

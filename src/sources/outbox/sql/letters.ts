@@ -7,8 +7,8 @@ import { type Instant, instant } from '../../../core/clock.ts'
 import { digestIn } from '../../../letters/contents.ts'
 import type { LetterId } from '../../../letters/letter.ts'
 import type { Integer, Session, Statement } from '../../../store/database.ts'
-import { asText, isTrue, type Layout, perLayout, type Stored } from '../layout.ts'
-import type { ColumnName } from '../table-names.ts'
+import { asText, isTrue, type Layout, perLayout, type Stored } from '../table/layout.ts'
+import type { ColumnName } from '../table/table-names.ts'
 import { givenRows, givenValues, idList, inIdList, isGiven, updateEach } from './by-id.ts'
 
 /** Where a row stands, without what is large. */

@@ -6,8 +6,8 @@
  * settlement lets go in a second one, and the claim looks once more at the lines in which it parked.
  */
 import type { Database, Session } from '../../../store/database.ts'
-import { asText, type Layout, perLayout } from '../layout.ts'
-import type { OutboxMessage } from '../message.ts'
+import { asText, type Layout, perLayout } from '../table/layout.ts'
+import type { OutboxMessage } from '../table/message.ts'
 import { MAX_RUN } from './claim.ts'
 
 export interface Line {

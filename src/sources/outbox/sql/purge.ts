@@ -7,7 +7,7 @@
 import { hash } from 'node:crypto'
 import type { Instant } from '../../../core/clock.ts'
 import type { Database, Integer, Transaction } from '../../../store/database.ts'
-import { asText, type Layout } from '../layout.ts'
+import { asText, type Layout } from '../table/layout.ts'
 import { idList, inIdList } from './by-id.ts'
 
 export interface Cutoffs {

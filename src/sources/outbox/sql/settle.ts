@@ -4,8 +4,8 @@
  */
 import type { Instant } from '../../../core/clock.ts'
 import type { Session } from '../../../store/database.ts'
-import { asText, type Layout } from '../layout.ts'
-import type { Settlement } from '../message.ts'
+import { asText, type Layout } from '../table/layout.ts'
+import type { Settlement } from '../table/message.ts'
 import { idList, inIdList, updateEach } from './by-id.ts'
 
 export interface Settled {

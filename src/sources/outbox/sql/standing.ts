@@ -4,8 +4,8 @@
  * it keeps (`jsonb`), it compares for itself.
  */
 import { createHash } from 'node:crypto'
-import type { Layout, RunSql } from '../layout.ts'
-import type { ColumnName } from '../table-names.ts'
+import type { Layout, RunSql } from '../table/layout.ts'
+import type { ColumnName } from '../table/table-names.ts'
 import type { NewRow } from '../writing/fit.ts'
 
 export interface Standing {

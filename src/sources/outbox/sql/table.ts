@@ -1,8 +1,8 @@
 /** All that a dispatcher does with one table, its statements made once. */
 import type { Instant } from '../../../core/clock.ts'
 import type { Database, Value } from '../../../store/database.ts'
-import { asText, type Layout, type RunSql, readLayout } from '../layout.ts'
-import { shortHash, type TableOptions } from '../table-names.ts'
+import { asText, type Layout, type RunSql, readLayout } from '../table/layout.ts'
+import { shortHash, type TableOptions } from '../table/table-names.ts'
 import { idList, inIdList } from './by-id.ts'
 import { claimsOf } from './claim.ts'
 import { linesOf } from './line.ts'

@@ -1,7 +1,7 @@
 /** Messages on the wire: what a payload is, and texts of any kind in places where only some characters may stand. */
 import { isUtf8 } from 'node:buffer'
 import { isJson } from '../../../core/json/tokens.ts'
-import type { OutboxMessage } from '../message.ts'
+import type { OutboxMessage } from '../table/message.ts'
 
 export const JSON_TYPE = 'application/json'
 export const BYTES_TYPE = 'application/octet-stream'

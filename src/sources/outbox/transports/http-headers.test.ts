@@ -5,7 +5,7 @@ import { message } from '../../../../test/harness/outbox-message.ts'
 import { httpReceiver, type Received, type Receiver } from '../../../../test/harness/stub-receiver.ts'
 import { instant } from '../../../core/clock.ts'
 import { TestClock } from '../../../core/test-clock.ts'
-import type { OutboxMessage } from '../message.ts'
+import type { OutboxMessage } from '../table/message.ts'
 import { type HttpTransportOptions, httpTransport } from './http.ts'
 
 const NEVER = new AbortController().signal

@@ -13,8 +13,8 @@ import {
 } from '../../../../test/harness/outbox-over-http.ts'
 import { PermanentError } from '../../../core/thrown.ts'
 import { HttpDeliveryFailed } from '../../../outgoing/exchange.ts'
-import { RetryLater } from '../transport.ts'
 import { type HttpTransportOptions, httpTransport } from './http.ts'
+import { RetryLater } from './transport.ts'
 
 closeAfterEach()
 

@@ -27,10 +27,10 @@ import {
   redirection,
   target,
 } from '../../../outgoing/exchange.ts'
-import type { OutboxMessage } from '../message.ts'
 import { checkNames, checkNumber, refuse, shown, whole } from '../refusal.ts'
-import { RetryLater, type Transport } from '../transport.ts'
+import type { OutboxMessage } from '../table/message.ts'
 import { encoded, guessedContentType, namedContentType, percentEncoded, tokenEncoded } from './encoding.ts'
+import { RetryLater, type Transport } from './transport.ts'
 
 export interface HttpTransportOptions {
   /** Where messages are posted to. Its query is sent and never shown. */

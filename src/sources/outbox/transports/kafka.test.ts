@@ -16,9 +16,9 @@ import { stores } from '../../../../test/harness/stores.ts'
 import { PermanentError } from '../../../core/thrown.ts'
 import { Office } from '../../../office.ts'
 import type { RawRecord } from '../../kafka/event.ts'
-import { createDispatcher } from '../create-dispatcher.ts'
-import type { Transport } from '../transport.ts'
+import { createDispatcher } from '../dispatcher/create-dispatcher.ts'
 import { KafkaDeliveryFailed, type KafkaTransportOptions, kafkaTransport } from './kafka.ts'
+import type { Transport } from './transport.ts'
 
 const NEVER = new AbortController().signal
 

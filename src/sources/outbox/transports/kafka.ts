@@ -28,9 +28,9 @@ import {
   isTopicName,
   type RecordBytes,
 } from '../../../outgoing/kafka/record.ts'
-import type { OutboxMessage } from '../message.ts'
 import { checkNames, refuse, shown } from '../refusal.ts'
-import type { Transport } from '../transport.ts'
+import type { OutboxMessage } from '../table/message.ts'
+import type { Transport } from './transport.ts'
 
 /** The keys of a connection are those of the section `kafka` in a configuration. */
 export interface KafkaTransportOptions extends ConnectionOptions {

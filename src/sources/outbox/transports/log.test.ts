@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { message } from '../../../../test/harness/outbox-message.ts'
 import { type Log, silentLog } from '../../../core/log.ts'
-import { logTransport } from '../transport.ts'
+import { logTransport } from './transport.ts'
 
 describe('a delivery to the log', () => {
   it('is one line that says which message it is, and not what is in it', async () => {

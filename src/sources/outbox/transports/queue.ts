@@ -14,10 +14,10 @@ import { inOffice, type OfficeWork } from '../../../letters/work.ts'
 import type { ItemContent, Queues } from '../../../queues/queue.ts'
 import { checkQueueName } from '../../../queues/validate.ts'
 import type { Database } from '../../../store/database.ts'
-import type { OutboxMessage } from '../message.ts'
 import { checkFunctions, checkNames, refuse, shown } from '../refusal.ts'
-import type { LocalTransport, Transport } from '../transport.ts'
+import type { OutboxMessage } from '../table/message.ts'
 import { guessedContentType, namedContentType, tokenEncoded } from './encoding.ts'
+import type { LocalTransport, Transport } from './transport.ts'
 
 /** Half of what a queue lets wait, so that its other producers still get through. */
 const MOST_WAITING = 50

@@ -1,6 +1,6 @@
 /** A new message as an application gave it, checked: everything that needs no look at the table. */
 import { randomUUID } from 'node:crypto'
-import type { NewMessage } from '../message.ts'
+import type { NewMessage } from '../table/message.ts'
 import { type Content, type Place, readPayload, refuseField } from './payload.ts'
 
 export interface Draft {

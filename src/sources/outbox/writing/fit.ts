@@ -2,8 +2,8 @@
 import { randomUUID } from 'node:crypto'
 import type { Clock } from '../../../core/clock.ts'
 import { SystemClock } from '../../../core/system-clock.ts'
-import type { Layout } from '../layout.ts'
-import type { ColumnName } from '../table-names.ts'
+import type { Layout } from '../table/layout.ts'
+import type { ColumnName } from '../table/table-names.ts'
 import { type Draft, isUuid } from './draft.ts'
 import { type Place, payloadFitter, refuseField } from './payload.ts'
 

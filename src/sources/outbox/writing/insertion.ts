@@ -1,7 +1,6 @@
 /** Inserting rows: what both databases promise and need, and how each does it. Statements are bounded, so that memory is too. */
 import { listFor } from '../../../store/database.ts'
 import type { AdapterRow } from '../adapters/adapter.ts'
-import type { Layout, RunSql } from '../layout.ts'
 import {
   type InsertShape,
   insertManyOnPostgres,
@@ -12,6 +11,7 @@ import {
   OPTIONAL_VALUES,
 } from '../sql/insert.ts'
 import { standingOf } from '../sql/standing.ts'
+import type { Layout, RunSql } from '../table/layout.ts'
 import { makesIds, type NewRow } from './fit.ts'
 
 /** The id of a row that was inserted; undefined where its key was there already. */

@@ -5,7 +5,7 @@
 import { isUtf8 } from 'node:buffer'
 import { failure } from '../../../core/errors.ts'
 import { isClosing, isOpening, isQuote, jsonProblem, skipSpace, tokenEnd } from '../../../core/json/tokens.ts'
-import type { Layout } from '../layout.ts'
+import type { Layout } from '../table/layout.ts'
 
 /** A payload as it will be sent: bytes and texts as they are, anything else as its JSON. */
 export type Content =

@@ -8,7 +8,7 @@ import { type LetterId, letterId } from '../../../letters/letter.ts'
 import { type Database, type Integer, type Session, sql, type Transaction } from '../../../store/database.ts'
 import { rowsGiven } from '../../../store/idioms.ts'
 import { at, integer, number, orNull, type RowOf, rowShape, text } from '../../../store/row.ts'
-import { Tallies } from '../tallies.ts'
+import { Tallies } from '../numbers/tallies.ts'
 import { JOB } from '../webhook.ts'
 import { holdProbe, releaseProbe } from './pauses.ts'
 

@@ -6,7 +6,7 @@ import { refusalOf } from '../../../../test/harness/webhook-registry.ts'
 import type { Xid } from '../../../core/xid.ts'
 import { StoreUnavailable, sql } from '../../../store/database.ts'
 import { verifyStore } from '../../../verify/verify.ts'
-import type { PageRequest } from '../pages.ts'
+import type { PageRequest } from '../registry/pages.ts'
 import { type Consumer, JOB } from '../webhook.ts'
 
 const SMALL = { dlq: { batchSize: 4 } }

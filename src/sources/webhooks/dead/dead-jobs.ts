@@ -2,7 +2,7 @@
 import { instant } from '../../../core/clock.ts'
 import { xid } from '../../../core/xid.ts'
 import { type Database, type Integer, type Session, sql } from '../../../store/database.ts'
-import type { JobView } from '../jobs.ts'
+import type { JobView } from '../jobs/jobs.ts'
 import {
   type Page,
   type PageRequest,
@@ -11,7 +11,7 @@ import {
   pageStatements,
   readSpan,
   spanOf,
-} from '../pages.ts'
+} from '../registry/pages.ts'
 import { type Consumer, JOB } from '../webhook.ts'
 
 export interface DeadJob extends Omit<JobView, 'producerId'> {

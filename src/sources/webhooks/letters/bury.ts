@@ -8,11 +8,11 @@ import { textBytes } from '../../../core/content.ts'
 import { type Xid, xid } from '../../../core/xid.ts'
 import { bury, type Cause, type Death, PLAIN_RECORD, type Taking } from '../../../letters/bury.ts'
 import { captureStatement } from '../../../letters/capture.ts'
-import type { Registers } from '../../../letters/drawers.ts'
 import { type LetterId, letterId } from '../../../letters/letter.ts'
+import type { Registers } from '../../../letters/numbers/drawers.ts'
 import type { OfficeWork } from '../../../letters/work.ts'
 import { type Integer, type Session, sql, type Transaction } from '../../../store/database.ts'
-import type { Tallies } from '../tallies.ts'
+import type { Tallies } from '../numbers/tallies.ts'
 import { JOB, queueOfConsumer, WEBHOOKS } from '../webhook.ts'
 
 /** A job in flight that is not tried again. */

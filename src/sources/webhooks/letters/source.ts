@@ -5,10 +5,10 @@
  */
 import { type Instant, instant } from '../../../core/clock.ts'
 import { BartlebyError, failure } from '../../../core/errors.ts'
-import { lockCandidates } from '../../../letters/candidates.ts'
 import { readContents } from '../../../letters/contents.ts'
 import { type Erasure, eraseLetters } from '../../../letters/erase.ts'
 import { type LetterId, letterId, type Sending, STATUS } from '../../../letters/letter.ts'
+import { lockCandidates } from '../../../letters/lists/candidates.ts'
 import { lockLetters } from '../../../letters/locked.ts'
 import {
   type Departing,
@@ -26,8 +26,8 @@ import {
 } from '../../../letters/source.ts'
 import type { OfficeWork } from '../../../letters/work.ts'
 import { type Integer, type Session, sql } from '../../../store/database.ts'
+import { Tallies } from '../numbers/tallies.ts'
 import type { Parts } from '../settings.ts'
-import { Tallies } from '../tallies.ts'
 import { IS_DEAD, JOB, WEBHOOKS } from '../webhook.ts'
 import { attemptsBefore } from './bury.ts'
 import { layJobs } from './laying.ts'

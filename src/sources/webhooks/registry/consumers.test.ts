@@ -3,8 +3,8 @@ import { stores } from '../../../../test/harness/stores.ts'
 import { refusalOf, WebhookRegistry } from '../../../../test/harness/webhook-registry.ts'
 import { formatHttpDate } from '../../../core/timestamp.ts'
 import { sql } from '../../../store/database.ts'
-import { shareChannels } from '../dispatch.ts'
-import { Tallies } from '../tallies.ts'
+import { shareChannels } from '../messages/dispatch.ts'
+import { Tallies } from '../numbers/tallies.ts'
 import { type Channel, type Consumer, JOB } from '../webhook.ts'
 
 const readRest = sql('test.restOfConsumer', {

@@ -11,9 +11,9 @@ import { formatHttpDate } from '../../../core/timestamp.ts'
 import { type Xids, xid } from '../../../core/xid.ts'
 import { type Session, sql, type Transaction, type Value } from '../../../store/database.ts'
 import { at, text } from '../../../store/row.ts'
-import { type Page, type PageRow, pageOf, pageStatements, readSpan, type Span } from '../pages.ts'
 import { Refused } from '../refusal.ts'
 import type { Holder } from '../webhook.ts'
+import { type Page, type PageRow, pageOf, pageStatements, readSpan, type Span } from './pages.ts'
 import { checkNames, checkTexts, given as givenText, isStorable } from './texts.ts'
 
 /** What all of them have, of a row. */

@@ -3,9 +3,9 @@ import type { Clock } from '../../../core/clock.ts'
 import type { Xids } from '../../../core/xid.ts'
 import { type Database, type Session, sql } from '../../../store/database.ts'
 import { integer, rowShape, text } from '../../../store/row.ts'
-import { type Page, type PageRequest, spanOf } from '../pages.ts'
 import type { Channel, Holder, Producer } from '../webhook.ts'
 import { draftOf, HOLDER, type HolderKind, holderKind, putConditionally } from './holder-kind.ts'
+import { type Page, type PageRequest, spanOf } from './pages.ts'
 
 const NOTHING = { own: [], ownOf: () => [] }
 

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from 'vitest'
 import { closeServers, dial, received, type Script } from '../../../../test/harness/scripted-server.ts'
 import { SENDER, scriptedWebhooks } from '../../../../test/harness/scripted-webhooks.ts'
-import type { MessageDraft } from '../broadcasts.ts'
+import type { MessageDraft } from '../messages/broadcasts.ts'
 import { Refused } from '../refusal.ts'
 
 afterEach(closeServers)

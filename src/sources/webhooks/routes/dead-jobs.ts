@@ -3,7 +3,7 @@
 import { type AnswerFields, answerOf, INTEGER, objectOf, shapeOf, TEXT } from '../../../api/describe.ts'
 import { sameToken } from '../../../core/same-token.ts'
 import type { DeadJob } from '../dead/dead-jobs.ts'
-import { actorOf } from '../pull-moves.ts'
+import { actorOf } from '../jobs/pull-moves.ts'
 import { Refused } from '../refusal.ts'
 import { queueOfConsumer } from '../webhook.ts'
 import { authorisedConsumer, findConsumer, type Recipient, type WebhookCall } from './call.ts'

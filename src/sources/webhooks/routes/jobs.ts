@@ -1,7 +1,7 @@
 /** The calls of consumers on their jobs. They carry the tokens of channel and consumer. */
 import { type AnswerFields, answerOf, INTEGER, objectOf, shapeOf, TEXT } from '../../../api/describe.ts'
 import type { Answer } from '../../../api/exact-answer.ts'
-import type { JobView, QueuedJob } from '../jobs.ts'
+import type { JobView, QueuedJob } from '../jobs/jobs.ts'
 import { Refused } from '../refusal.ts'
 import {
   authorisedConsumer,

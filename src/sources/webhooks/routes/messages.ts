@@ -11,7 +11,7 @@ import {
   TIME_OR_NULL,
 } from '../../../api/describe.ts'
 import { formatSeconds } from '../../../core/timestamp.ts'
-import type { JobSummary, MessageView, ScheduledView } from '../messages.ts'
+import type { JobSummary, MessageView, ScheduledView } from '../messages/messages.ts'
 import { existing, findChannel, type WebhookCall } from './call.ts'
 import { LIST_SHAPE, PAGE_FIELDS, PAGES } from './registry.ts'
 import { json } from './reply.ts'

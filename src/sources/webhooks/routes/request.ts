@@ -9,8 +9,8 @@ import { paramsOf, queryOf, type RequestLimits, readWithin } from '../../../api/
 import { pathOf } from '../../../api/facade.ts'
 import { BartlebyError } from '../../../core/errors.ts'
 import type { Xids } from '../../../core/xid.ts'
-import type { PageRequest } from '../pages.ts'
 import { Refused } from '../refusal.ts'
+import type { PageRequest } from '../registry/pages.ts'
 
 /** Forms and short JSON: a few texts of 255 characters, each of them percent-encoded. */
 const SMALL_BODY_BYTES = 1_048_576

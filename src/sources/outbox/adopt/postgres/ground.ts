@@ -1,7 +1,7 @@
 /** Adoption on PostgreSQL: the steps in their order, each safe while producers and readers use the table. */
-import { columnsOf, type Layout, newKeyOf } from '../../layout.ts'
-import { indexesOf, outboxSchema, sideTablesOf } from '../../schema.ts'
-import { quote, type TableName } from '../../table-names.ts'
+import { columnsOf, type Layout, newKeyOf } from '../../table/layout.ts'
+import { indexesOf, outboxSchema, sideTablesOf } from '../../table/schema.ts'
+import { quote, type TableName } from '../../table/table-names.ts'
 import { type Filling, fillingOf, fillStep, lackingOf } from '../fill.ts'
 import type { AdoptSettings, Findings } from '../report.ts'
 import { type Ground, type Step, scriptStep } from '../report.ts'

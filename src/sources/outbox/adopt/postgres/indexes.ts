@@ -1,8 +1,9 @@
 /** What PostgreSQL knows about the table that is to be adopted, and its indexes, built while others write. */
-import type { Layout, RunSql } from '../../layout.ts'
+
 import { refuse } from '../../refusal.ts'
-import { type IndexDefinition, indexesOf, indexStatement } from '../../schema.ts'
-import { quote, type TableNames } from '../../table-names.ts'
+import type { Layout, RunSql } from '../../table/layout.ts'
+import { type IndexDefinition, indexesOf, indexStatement } from '../../table/schema.ts'
+import { quote, type TableNames } from '../../table/table-names.ts'
 import { findDuplicates, rekeyStep } from '../duplicates.ts'
 import type { AdoptSettings, Findings, Step, StepOutcome } from '../report.ts'
 import { noIdIndex } from '../target.ts'

@@ -8,7 +8,7 @@ import type pg from 'pg'
 import { sleep } from '../../../../core/waiting.ts'
 import { StoreUnavailable } from '../../../../store/database.ts'
 import { lookBehind } from '../../../../store/postgres-connection.ts'
-import type { RunSql } from '../../layout.ts'
+import type { RunSql } from '../../table/layout.ts'
 import { AdoptionBlocked, type AdoptSettings, patiently } from '../report.ts'
 
 /** The longest that others wait because of us. */

@@ -5,10 +5,10 @@
 import { existsSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import { StoreUnavailable } from '../../../../store/database.ts'
-import type { Layout, RunSql } from '../../layout.ts'
 import { refuse } from '../../refusal.ts'
-import { indexesOf, indexStatement, keyTriggerOf, outboxSchema, sideTablesOf } from '../../schema.ts'
-import { quote, type TableNames } from '../../table-names.ts'
+import type { Layout, RunSql } from '../../table/layout.ts'
+import { indexesOf, indexStatement, keyTriggerOf, outboxSchema, sideTablesOf } from '../../table/schema.ts'
+import { quote, type TableNames } from '../../table/table-names.ts'
 import { rekeyStep } from '../duplicates.ts'
 import { type Filling, fillingOf, fillStep, lackingOf } from '../fill.ts'
 import {

@@ -1,0 +1,240 @@
+/** Letters as bulk work looks at them: what decides whether they are acted on, and nothing of what is large. */
+import { type Instant, instant } from '../../core/clock.ts'
+import { isEngineSourceId } from '../../core/source-id.ts'
+import { type Integer, type Session, sql, type Transaction } from '../../store/database.ts'
+import { rowsGiven } from '../../store/idioms.ts'
+import { at, integer, oneOf, orNull, type RowOf, rowShape, text } from '../../store/row.ts'
+import {
+  type Act,
+  isUnconfirmed,
+  type LetterId,
+  letterId,
+  type Placed,
+  STATUS,
+  UNNAMED_INSTANCE,
+} from '../letter.ts'
+import { PLACED, placeOf } from './detail.ts'
+
+const CANDIDATE = rowShape({
+  ...PLACED,
+  version: integer,
+  /** As it is stored. */
+  status: integer,
+  drawer: integer,
+  engine: text,
+  sourceId: text,
+  instanceId: orNull(text),
+  capturedAt: at,
+  confirmedAt: orNull(at),
+  resolution: orNull(oneOf<Act>()),
+  sentTo: orNull(text),
+  /** The redrive that sent it, or is about to. */
+  redrive: orNull(integer),
+})
+
+export interface Candidate extends RowOf<typeof CANDIDATE>, Placed {
+  /** What letters are kept in order by: the instance; null when it has none. */
+  readonly key: string | null
+  readonly isUnconfirmed: boolean
+  readonly isLeased: boolean
+}
+
+/** What a plan asks of a letter: a tenth of what it holds, because a plan looks at millions. */
+export interface Plannable {
+  readonly id: LetterId
+  readonly version: number
+  /** As it is stored. */
+  readonly status: number
+  readonly drawer: number
+  readonly capturedAt: Instant
+  readonly key: string | null
+  readonly isUnconfirmed: boolean
+  readonly isLeased: boolean
+}
+
+/** Letters by primary key. */
+const readPlannable = sql(
+  'letters.plannable',
+  `SELECT id, version, status, drawer, captured_at, instance_id, leased,
+     CASE WHEN resolution = 'retry' AND confirmed_at IS NULL THEN 1 ELSE 0 END AS unconfirmed
+   FROM bartleby.letters WHERE id = ANY($1::bigint[])`,
+  { bigints: true },
+)
+
+interface PlannableRow {
+  readonly id: Integer
+  readonly version: Integer
+  readonly status: Integer
+  readonly drawer: Integer
+  readonly captured_at: Integer
+  readonly instance_id: string | null
+  readonly leased: Integer
+  readonly unconfirmed: Integer
+}
+
+/** Those of the letters that are there, in the order in which they are asked for: lanes are numbered as letters come. */
+export async function readPlannables(session: Session, ids: readonly LetterId[]): Promise<Plannable[]> {
+  const rows = await session.rows<PlannableRow>(readPlannable, ids)
+  const byId = new Map(rows.map((row) => [letterId(row.id), row]))
+  const found = ids.flatMap((id) => byId.get(id) ?? [])
+  return found.map((row) => ({
+    id: letterId(row.id),
+    version: Number(row.version),
+    status: Number(row.status),
+    drawer: Number(row.drawer),
+    capturedAt: at(row.captured_at),
+    key: keyOf(row.instance_id),
+    isUnconfirmed: Number(row.unconfirmed) === 1,
+    isLeased: Number(row.leased) === 1,
+  }))
+}
+
+const THESE = `SELECT ${CANDIDATE.columns} FROM bartleby.letters WHERE id = ANY($1::bigint[])`
+
+/** Letters by primary key. */
+const readThese = sql('letters.candidates', THESE, { bigints: true })
+
+/** The same, locked in the order of their numbers until the transaction ends. */
+const lockThese = sql('letters.lockCandidates', `${THESE} ORDER BY id FOR UPDATE`, { bigints: true })
+
+/** Those of the letters that are there, by their numbers. */
+export async function readCandidates(
+  session: Session,
+  ids: readonly LetterId[],
+): Promise<Map<LetterId, Candidate>> {
+  return byId(await session.rows<object>(readThese, ids))
+}
+
+/** The same, locked until the transaction ends. */
+export async function lockCandidates(
+  tx: Transaction,
+  ids: readonly LetterId[],
+): Promise<Map<LetterId, Candidate>> {
+  return byId(await tx.rows<object>(lockThese, ids))
+}
+
+const byId = (rows: readonly object[]): Map<LetterId, Candidate> =>
+  new Map(rows.map(toCandidate).map((letter) => [letter.id, letter]))
+
+function toCandidate(row: object): Candidate {
+  const letter = CANDIDATE.read(row)
+  return {
+    ...letter,
+    place: placeOf(letter),
+    key: keyOf(letter.instanceId),
+    isUnconfirmed: isUnconfirmed(letter),
+    isLeased: letter.leased,
+  }
+}
+
+/** A place in the order of captures. */
+export interface CapturePlace {
+  readonly capturedAt: Instant
+  readonly id: LetterId
+}
+
+/** Whether the one was captured before the other. */
+export const isBefore = (one: CapturePlace, other: CapturePlace): boolean =>
+  one.capturedAt < other.capturedAt || (one.capturedAt === other.capturedAt && one.id < other.id)
+
+/** Some letters of a key, by what they have in common. */
+export interface LettersOfKey {
+  readonly key: string
+  readonly letters: number
+  /** The one that was captured last. */
+  readonly last: CapturePlace
+}
+
+/** Adds a letter to what is known of its key. */
+export function addToKey(keys: Map<string, LettersOfKey>, key: string, place: CapturePlace): void {
+  const { letters, last } = keys.get(key) ?? { letters: 0, last: place }
+  keys.set(key, { key, letters: letters + 1, last: isBefore(last, place) ? place : last })
+}
+
+/** For each key, steps along letters_pending_of_key up to the last of its letters; no more than one over the most that any key has. */
+const readMixed = sql(
+  'letters.mixedKeys',
+  `SELECT asked.key FROM jsonb_to_recordset($1::jsonb) AS asked (key text, letters int, captured_at bigint, id bigint)
+   WHERE (SELECT count(*) FROM (
+     SELECT 1 FROM bartleby.letters INDEXED BY letters_pending_of_key
+     WHERE engine = $2 AND instance_id = asked.key AND status = ${STATUS.Pending}
+       AND (captured_at, letters.id) <= (asked.captured_at, asked.id) LIMIT $3) AS those) > asked.letters`,
+)
+
+/** Keys that are asked about at once, and steps of all of them: one statement must not take long. */
+const MOST_KEYS = 1_000
+export const MOST_STEPS = 20_000
+
+/** The keys of an engine that have others pending before the last of these letters, which all are pending. */
+export async function mixedKeys(
+  session: Session,
+  engine: string,
+  keys: readonly LettersOfKey[],
+): Promise<ReadonlySet<string>> {
+  const mixed = new Set<string>()
+  // Those with few letters first: as many steps are made for each as the one with the most may need.
+  const rest = keys.toSorted((a, b) => b.letters - a.letters)
+  while (rest.length > 0) {
+    const some: LettersOfKey[] = []
+    let most = 0
+    for (let next = rest.at(-1); next !== undefined && some.length < MOST_KEYS; next = rest.at(-1)) {
+      if (some.length > 0 && (some.length + 1) * (next.letters + 1) > MOST_STEPS) break
+      most = next.letters
+      some.push(next)
+      rest.pop()
+    }
+    // Digits of instants would be lost in numbers.
+    const asked = some.map(({ key, letters, last: { capturedAt, id } }) => ({
+      ...{ key, letters, captured_at: `${capturedAt}`, id: `${id}` },
+    }))
+    const rows = await session.rows<{ key: string }>(readMixed, JSON.stringify(asked), engine, most + 1)
+    for (const { key } of rows) mixed.add(key)
+  }
+  return mixed
+}
+
+/** The first pending letters of each key: as many steps into letters_pending_of_key. */
+const readFirst = sql(
+  'letters.firstOfKeys',
+  `SELECT found.* FROM unnest($1::text[], $2::int[]) AS given (key, most) CROSS JOIN LATERAL (
+     SELECT instance_id, captured_at, id FROM bartleby.letters INDEXED BY letters_pending_of_key
+     WHERE engine = $3 AND instance_id = given.key AND status = ${STATUS.Pending}
+     ORDER BY captured_at, id LIMIT given.most) AS found`,
+  { bigints: true },
+)
+
+interface FirstRow {
+  readonly instance_id: string
+  readonly captured_at: Integer
+  readonly id: Integer
+}
+
+/**
+ * Of each key of an engine, the first letter that is pending beside these; keys that have none are left out. As many are read as the
+ * key has letters here, and one more: one of those is another, if there is another.
+ */
+export async function firstOthers(
+  session: Session,
+  engine: string,
+  letters: readonly { readonly id: LetterId; readonly key: string }[],
+): Promise<ReadonlyMap<string, CapturePlace>> {
+  // One more than there are of them: left out by the statement, all of them would be gone through for every step.
+  const asked = [...Map.groupBy(letters, ({ key }) => key)].map(([key, its]) => ({
+    ...{ key, most: its.length + 1 },
+  }))
+  const these = new Set(letters.map(({ id }) => id))
+  const firsts = new Map<string, CapturePlace>()
+  for (const row of await rowsGiven<FirstRow>(session, readFirst, asked, engine)) {
+    const place = { capturedAt: instant(BigInt(row.captured_at)), id: letterId(row.id) }
+    const first = firsts.get(row.instance_id)
+    if (!these.has(place.id) && (first === undefined || isBefore(place, first)))
+      firsts.set(row.instance_id, place)
+  }
+  return firsts
+}
+
+/** The source id stands for the instance of a message that names none. */
+function keyOf(instanceId: string | null): string | null {
+  const isUnnamed = instanceId === null || instanceId === UNNAMED_INSTANCE || isEngineSourceId(instanceId)
+  return isUnnamed ? null : instanceId
+}

@@ -1,0 +1,285 @@
+/**
+ * Lists of letters: newest failure first, page by page. Each page is one moment of the store; all pages of a walk show
+ * the order that the walk began with, so that no letter is met twice or missed. What is captured meanwhile is for the
+ * next walk.
+ *
+ * A letter that is reopened meanwhile jumps to the top, where the walk has been already; so later pages look for letters that
+ * were reopened since the walk began and put them where they were. What a letter's last failure was before, its attempts tell.
+ * "Since" is not a matter of clocks: a reopening can carry an earlier instant and become visible later. PostgreSQL knows what a
+ * snapshot has seen. SQLite commits one transaction after the other, in the order of their instants; there the reopenings at the
+ * last instant that was visible are remembered one by one.
+ */
+import { type Instant, instant, later } from '../../core/clock.ts'
+import { decodePageToken, encodePageToken, malformed, type TokenFields } from '../../core/page-token.ts'
+import { type Database, type Integer, type Session, sql } from '../../store/database.ts'
+import { type LetterId, type LetterSummary, letterId } from '../letter.ts'
+import { DrawerLabels } from '../numbers/drawers.ts'
+import { readSummaries } from './detail.ts'
+import { type Choice, chooseLetters, filterFields, type LetterFilter } from './filter.ts'
+import {
+  ANY_TIME,
+  limitedStretch,
+  mergeStretches,
+  type Position,
+  type PositionRow,
+  type Span,
+  type Stretch,
+  TOP,
+  toPosition,
+} from './positions.ts'
+import { fitting, scanFitting } from './scan.ts'
+import { chosenAmong, containing, needleOf, searchLetters } from './search.ts'
+
+export interface Page {
+  readonly items: readonly LetterSummary[]
+  /** null: there are no more. A page can be short, even empty, and have a successor. */
+  readonly continuationToken: string | null
+}
+
+export interface PageRequest {
+  readonly limit: number
+  /** null: the first page. */
+  readonly token: string | null
+  readonly now: Instant
+}
+
+const LAST_PAGE: Page = { items: [], continuationToken: null }
+
+/** Where a walk goes on. */
+interface Cursor {
+  readonly position: Position
+  readonly start: WalkStart
+}
+
+/** One page of the letters that match. Refuses a token that was made for another filter. */
+export async function listLetters(
+  db: Database,
+  filter: LetterFilter,
+  request: PageRequest,
+  labels = new DrawerLabels(),
+): Promise<Page> {
+  const fields = filterFields(filter)
+  const needle = filter.q === undefined ? null : needleOf(filter.q)
+  const cursor = request.token === null ? null : readCursor(db, fields, request.token)
+  return db.snapshot('letters.list', async (session) => {
+    const choice = await chooseLetters(session, filter)
+    if (choice === null) return LAST_PAGE
+    const [start, stretch] =
+      cursor === null
+        ? await Promise.all([
+            beginWalk(session, request.now),
+            readFirst(session, choice, needle, request.limit),
+          ])
+        : [cursor.start, await readNext(session, choice, needle, request.limit, cursor)]
+    return {
+      items: await readSummaries(
+        session,
+        stretch.positions.map(({ id }) => id),
+        labels,
+      ),
+      continuationToken:
+        stretch.end === null ? null : encodePageToken(fields, writeCursor({ position: stretch.end, start })),
+    }
+  })
+}
+
+async function readFirst(
+  session: Session,
+  choice: Choice,
+  needle: string | null,
+  limit: number,
+): Promise<Stretch> {
+  // One more than asked for tells whether there is a next page.
+  const found = await readStretch(session, choice, choice.span.below, needle, limit + 1)
+  return mergeStretches([found], limit)
+}
+
+async function readNext(
+  session: Session,
+  choice: Choice,
+  needle: string | null,
+  limit: number,
+  { position, start }: Cursor,
+): Promise<Stretch> {
+  const there = await readStretch(session, choice, position, needle, limit + 1)
+  const span = { below: position, from: there.end?.at ?? choice.span.from }
+  const [kept, reopened] = await Promise.all([
+    withoutReopened(session, start, there),
+    reopenedSince(session, start, choice, span, limit + 1),
+  ])
+  const found = needle === null ? reopened : await containing(session, reopened, needle)
+  return mergeStretches([kept, await withFacts(session, choice, found)], limit)
+}
+
+/** The next `limit` letters below a position that match and contain the text, when there is one; or fewer, see `Stretch`. */
+export async function readStretch(
+  session: Session,
+  choice: Choice,
+  below: Position,
+  needle: string | null,
+  limit: number,
+): Promise<Stretch> {
+  const span = { ...choice.span, below }
+  return needle === null
+    ? scanFitting(session, choice, span, limit)
+    : withFacts(session, choice, await searchLetters(session, choice, span, needle, limit))
+}
+
+const withFacts = async (session: Session, { facts }: Choice, stretch: Stretch): Promise<Stretch> =>
+  facts === null ? stretch : fitting(session, stretch, facts)
+
+const writeCursor = ({ position, start }: Cursor): TokenFields => ({
+  at: position.at.toString(),
+  id: position.id.toString(),
+  since: start.since.toString(),
+  seen: start.seen,
+})
+
+function readCursor({ dialect }: Database, fields: TokenFields, token: string): Cursor {
+  const { at, id, since, seen } = decodePageToken(fields, token)
+  if (seen === undefined || !isSeen(dialect, seen)) throw malformed()
+  return {
+    position: { at: instant(storedInteger(at)), id: letterId(storedInteger(id)) },
+    start: { since: instant(storedInteger(since)), seen },
+  }
+}
+
+function storedInteger(text: string | undefined): bigint {
+  if (text === undefined || !/^-?\d{1,19}$/.test(text)) throw malformed()
+  const value = BigInt(text)
+  if (BigInt.asIntN(64, value) !== value) throw malformed()
+  return value
+}
+
+/** The beginning of a walk: what had been reopened by then is where it is now. */
+interface WalkStart {
+  /** Whatever was reopened after the beginning has this instant or a later one. */
+  readonly since: Instant
+  /** What was reopened at `since` or later and yet before the beginning, in the words of the store. */
+  readonly seen: string
+}
+
+/** How much earlier than now a reopening can be dated that is not committed yet, clocks of servers included. */
+const LATENESS_US = 120_000_000n
+/** Reopenings at the same instant that a token has room for. */
+const MAX_SEEN = 100
+
+const readMoment = sql('walk.moment', { postgres: 'SELECT pg_current_snapshot()::text AS seen' })
+
+/** The latest reopenings, on letter_attempts_superseded. */
+const readLatest = sql(
+  'walk.latest',
+  {
+    sqlite: `SELECT superseded_at AS at, letter_id || '.' || number AS seen
+             FROM letter_attempts INDEXED BY letter_attempts_superseded WHERE superseded_at IS NOT NULL
+             ORDER BY superseded_at DESC LIMIT $1`,
+  },
+  { bigints: true },
+)
+
+/** A walk that begins with what the session sees. */
+async function beginWalk(session: Session, now: Instant): Promise<WalkStart> {
+  if (session.dialect === 'postgres') {
+    const [row] = await session.rows<{ seen: string }>(readMoment)
+    return { since: later(now, -LATENESS_US), seen: row?.seen ?? '' }
+  }
+  const rows = await session.rows<{ at: bigint; seen: string }>(readLatest, MAX_SEEN)
+  const last = rows[0]
+  if (last === undefined) return { since: ANY_TIME, seen: '[]' }
+  // A clock that was set back dates later reopenings earlier.
+  const since = last.at < now ? instant(last.at) : now
+  const seen = rows.filter(({ at }) => at >= since).map((row) => row.seen)
+  return { since, seen: JSON.stringify(seen) }
+}
+
+/** Whether `seen` is what `beginWalk` writes on this store; what comes from a token may be anything. */
+function isSeen(dialect: Session['dialect'], seen: string): boolean {
+  if (dialect === 'sqlite') return /^\[("\d+\.\d+"(,"\d+\.\d+")*)?\]$/.test(seen)
+  if (!/^[1-9]\d{0,17}:[1-9]\d{0,17}:(\d{1,18}(,\d{1,18})*)?$/.test(seen)) return false
+  const [xmin = '', xmax = '', running = ''] = seen.split(':')
+  const order = [xmin, ...running.split(',').filter((xid) => xid !== ''), xmax].map(BigInt)
+  return (
+    order.every((xid, i) => i === 0 || xid >= (order[i - 1] ?? 0n)) &&
+    (running === '' || order.at(-2) !== order.at(-1))
+  )
+}
+
+/** The full number of the transaction that wrote a row; the row itself knows its lower half. */
+const writer = (row: string): string => `(pg_snapshot_xmax($2::pg_snapshot)::text::bigint
+  + mod(mod(${row}.xmin::text::bigint - pg_snapshot_xmax($2::pg_snapshot)::text::bigint + 2147483648, 4294967296)
+    + 4294967296, 4294967296) - 2147483648)::text::xid8`
+
+const since = {
+  postgres: (row: string) =>
+    `${row}.superseded_at >= $1 AND NOT pg_visible_in_snapshot(${writer(row)}, $2::pg_snapshot)`,
+  sqlite: (row: string) => `${row}.superseded_at >= $1 AND ${row}.letter_id || '.' || ${row}.number
+    NOT IN (SELECT value FROM json_each($2))`,
+}
+
+/** No earlier one counts: this attempt is what stood on the letter when the walk began. */
+const isFirst = (condition: (row: string) => string): string => `(
+  SELECT 1 FROM bartleby.letter_attempts AS earlier WHERE earlier.letter_id = attempt.letter_id
+    AND earlier.number < attempt.number AND ${condition('earlier')} LIMIT 1
+  ) IS NULL`
+
+/**
+ * Letters reopened since, where they were, newest first. Reads every reopening since then, on letter_attempts_superseded, and sorts the
+ * first $7: its cost grows with what happens during one walk. $6 is the end of time: of a range with two ends PostgreSQL believes that it
+ * is short.
+ */
+const reopened = (isSince: (row: string) => string): string => `
+  SELECT attempt.letter_id AS id, attempt.failed_at AS at
+  FROM bartleby.letter_attempts AS attempt INDEXED BY letter_attempts_superseded
+  WHERE ${isSince('attempt')} AND attempt.superseded_at <= $6
+    AND (attempt.failed_at, attempt.letter_id) < ($3, $4) AND attempt.failed_at >= $5 AND ${isFirst(isSince)}
+  ORDER BY attempt.failed_at DESC, attempt.letter_id DESC LIMIT $7`
+const readReopened = sql(
+  'walk.reopened',
+  { postgres: reopened(since.postgres), sqlite: reopened(since.sqlite) },
+  { bigints: true },
+)
+
+/** Letters of the choice that were reopened since the walk began, at the positions that they had. */
+async function reopenedSince(
+  session: Session,
+  start: WalkStart,
+  choice: Choice,
+  { below, from }: Span,
+  limit: number,
+): Promise<Stretch> {
+  const rows = await session.rows<PositionRow>(
+    readReopened,
+    start.since,
+    start.seen,
+    below.at,
+    below.id,
+    from,
+    TOP.at,
+    limit,
+  )
+  const { positions, end } = limitedStretch(rows.map(toPosition), limit)
+  const chosen = await chosenAmong(
+    session,
+    choice,
+    positions.map(({ id }) => id),
+  )
+  return { positions: positions.filter(({ id }) => chosen.has(id)), end }
+}
+
+/** Which of these letters were reopened since; by the primary key of their attempts. */
+const among = (isSince: (row: string) => string): string =>
+  `SELECT attempt.letter_id AS id FROM bartleby.letter_attempts AS attempt
+   WHERE attempt.letter_id = ANY($3::bigint[]) AND ${isSince('attempt')}`
+const readAmong = sql('walk.reopenedAmong', {
+  postgres: among(since.postgres),
+  sqlite: among(since.sqlite),
+})
+
+/** The stretch without the letters that were reopened since the walk began: they are not where they were. */
+async function withoutReopened(session: Session, start: WalkStart, stretch: Stretch): Promise<Stretch> {
+  if (stretch.positions.length === 0) return stretch
+  const ids = stretch.positions.map(({ id }) => id)
+  const rows = await session.rows<{ id: Integer }>(readAmong, start.since, start.seen, ids)
+  const reopened = new Set<LetterId>(rows.map(({ id }) => letterId(id)))
+  return { ...stretch, positions: stretch.positions.filter(({ id }) => !reopened.has(id)) }
+}

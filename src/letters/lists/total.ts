@@ -1,0 +1,114 @@
+/**
+ * How many letters a list has. Where the books know it they tell it, exactly; for other filters letters are counted one by one, up
+ * to a number that is quickly reached.
+ */
+import { setImmediate as othersTurn } from 'node:timers/promises'
+import { type Database, type Integer, type Session, sql } from '../../store/database.ts'
+import { readFiled } from '../numbers/books.ts'
+import { DrawerLabels } from '../numbers/drawers.ts'
+import { type Choice, chooseLetters, type LetterFilter, statusesOf } from './filter.ts'
+import { readStretch } from './list.ts'
+import type { Position, Stretch } from './positions.ts'
+import { needleOf } from './search.ts'
+
+export interface Total {
+  readonly total: number
+  /** False when there may be more. */
+  readonly exact: boolean
+}
+
+/** More letters than this are not counted one by one. */
+const MOST_COUNTED = 10_000
+
+/** How many letters match. Refuses a text that cannot be looked for. */
+export async function totalOf(
+  db: Database,
+  filter: LetterFilter,
+  labels = new DrawerLabels(),
+): Promise<Total> {
+  if (isInBooks(filter)) {
+    const total = await db.session('letters.total', (session) => totalInBooks(session, filter, labels))
+    return { total, exact: true }
+  }
+  const needle = filter.q === undefined ? null : needleOf(filter.q)
+  return db.snapshot('letters.count', async (session) => {
+    const choice = await chooseLetters(session, filter)
+    if (choice === null) return { total: 0, exact: true }
+    const isLanes = choice.instanceId === null && choice.correlationId === null && choice.facts === null
+    return isLanes && needle === null ? countLanes(session, choice) : countFound(session, choice, needle)
+  })
+}
+
+function isInBooks(filter: LetterFilter): boolean {
+  const { instanceId, correlationId, fromDate, toDate, minAttempts, q, outcome } = filter
+  return (
+    [instanceId, correlationId, fromDate, toDate, minAttempts, q].every((part) => part === undefined) &&
+    outcome !== 'confirmed'
+  )
+}
+
+async function totalInBooks(session: Session, filter: LetterFilter, labels: DrawerLabels): Promise<number> {
+  const statuses = statusesOf(filter)
+  const isUnconfirmed = filter.outcome === 'unconfirmed' && statuses.length > 0
+  let total = 0
+  for (const { letters, unconfirmed } of await readFiled(session, filter, labels)) {
+    total += isUnconfirmed ? unconfirmed : statuses.reduce((sum, status) => sum + letters[status], 0)
+  }
+  return total
+}
+
+/** Entries of letters_newest between two instants, at most $4, of each status in turn. */
+const countNewest = sql('letters.countNewest', {
+  postgres: `SELECT count(*) AS letters FROM (
+      SELECT 1 FROM unnest($1::int[]) AS lane (status) CROSS JOIN LATERAL (
+        SELECT id FROM bartleby.letters WHERE status = lane.status AND last_failure_at >= $2 AND last_failure_at < $3
+        ORDER BY status, last_failure_at LIMIT $4) AS sighted
+      LIMIT $4) AS counted`,
+  sqlite: `SELECT count(*) AS letters FROM (
+      SELECT 1 FROM json_each($1) AS asked CROSS JOIN letters INDEXED BY letters_newest
+      ON status = asked.value AND last_failure_at >= $2 AND last_failure_at < $3 LIMIT $4)`,
+})
+
+/** The same of letters_in_drawer, of each drawer and status; as a range, see `scan.ts`. */
+const countInDrawers = sql('letters.countInDrawers', {
+  postgres: `SELECT count(*) AS letters FROM (
+      SELECT 1 FROM unnest($5::int[]) AS asked (drawer) CROSS JOIN unnest($1::int[]) AS lane (status) CROSS JOIN LATERAL (
+        SELECT id FROM bartleby.letters
+        WHERE (drawer, status, last_failure_at) >= (asked.drawer, lane.status, $2)
+          AND (drawer, status, last_failure_at) < (asked.drawer, lane.status, $3)
+        ORDER BY drawer, status, last_failure_at LIMIT $4) AS sighted
+      LIMIT $4) AS counted`,
+  sqlite: `SELECT count(*) AS letters FROM (
+      SELECT 1 FROM json_each($5) AS asked CROSS JOIN json_each($1) AS lane CROSS JOIN letters INDEXED BY letters_in_drawer
+      ON drawer = asked.value AND status = lane.value AND last_failure_at >= $2 AND last_failure_at < $3 LIMIT $4)`,
+})
+
+/** What lies in lanes of an index is counted there. */
+async function countLanes(session: Session, { statuses, drawers, span }: Choice): Promise<Total> {
+  const lanes = [statuses, span.from, span.below.at, MOST_COUNTED + 1] as const
+  const [row] =
+    drawers === null
+      ? await session.rows<{ letters: Integer }>(countNewest, ...lanes)
+      : await session.rows<{ letters: Integer }>(countInDrawers, ...lanes, drawers)
+  const letters = Number(row?.letters ?? 0)
+  return { total: Math.min(letters, MOST_COUNTED), exact: letters <= MOST_COUNTED }
+}
+
+/** Letters of one look, and how long looking may take: a text may be in few of many letters. */
+const LOOK = 500
+const PATIENCE_MS = 200
+
+/** Letters that have to be looked at are counted as they are found. */
+async function countFound(session: Session, choice: Choice, needle: string | null): Promise<Total> {
+  const endsAtMs = performance.now() + PATIENCE_MS
+  let found = 0
+  let below: Position | null = choice.span.below
+  do {
+    const { positions, end }: Stretch = await readStretch(session, choice, below, needle, LOOK)
+    found += positions.length
+    below = end
+    // A look at SQLite holds the whole server up.
+    await othersTurn()
+  } while (below !== null && found <= MOST_COUNTED && performance.now() < endsAtMs)
+  return { total: Math.min(found, MOST_COUNTED), exact: below === null && found <= MOST_COUNTED }
+}

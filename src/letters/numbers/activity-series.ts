@@ -1,0 +1,163 @@
+/**
+ * Activity as series of numbers: what happened in each of a row of equal times. Reads the rows of one subject, or of a few of them,
+ * and on PostgreSQL what is not folded yet; never letters, and never history.
+ */
+
+import { type Instant, instant } from '../../core/clock.ts'
+import type { Integer, Session } from '../../store/database.ts'
+import {
+  ACTIVITY,
+  ACTIVITY_NAMES,
+  type ActivityName,
+  DAY_US,
+  HOUR_US,
+  MINUTE_US,
+  ofEachActivity,
+  WHOLE_OFFICE,
+} from './activity.ts'
+import { type AccountFilter, readAccounts } from './books.ts'
+import { letterCounter, startOf } from './counts.ts'
+import { findDrawers } from './drawers.ts'
+
+/** How far back activity is told, and in which steps. */
+export const RANGES = {
+  '1h': { lengthUs: HOUR_US, bucketUs: MINUTE_US },
+  '24h': { lengthUs: DAY_US, bucketUs: 15n * MINUTE_US },
+  '7d': { lengthUs: 7n * DAY_US, bucketUs: HOUR_US },
+  '30d': { lengthUs: 30n * DAY_US, bucketUs: 6n * HOUR_US },
+} as const
+export type ActivityRange = keyof typeof RANGES
+
+/** Numbers of each activity, one for every bucket, the oldest first. */
+type ActivitySeries = Readonly<Record<ActivityName, readonly number[]>>
+
+export interface Activity {
+  readonly range: ActivityRange
+  readonly bucketSeconds: number
+  /** The start of the first bucket and the end of the last, which lasts still. */
+  readonly from: Instant
+  readonly to: Instant
+  readonly series: ActivitySeries
+}
+
+/** What happened to the letters that match, up to now. Of some of them it is told by the hour at least. */
+export async function readActivity(
+  session: Session,
+  range: ActivityRange,
+  filter: AccountFilter,
+  now: Instant,
+): Promise<Activity> {
+  const { lengthUs, bucketUs: finest } = RANGES[range]
+  const isFiltered = Object.values(filter).some((value) => value != null)
+  const bucketUs = isFiltered && finest < HOUR_US ? HOUR_US : finest
+  // One bucket would tell of nothing but the last minutes: the one before it is told too.
+  const buckets = Math.max(2, Number(lengthUs / bucketUs))
+  const to = startOf(now, bucketUs) + bucketUs
+  const from = to - BigInt(buckets) * bucketUs
+  const subjects = isFiltered ? await subjectsOf(session, filter) : [WHOLE_OFFICE]
+  const span = { from: instant(from), bucketUs, buckets }
+  const series = await readSeries(session, { subjects, ...span, activities: ACTIVITY_NAMES })
+  return { range, bucketSeconds: Number(bucketUs / 1_000_000n), from: span.from, to: instant(to), series }
+}
+
+/** Whose rows are read: where all signatures count, those of places have them added up already. */
+async function subjectsOf(session: Session, filter: AccountFilter): Promise<readonly number[]> {
+  if (filter.signature == null) return (await readAccounts(session, filter)).map(({ place }) => -place.number)
+  return findDrawers(session, filter)
+}
+
+/** Rows of a time, added up by its buckets. */
+interface SeriesRequest {
+  /** The whole office, places (below zero) or drawers; of anything but whole hours only the office is known. */
+  readonly subjects: readonly number[]
+  readonly activities: readonly ActivityName[]
+  /** The start of a bucket of this length. */
+  readonly from: Instant
+  readonly bucketUs: bigint
+  readonly buckets: number
+}
+
+const byBucket = (counted: string): string =>
+  `SELECT act, (at - $2) / $3 AS bucket, sum(letters) AS letters FROM ${counted} GROUP BY act, bucket`
+
+/** By primary key: the minutes of the office, and the hours of each subject, of each activity. */
+const readMinutes = letterCounter.read('letterActivity.minutes', 'minutes', byBucket, {
+  where: 'act = ANY($1::int[]) AND at >= $2',
+})
+const readHours = letterCounter.read('letterActivity.hours', 'hours', byBucket, {
+  where: 'subject = ANY($4::int[]) AND act = ANY($1::int[]) AND at >= $2',
+})
+
+/** A number for every bucket of each activity asked for; zeros for the others. */
+export async function readSeries(session: Session, request: SeriesRequest): Promise<ActivitySeries> {
+  const { subjects, activities, from, bucketUs, buckets } = request
+  if (subjects.length === 0) return emptySeries(buckets)
+  const acts = activities.map((name) => ACTIVITY[name])
+  type Row = { act: Integer; bucket: Integer; letters: Integer }
+  const isOfHours = from % HOUR_US === 0n && bucketUs % HOUR_US === 0n
+  const rows = isOfHours
+    ? await session.rows<Row>(readHours, acts, from, bucketUs, subjects)
+    : await session.rows<Row>(readMinutes, acts, from, bucketUs)
+  const series = emptySeries(buckets)
+  for (const { act, bucket, letters } of rows) {
+    const name = ACTIVITY_NAMES[Number(act)]
+    // What another server wrote, whose clock is ahead, is of a bucket that has not begun here.
+    if (name !== undefined) add(series[name], Math.min(Number(bucket), buckets - 1), Number(letters))
+  }
+  return series
+}
+
+function add(numbers: number[], place: number, letters: number): void {
+  numbers[place] = (numbers[place] ?? 0) + letters
+}
+
+/** One step into the primary key, and what is not folded yet. */
+const readFirst = letterCounter.read(
+  'letterActivity.first',
+  'hours',
+  (counted) => `SELECT min(at) AS at FROM ${counted}`,
+  {
+    where: `subject = ${WHOLE_OFFICE} AND act = ${ACTIVITY.arrived}`,
+    first: 'ORDER BY subject, act, at LIMIT 1',
+    bigints: true,
+  },
+)
+
+/** The hour of the first arrival that is still told of; null when there is none. */
+export async function readFirstHour(session: Session): Promise<Instant | null> {
+  const [row] = await session.rows<{ at: Integer | null }>(readFirst)
+  return row?.at == null ? null : instant(startOf(BigInt(row.at), HOUR_US))
+}
+
+/** Arrivals by drawer and hour, as above. */
+const readArrivals = letterCounter.read(
+  'letterActivity.ofDrawers',
+  'hours',
+  (counted) =>
+    `SELECT subject AS drawer, (at - $1) / ${HOUR_US} AS bucket, sum(letters) AS letters FROM ${counted} GROUP BY subject, bucket`,
+  { where: `subject = ANY($2::int[]) AND act = ${ACTIVITY.arrived} AND at >= $1` },
+)
+
+/** Arrivals in each of the last `hours` hours, the oldest first, for each of the drawers that had any. */
+export async function readTrends(
+  session: Session,
+  drawers: readonly number[],
+  now: Instant,
+  hours: number,
+): Promise<ReadonlyMap<number, readonly number[]>> {
+  const from = startOf(now, HOUR_US) - BigInt(hours - 1) * HOUR_US
+  const rows = await session.rows<{ drawer: Integer; bucket: Integer; letters: Integer }>(
+    readArrivals,
+    from,
+    drawers,
+  )
+  const trends = new Map<number, number[]>()
+  for (const row of rows) {
+    const trend = trends.get(Number(row.drawer)) ?? Array.from({ length: hours }, () => 0)
+    add(trend, Math.min(Number(row.bucket), hours - 1), Number(row.letters))
+    trends.set(Number(row.drawer), trend)
+  }
+  return trends
+}
+
+const emptySeries = (buckets: number) => ofEachActivity(() => Array.from({ length: buckets }, () => 0))

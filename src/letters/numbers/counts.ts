@@ -1,0 +1,170 @@
+/**
+ * Exact counts of letters: per place and status, per drawer and status, of each act in every minute and hour (activity), of what became
+ * of redrives. Every transition adds signed changes in its own transaction, and nobody ever counts letters. A transaction pays for each
+ * drawer, whatever the number of letters.
+ */
+import type { Instant } from '../../core/clock.ts'
+import { counter } from '../../store/counter.ts'
+import { type Integer, type Session, sql, type Transaction } from '../../store/database.ts'
+import { type LetterId, STATUS } from '../letter.ts'
+import { type ActivityName, EVER, HOUR_US, MINUTE_US, WHOLE_OFFICE } from './activity.ts'
+import { type Outcomes, outcomeCounter } from './outcomes.ts'
+
+/** What happened, of changes of counts: the act is the place of its count behind the statuses. */
+const acts = (changes: string): string =>
+  `SELECT place, drawer, at, letters, CASE status WHEN ${STATUS.captured} THEN 0 ELSE status - ${STATUS.unconfirmed} END AS act
+   FROM ${changes} WHERE status IN (${Object.values(EVER).join(', ')})`
+
+/** The hours that an act belongs to: those of the office, of its place and of its drawer. */
+const hours = (changes: string): string =>
+  [String(WHOLE_OFFICE), '-place', 'drawer']
+    .map(
+      (subject) =>
+        `SELECT ${subject} AS subject, act, at - at % ${HOUR_US} AS at, letters FROM (${acts(changes)}) AS acts`,
+    )
+    .join(' UNION ALL ')
+
+const COUNTS = { sums: ['letters'], latest: ['last_seen_at'] }
+
+/**
+ * A change names its drawer, which is locked until the commit: one that was removed has no place, and the transaction is run again.
+ * Captures and removals are counted at the place alone, so that they outlive the drawer.
+ */
+export const letterCounter = counter({
+  name: 'letterCounts',
+  lock: 'letters.foldChanges',
+  deltas: 'letter_changes',
+  given: { drawer: 'int', status: 'smallint', at: 'bigint', letters: 'bigint', last_seen_at: 'bigint' },
+  looked: {
+    place: '(SELECT place FROM bartleby.drawers WHERE drawers.id = change.drawer FOR KEY SHARE)',
+  },
+  totals: {
+    places: { ...COUNTS, table: 'place_totals', keys: ['place', 'status'] },
+    drawers: {
+      ...COUNTS,
+      table: 'letter_totals',
+      keys: ['drawer', 'status'],
+      spread: (changes) =>
+        `SELECT drawer, status, letters, last_seen_at FROM ${changes} WHERE status NOT IN (${STATUS.removed}, ${STATUS.captured})`,
+    },
+    minutes: {
+      table: 'letter_minutes',
+      keys: ['act', 'at'],
+      sums: ['letters'],
+      spread: (changes) => `SELECT act, at, letters FROM (${acts(changes)}) AS acts`,
+    },
+    hours: { table: 'letter_hours', keys: ['subject', 'act', 'at'], sums: ['letters'], spread: hours },
+  },
+})
+
+const addRange = sql(
+  'letterCounts.toFile',
+  'INSERT INTO bartleby.letters_to_file (first_letter, last_letter) VALUES ($1, $2)',
+)
+
+interface Change {
+  letters: number
+  lastSeenAt: bigint
+}
+
+/** The changes of one transaction: one row per drawer and status, written just before its commit. */
+export class LetterChanges {
+  readonly #changes = new Map<string, Change>()
+  readonly #toFile: { first: bigint; last: bigint }[] = []
+  readonly #outcomes = new Map<number, { confirmed: number; returned: number }>()
+
+  /** `letters` more (or fewer) with this status; `seenAt` is the newest failure among them, when there is a new one. */
+  add(drawer: number, status: number, letters: number, seenAt: Instant | null = null): void {
+    const key = `${drawer} ${status}`
+    const change = this.#changes.get(key) ?? { letters: 0, lastSeenAt: 0n }
+    change.letters += letters
+    if (seenAt !== null && seenAt > change.lastSeenAt) change.lastSeenAt = seenAt
+    this.#changes.set(key, change)
+  }
+
+  /** `count` letters were captured into the drawer. */
+  captured(drawer: number, count: number, seenAt: Instant): void {
+    this.add(drawer, STATUS.Pending, count, seenAt)
+    this.acted('arrived', drawer, count)
+  }
+
+  /** What happened to `count` letters of the drawer, for those who look at it over time. */
+  acted(activity: ActivityName, drawer: number, count: number): void {
+    this.add(drawer, EVER[activity], count)
+  }
+
+  /** Letters that `redrive` sent back, if one did, came to an end; fewer than none: not to the one that was counted. */
+  ended(redrive: Integer | null, outcome: keyof Outcomes, letters = 1): void {
+    if (redrive === null) return
+    const change = this.#outcomes.get(Number(redrive)) ?? { confirmed: 0, returned: 0 }
+    change[outcome] += letters
+    this.#outcomes.set(Number(redrive), change)
+  }
+
+  /** The texts of these letters are new and have to be made searchable. */
+  toFile(first: LetterId, last: LetterId): void {
+    this.#toFile.push({ first, last })
+  }
+
+  /** Makes the changes part of the transaction, whose acts are of `now`. Call it last. */
+  write(tx: Transaction, now: Instant): void {
+    const minute = startOf(now, MINUTE_US)
+    const changes = [...this.#changes]
+      .filter(([, { letters, lastSeenAt }]) => letters !== 0 || lastSeenAt !== 0n)
+      .map(([key, { letters, lastSeenAt }]) => {
+        const [drawer = 0, status = 0] = key.split(' ').map(Number)
+        return [drawer, status, minute, letters, lastSeenAt] as const
+      })
+    letterCounter.add(
+      tx,
+      changes.sort(([a, x], [b, y]) => a - b || x - y),
+    )
+    const ends = [...this.#outcomes].sort(([a], [b]) => a - b)
+    outcomeCounter.add(
+      tx,
+      ends.map(([redrive, { confirmed, returned }]) => [redrive, confirmed, returned]),
+    )
+    for (const { first, last } of joinedRanges(this.#toFile)) tx.atCommit(addRange, first, last)
+  }
+}
+
+/** The start of the minute, hour or whatever `length` is, that `at` lies in. */
+export const startOf = (at: bigint, length: bigint): bigint => at - (((at % length) + length) % length)
+
+/** Letters that are filed again for nothing cost less than a row for every gap. */
+const MAX_GAP = 100n
+
+/** The ranges in order, those joined that are close to each other. */
+function joinedRanges(ranges: readonly { first: bigint; last: bigint }[]): { first: bigint; last: bigint }[] {
+  const joined: { first: bigint; last: bigint }[] = []
+  for (const { first, last } of [...ranges].sort((a, b) => (a.first < b.first ? -1 : 1))) {
+    const before = joined.at(-1)
+    if (before === undefined || first > before.last + MAX_GAP) joined.push({ first, last })
+    else if (last > before.last) before.last = last
+  }
+  return joined
+}
+
+/** Every drawer and status, and the tail. */
+const readAll = letterCounter.read(
+  'letterCounts.read',
+  'drawers',
+  (counted) => `SELECT drawer, status, sum(letters) AS letters FROM ${counted} GROUP BY drawer, status`,
+)
+
+/** How many letters of one drawer have one status (`STATUS`), or were ever acted on (`EVER`). */
+export interface DrawerCount {
+  readonly drawer: number
+  readonly status: number
+  readonly letters: number
+}
+
+/** Every count of drawers that there is: for those who check them. */
+export async function readLetterCounts(session: Session): Promise<DrawerCount[]> {
+  const rows = await session.rows<{ drawer: Integer; status: Integer; letters: Integer }>(readAll)
+  return rows.map((row) => ({
+    drawer: Number(row.drawer),
+    status: Number(row.status),
+    letters: Number(row.letters),
+  }))
+}

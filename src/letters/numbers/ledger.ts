@@ -1,0 +1,136 @@
+/** The office in numbers: what is on file, by what, and in which groups. Reads only. */
+import type { Clock } from '../../core/clock.ts'
+import { failure } from '../../core/errors.ts'
+import {
+  boundTo,
+  decodePageToken,
+  encodePageToken,
+  malformed,
+  type PageRequest,
+  type TokenFields,
+} from '../../core/page-token.ts'
+import type { Database } from '../../store/database.ts'
+import type { LetterFilter } from '../lists/filter.ts'
+import { type Total, totalOf } from '../lists/total.ts'
+import type { EngineNames } from '../reports/report.ts'
+import { type Activity, type ActivityRange, readActivity } from './activity-series.ts'
+import { type AccountFilter, readAccounts, type Standing, standingOf } from './books.ts'
+import { DrawerLabels, type PlaceFilter } from './drawers.ts'
+import { type LetterGauge, type Pulse, readLetterGauges, readPulse } from './gauges.ts'
+import { type Overview, readOverview } from './overview.ts'
+import {
+  type GroupCursor,
+  listSignatures,
+  readSignatureGroup,
+  type SignatureDetail,
+  type SignatureGroup,
+} from './signatures.ts'
+import { type Tally, type TallyFilter, type TallyKey, tallyLetters } from './tally.ts'
+
+interface SignaturePage {
+  readonly items: readonly SignatureGroup[]
+  readonly continuationToken: string | null
+}
+
+const DEFAULT_LIMIT = 50
+
+export class Ledger {
+  readonly #db: Database
+  readonly #clock: Clock
+  readonly #engines: Pick<EngineNames, 'checkKnown'>
+  /** What was read for one answer need not be read for the next. */
+  readonly labels = new DrawerLabels()
+
+  constructor(db: Database, clock: Clock, engines: Pick<EngineNames, 'checkKnown'>) {
+    this.#db = db
+    this.#clock = clock
+    this.#engines = engines
+  }
+
+  /** What is open and since when, whether more arrives than usual, what became of retries; all of one moment. */
+  overview(): Promise<Overview> {
+    return this.#db.snapshot('letters.overview', (session) => readOverview(session, this.#clock.now()))
+  }
+
+  /** What happened to the letters that match, over time. */
+  async activity(range: ActivityRange, filter: AccountFilter = {}): Promise<Activity> {
+    if (filter.engine != null) await this.#engines.checkKnown(filter.engine)
+    return this.#db.session('letters.activity', (session) =>
+      readActivity(session, range, filter, this.#clock.now()),
+    )
+  }
+
+  /** How many letters match; exactly where that is known without counting them. */
+  async total(filter: LetterFilter = {}): Promise<Total> {
+    if (filter.engine !== undefined) await this.#engines.checkKnown(filter.engine)
+    return totalOf(this.#db, filter, this.labels)
+  }
+
+  /** Exact counts of the letters that match, by the keys given or by all. */
+  async counts(filter: TallyFilter = {}, by?: readonly TallyKey[]): Promise<Tally> {
+    if (filter.engine != null) await this.#engines.checkKnown(filter.engine)
+    return this.#db.snapshot('letters.counts', (session) => tallyLetters(session, filter, by, this.labels))
+  }
+
+  /** How many letters are pending, by engine or by the queue they came from. Letters without one are left out. */
+  async pendingBy(key: 'engine' | 'originalQueue'): Promise<ReadonlyMap<string, number>> {
+    const { items } = await this.counts({ status: 'Pending' }, [key])
+    return new Map(items.flatMap(({ [key]: name, count }) => (name == null ? [] : [[name, count]])))
+  }
+
+  /** A page of the groups that hold letters, those with the most open ones first. */
+  async signatures(filter: PlaceFilter = {}, page: PageRequest = {}): Promise<SignaturePage> {
+    if (filter.engine != null) await this.#engines.checkKnown(filter.engine)
+    const { source, engine, originalQueue } = filter
+    const bound = boundTo('signatures', { source, engine, originalQueue })
+    const after = page.continuationToken == null ? null : cursorFrom(bound, page.continuationToken)
+    const { items, next } = await this.#db.snapshot('letters.signatures', (session) =>
+      listSignatures(
+        session,
+        filter,
+        { after, limit: page.limit ?? DEFAULT_LIMIT },
+        this.labels,
+        this.#clock.now(),
+      ),
+    )
+    return { items, continuationToken: next === null ? null : encodePageToken(bound, cursorFields(next)) }
+  }
+
+  /** The group of one signature; a failure when no letter ever had it. */
+  async signature(fingerprint: string): Promise<SignatureDetail> {
+    const group = await this.#db.session('letters.signature', (session) =>
+      readSignatureGroup(session, fingerprint, this.labels, this.#clock.now()),
+    )
+    if (group === null) throw failure('signature_unknown', { signature: fingerprint.slice(0, 64) })
+    return group
+  }
+
+  /** Letters of each status, all that were ever captured, and those sent back whose outcome is not known. */
+  standing(): Promise<Standing> {
+    return this.#db.session('letters.standing', async (session) => standingOf(await readAccounts(session)))
+  }
+
+  /** What metrics tell of all letters together. */
+  pulse(): Promise<Pulse> {
+    return this.#db.session('letters.pulse', readPulse)
+  }
+
+  /** What metrics tell. */
+  gauges(): Promise<LetterGauge[]> {
+    return this.#db.session('letters.gauges', readLetterGauges)
+  }
+}
+
+const cursorFields = ({ open, total, signature }: GroupCursor): TokenFields => ({
+  open: String(open),
+  total: String(total),
+  signature,
+})
+
+function cursorFrom(filters: TokenFields, token: string): GroupCursor {
+  const { open = '', total = '', signature = '' } = decodePageToken(filters, token)
+  // PostgreSQL would refuse to look for U+0000.
+  if (![open, total].every((count) => /^-?\d{1,16}$/.test(count)) || signature.includes('\0'))
+    throw malformed()
+  return { open: Number(open), total: Number(total), signature }
+}

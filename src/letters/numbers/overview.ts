@@ -1,0 +1,118 @@
+/**
+ * The office at a glance: what is open and since when, whether more arrives than usual, and what became of retries. Everything is read
+ * from one moment of the store: a row per place, a week of hours, and the oldest pending letter by one step into an index.
+ */
+
+import { type Instant, instant } from '../../core/clock.ts'
+import { type Integer, type Session, sql } from '../../store/database.ts'
+import { type SourceName, sourceNames } from '../kinds.ts'
+import { letterId, STATUS } from '../letter.ts'
+import { readUnlabelled } from '../lists/detail.ts'
+import { type ActivityName, DAY_US, HOUR_US, MINUTE_US, WHOLE_OFFICE } from './activity.ts'
+import { readFirstHour, readSeries } from './activity-series.ts'
+import { readAccounts, type StatusCounts, standingOf } from './books.ts'
+import { startOf } from './counts.ts'
+
+export interface Overview {
+  readonly asOf: Instant
+  readonly letters: StatusCounts
+  /** The pending letter whose last failure is the longest ago. */
+  readonly oldestPending: {
+    readonly engine: string
+    readonly rowKey: string
+    readonly lastFailureAt: Instant
+  } | null
+  readonly arrivals: {
+    /** In the last sixty minutes, of which the last has just begun. */
+    readonly lastHour: number
+    /** The median of the hours of the last seven days; null before there was a day of them. */
+    readonly usualPerHour: number | null
+  }
+  /** Letters that died again after a retry, in the last 24 hours. */
+  readonly returnedLastDay: number
+  /** Sent back, and neither confirmed nor back yet. */
+  readonly unconfirmed: number
+  /** Pending letters of every source. */
+  readonly sources: readonly { readonly source: SourceName; readonly pending: number }[]
+}
+
+/** One step into letters_newest. */
+const readOldest = sql(
+  'letters.oldestPending',
+  `SELECT id FROM bartleby.letters INDEXED BY letters_newest WHERE status = ${STATUS.Pending} ORDER BY status, last_failure_at, id LIMIT 1`,
+  { bigints: true },
+)
+
+/** The office as it is at this moment. */
+export async function readOverview(session: Session, now: Instant): Promise<Overview> {
+  // All at once: they are asked one behind the other without waiting for answers in between.
+  const [accounts, oldest, lastHour, usual, returnedLastDay] = await Promise.all([
+    readAccounts(session),
+    oldestPending(session),
+    happened(session, 'arrived', now, HOUR_US),
+    usualPerHour(session, now),
+    happened(session, 'returned', now, DAY_US),
+  ])
+  const { Pending, Resolved, Expired, unconfirmed } = standingOf(accounts)
+  const pending = new Map<SourceName, number>(sourceNames().map((source) => [source, 0]))
+  for (const { place, letters } of accounts)
+    pending.set(place.source, (pending.get(place.source) ?? 0) + letters.Pending)
+  return {
+    asOf: now,
+    letters: { Pending, Resolved, Expired },
+    oldestPending: oldest,
+    arrivals: { lastHour, usualPerHour: usual },
+    returnedLastDay,
+    unconfirmed,
+    sources: [...pending].map(([source, pending]) => ({ source, pending })),
+  }
+}
+
+async function oldestPending(session: Session): Promise<Overview['oldestPending']> {
+  const [row] = await session.rows<{ id: Integer }>(readOldest)
+  if (row === undefined) return null
+  const [letter] = await readUnlabelled(session, [letterId(row.id)])
+  if (letter === undefined) return null
+  return { engine: letter.engine, rowKey: letter.rowKey, lastFailureAt: letter.lastFailureAt }
+}
+
+/** How often it happened within a time up to now, to the minute. */
+async function happened(
+  session: Session,
+  name: ActivityName,
+  now: Instant,
+  withinUs: bigint,
+): Promise<number> {
+  const from = instant(startOf(now, MINUTE_US) + MINUTE_US - withinUs)
+  const series = await readSeries(session, {
+    ...{ subjects: [WHOLE_OFFICE], activities: [name] },
+    ...{ from, bucketUs: withinUs, buckets: 1 },
+  })
+  return series[name][0] ?? 0
+}
+
+/** A week, so that nights and Sundays are in it; and the median, so that the storm of last Tuesday is not what is usual. */
+const USUAL_HOURS = 7 * 24
+const FEWEST_HOURS = 24
+
+async function usualPerHour(session: Session, now: Instant): Promise<number | null> {
+  const first = await readFirstHour(session)
+  const thisHour = startOf(now, HOUR_US)
+  if (first === null) return null
+  // The hour that lasts still is not compared with.
+  const known = Math.min(USUAL_HOURS, Number((thisHour - first) / HOUR_US))
+  if (known < FEWEST_HOURS) return null
+  const from = instant(thisHour - BigInt(known) * HOUR_US)
+  const { arrived } = await readSeries(session, {
+    ...{ subjects: [WHOLE_OFFICE], activities: ['arrived'] },
+    ...{ from, bucketUs: HOUR_US, buckets: known + 1 },
+  })
+  return median(arrived.slice(0, known))
+}
+
+function median(numbers: readonly number[]): number {
+  const sorted = numbers.toSorted((a, b) => a - b)
+  const middle = sorted.length / 2
+  const [low = 0, high = 0] = [sorted[Math.ceil(middle) - 1], sorted[Math.floor(middle)]]
+  return (low + high) / 2
+}

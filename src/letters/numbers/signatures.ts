@@ -1,0 +1,319 @@
+/**
+ * Groups of letters by signature: how many are open, since when, from where, and one letter to look at. The groups of a page
+ * are added up by the store; only the letters shown as samples are looked up, and what arrived lately.
+ */
+import { type Instant, instant } from '../../core/clock.ts'
+import { cut } from '../../core/mask.ts'
+import { type Integer, type Session, sql } from '../../store/database.ts'
+import { rowsGiven } from '../../store/idioms.ts'
+import { at, integer, rowShape, text } from '../../store/row.ts'
+import type { SourceName } from '../kinds.ts'
+import { type LetterId, type LetterStatus, letterId, STATUS, STATUSES } from '../letter.ts'
+import { readUnlabelled } from '../lists/detail.ts'
+import { inOrder, type Position } from '../lists/positions.ts'
+import { readTrends } from './activity-series.ts'
+import {
+  type DrawerAccount,
+  holding,
+  lettersIn,
+  OF_LETTERS,
+  queueOf,
+  readAccounts,
+  readDrawerAccounts,
+  WITH_SIGNATURE,
+} from './books.ts'
+import { letterCounter } from './counts.ts'
+import {
+  areDrawersFew,
+  type DrawerLabels,
+  eachWay,
+  type FiledSignature,
+  type PlaceFilter,
+  readSignature,
+  wayTo,
+} from './drawers.ts'
+
+/** All letters of one signature, as far as they match what was asked for. */
+export interface SignatureGroup {
+  /** The fingerprint. */
+  readonly signature: string
+  /** The version of the algorithm that made it; 0 for the group of errors that were too many to group. */
+  readonly version: number
+  readonly errorClass: string
+  readonly title: string
+  /** Pending letters, and letters of any status. */
+  readonly open: number
+  readonly total: number
+  readonly firstSeenAt: Instant
+  readonly lastSeenAt: Instant
+  readonly sources: readonly SourceName[]
+  readonly engines: readonly string[]
+  readonly originalQueues: readonly string[]
+  /** The newest pending letter, else the newest; null when there is no letter left. */
+  readonly sample: SampleLetter | null
+  /** Letters that arrived in each of the last 24 hours, the oldest first; the last hour lasts still. */
+  readonly trend: readonly number[]
+}
+
+/** A group with what became of its retries. */
+export interface SignatureDetail extends SignatureGroup {
+  /** All that were ever sent back, how many of these were confirmed, came back, and are neither yet. */
+  readonly outcomes: Readonly<Record<'retried' | 'confirmed' | 'returned' | 'unconfirmed', number>>
+}
+
+export interface SampleLetter {
+  readonly engine: string
+  readonly rowKey: string
+  /** Its beginning. */
+  readonly errorMessage: string
+}
+
+/** Where a page ends: what its last group is sorted by. */
+export interface GroupCursor {
+  readonly open: number
+  readonly total: number
+  readonly signature: string
+}
+
+interface GroupPage {
+  readonly items: readonly SignatureGroup[]
+  /** null on the last page. */
+  readonly next: GroupCursor | null
+}
+
+type Group = Omit<SignatureGroup, 'sample' | 'trend'> & {
+  /** Those that hold letters. */
+  readonly accounts: readonly DrawerAccount[]
+  readonly drawers: readonly number[]
+}
+
+const GROUP = rowShape({
+  id: integer,
+  fingerprint: text,
+  errorClass: text,
+  title: text,
+  firstSeenAt: at,
+  open: integer,
+  total: integer,
+})
+
+/** A page of groups behind ($2, $3, $4), of drawers that hold letters. No more than the page leaves the store. */
+const readPage = eachWay((way, withFiled, among) =>
+  letterCounter.read(
+    `letterCounts.bySignature.${way}`,
+    'drawers',
+    (counted) => `${withFiled}
+      SELECT ${GROUP.columns} FROM (
+        SELECT signature, sum(CASE WHEN status = ${STATUS.Pending} THEN letters ELSE 0 END) AS open, sum(letters) AS total
+        FROM ${counted} JOIN filed ON filed.id = counted.drawer GROUP BY signature
+      ) AS groups ${WITH_SIGNATURE}
+      WHERE total > 0 AND (-open, -total, fingerprint) > ($2, $3, $4)
+      ORDER BY open DESC, total DESC, fingerprint LIMIT $5`,
+    { where: OF_LETTERS, ...among, bigints: true },
+  ),
+)
+
+/** Before every group. */
+const START: GroupCursor = { open: Number.MAX_SAFE_INTEGER, total: 0, signature: '' }
+
+/**
+ * A page of the groups that hold letters, those with the most open ones first. The order is that of the moment: a
+ * group whose counts change during a walk may be met twice, or not.
+ */
+export async function listSignatures(
+  session: Session,
+  filter: PlaceFilter,
+  page: { readonly after: GroupCursor | null; readonly limit: number },
+  labels: DrawerLabels,
+  now: Instant,
+): Promise<GroupPage> {
+  const { open, total, signature } = page.after ?? START
+  const [found, areFew] = await Promise.all([readAccounts(session, filter), areDrawersFew(session)])
+  const places = holding(found)
+  if (places.length === 0) return { items: [], next: null }
+  const values = [places, -open, -total, signature, page.limit + 1]
+  const rows = await session.rows<object>(readPage[wayTo(filter, places, areFew)], ...values)
+  const shown = rows.slice(0, page.limit).map(GROUP.read)
+  const accounts = await readDrawerAccounts(
+    session,
+    places,
+    shown.map(({ id }) => id),
+    labels,
+  )
+  const bySignature = Map.groupBy(accounts, ({ fingerprint }) => fingerprint)
+  const groups = shown.map((group) => ({
+    ...toGroup(group, bySignature.get(group.fingerprint) ?? []),
+    ...{ open: group.open, total: group.total },
+  }))
+  const last = groups.at(-1)
+  return {
+    items: await complete(session, groups, now),
+    next:
+      last === undefined || rows.length <= page.limit
+        ? null
+        : { open: last.open, total: last.total, signature: last.signature },
+  }
+}
+
+/** The group of one signature; null when no letter ever had it. */
+export async function readSignatureGroup(
+  session: Session,
+  fingerprint: string,
+  labels: DrawerLabels,
+  now: Instant,
+): Promise<SignatureDetail | null> {
+  const signature = await readSignature(session, fingerprint)
+  if (signature === null) return null
+  const places = (await readAccounts(session)).map(({ place }) => place.number)
+  const accounts = await readDrawerAccounts(session, places, [signature.number], labels)
+  const [group] = await complete(session, [toGroup(signature, accounts)], now)
+  if (group === undefined) return null
+  const sum = (of: (account: DrawerAccount) => number) => accounts.reduce((sum, each) => sum + of(each), 0)
+  return {
+    ...group,
+    outcomes: {
+      retried: sum(({ ever }) => ever.retried),
+      confirmed: sum(({ ever }) => ever.confirmed),
+      returned: sum(({ ever }) => ever.returned),
+      unconfirmed: sum(({ unconfirmed }) => unconfirmed),
+    },
+  }
+}
+
+function toGroup(
+  { fingerprint, errorClass, title, firstSeenAt }: Omit<FiledSignature, 'number'>,
+  accounts: readonly DrawerAccount[],
+): Group {
+  const held = accounts.filter(({ letters }) => lettersIn(letters) > 0)
+  const lastSeenAt = accounts.reduce(
+    (latest, each) => (each.lastSeenAt > latest ? each.lastSeenAt : latest),
+    NEVER,
+  )
+  return {
+    signature: fingerprint,
+    version: Number.parseInt(fingerprint, 10),
+    errorClass,
+    title,
+    open: held.reduce((sum, { letters }) => sum + letters.Pending, 0),
+    total: held.reduce((sum, { letters }) => sum + lettersIn(letters), 0),
+    // Failures that are reported late happened before their signature was filed.
+    firstSeenAt: lastSeenAt !== NEVER && lastSeenAt < firstSeenAt ? lastSeenAt : firstSeenAt,
+    lastSeenAt: lastSeenAt === NEVER ? firstSeenAt : lastSeenAt,
+    sources: distinct(held.map(({ place }) => place.source)),
+    engines: distinct(held.map(({ place }) => place.engine)),
+    originalQueues: distinct(held.flatMap(({ place }) => queueOf(place) ?? [])),
+    accounts: held,
+    drawers: accounts.map(({ drawer }) => drawer),
+  }
+}
+
+const NEVER = instant(0n)
+
+const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0)
+
+const distinct = <T extends string>(values: readonly T[]): T[] => [...new Set(values)].sort(compare)
+
+/** Drawers of a group that are looked into, those that failed latest: a group may have one for every queue there is. */
+const MAX_LOOKS = 10
+const MAX_SAMPLE_MESSAGE = 1_000
+
+interface Lane {
+  readonly signature: string
+  readonly drawer: number
+  readonly status: LetterStatus
+}
+
+/** Where the sample of a group is to be found: among its open letters, if there are any. */
+function lanesOf({ signature, open, accounts }: Group): Lane[] {
+  const wanted = open > 0 ? (['Pending'] as const) : STATUSES
+  return accounts
+    .filter(({ letters }) => wanted.some((status) => letters[status] > 0))
+    .sort((a, b) => Number(b.lastSeenAt - a.lastSeenAt) || a.drawer - b.drawer)
+    .slice(0, MAX_LOOKS)
+    .flatMap(({ drawer, letters }) =>
+      wanted.filter((status) => letters[status] > 0).map((status) => ({ signature, drawer, status })),
+    )
+}
+
+/**
+ * The newest letter of each lane: one step into letters_in_drawer for each. PostgreSQL is given a range of one lane,
+ * because under an equality it counts any order by time as good, and may walk letters_newest past all other drawers.
+ */
+const newestOfLanes = sql(
+  'letters.samples',
+  `SELECT newest.drawer, newest.id, newest.at FROM unnest($1::int[], $2::int[]) AS given (drawer, status)
+   CROSS JOIN LATERAL (
+     SELECT drawer, id, last_failure_at AS at FROM bartleby.letters INDEXED BY letters_in_drawer
+     WHERE (drawer, status) >= (given.drawer, given.status) AND (drawer, status) <= (given.drawer, given.status)
+     ORDER BY drawer DESC, status DESC, last_failure_at DESC, id DESC LIMIT 1) AS newest`,
+  { bigints: true },
+)
+
+interface SightedRow {
+  readonly drawer: Integer
+  readonly id: Integer
+  readonly at: Integer
+}
+
+const TREND_HOURS = 24
+
+/** The groups with what is looked up for those that are shown. */
+async function complete(session: Session, groups: readonly Group[], now: Instant): Promise<SignatureGroup[]> {
+  const drawers = groups.flatMap((group) => group.drawers)
+  const [samples, trends] = await Promise.all([
+    readSamples(session, groups.flatMap(lanesOf)),
+    readTrends(session, drawers, now, TREND_HOURS),
+  ])
+  return groups.map(({ accounts: _, drawers, ...group }) => {
+    const sample = samples.get(group.signature) ?? null
+    const trend = drawers.reduce((sum, drawer) => addedUp(sum, trends.get(drawer)), NO_TREND)
+    return { ...group, sample, trend }
+  })
+}
+
+/** A letter of each signature to look at. */
+async function readSamples(
+  session: Session,
+  lanes: readonly Lane[],
+): Promise<ReadonlyMap<string, SampleLetter>> {
+  const newest = await readNewest(session, lanes)
+  const letters = await readUnlabelled(session, [...newest.values()])
+  const byId = new Map(letters.map((letter) => [letter.id, toSample(letter)]))
+  const samples = new Map<string, SampleLetter>()
+  for (const [signature, id] of newest) {
+    const sample = byId.get(id)
+    if (sample !== undefined) samples.set(signature, sample)
+  }
+  return samples
+}
+
+const NO_TREND: readonly number[] = Array.from({ length: TREND_HOURS }, () => 0)
+
+const addedUp = (numbers: readonly number[], more: readonly number[] | undefined): readonly number[] =>
+  more === undefined ? numbers : numbers.map((number, i) => number + (more[i] ?? 0))
+
+const toSample = ({ engine, rowKey, errorMessage }: SampleLetter): SampleLetter => ({
+  engine,
+  rowKey,
+  errorMessage: cut(errorMessage, MAX_SAMPLE_MESSAGE),
+})
+
+/** The newest letter in the lanes of each signature. */
+async function readNewest(session: Session, lanes: readonly Lane[]): Promise<Map<string, LetterId>> {
+  const signatures = new Map(lanes.map(({ drawer, signature }) => [drawer, signature]))
+  const heads = new Map<string, Position>()
+  for (const row of await readHeads(session, lanes)) {
+    const signature = signatures.get(Number(row.drawer)) ?? ''
+    const position = { id: letterId(row.id), at: instant(BigInt(row.at)) }
+    const known = heads.get(signature)
+    if (known === undefined || inOrder(position, known) < 0) heads.set(signature, position)
+  }
+  return new Map([...heads].map(([signature, { id }]) => [signature, id]))
+}
+
+const readHeads = (session: Session, lanes: readonly Lane[]): Promise<SightedRow[]> =>
+  rowsGiven(
+    session,
+    newestOfLanes,
+    lanes.map(({ drawer, status }) => ({ drawer, status: STATUS[status] })),
+  )

@@ -1,0 +1,313 @@
+/**
+ * Reported failures: each becomes a letter, or goes onto the letter that its source id has. What is reported while a transaction is under
+ * way shares the next one; however many reports it has, those that are new are looked for, filed and read by one statement each.
+ */
+import { setImmediate as endOfTurn } from 'node:timers/promises'
+import type { Batcher } from '../../core/batcher.ts'
+import type { Clock } from '../../core/clock.ts'
+import { textBytes } from '../../core/content.ts'
+import { formatRowKey } from '../../core/row-key.ts'
+import { sourceName } from '../../core/source-id.ts'
+import { type Ask, batchAnswers, ROWS_OF_TURN, weightOf } from '../../store/batched-answers.ts'
+import { type Database, type Integer, sql, type Transaction } from '../../store/database.ts'
+import type { Answer } from '../../store/idempotency.ts'
+import { filledUp, rowsGiven } from '../../store/idioms.ts'
+import { bury, PLAIN_RECORD } from '../bury.ts'
+import { type DeathNote, type GivenDeath, takingGiven } from '../capture.ts'
+import type { SourceName } from '../kinds.ts'
+import { type LetterId, type LetterSummary, letterId } from '../letter.ts'
+import { readSummaries } from '../lists/detail.ts'
+import { DrawerLabels, type Registers } from '../numbers/drawers.ts'
+import type { LetterSource } from '../source.ts'
+import { inOffice, type OfficeWork } from '../work.ts'
+import { type EngineNames, type FailureReport, isSameFailure } from './report.ts'
+import { reportAgain } from './report-again.ts'
+
+/** What captures are filed with. */
+export interface CaptureDesk {
+  readonly registers: Registers
+  /** The source that a letter goes back to. */
+  sourceOf(source: SourceName): LetterSource
+}
+
+export interface CaptureResult {
+  readonly letter: LetterSummary
+  /** False when the source id had its letter already. */
+  readonly created: boolean
+}
+
+/** Reports that are filed together, all or none, and what is answered then. */
+interface CaptureAsk extends Ask {
+  readonly reports: readonly FailureReport[]
+  answer(results: readonly CaptureResult[]): Answer
+}
+
+/** Different failures of one source id that one transaction has: they are filed one after the other. */
+export const MOST_OF_SOURCE_ID = 20
+
+export class ReportIntake {
+  readonly #desk: CaptureDesk
+  readonly #engines: Pick<EngineNames, 'check' | 'queueOf'>
+  readonly #gather: Batcher<CaptureAsk, Answer>
+
+  constructor(
+    db: Database,
+    clock: Clock,
+    { engines, ...desk }: CaptureDesk & { readonly engines: Pick<EngineNames, 'check' | 'queueOf'> },
+  ) {
+    this.#desk = desk
+    this.#engines = engines
+    this.#gather = batchAnswers<CaptureAsk, OfficeWork, Seen>(
+      db.dialect,
+      {
+        within: (act) => inOffice(db, clock, 'letters.capture', act),
+        look: (work, asks) => this.#look(work, asks),
+        act: (work, asks, seen) => this.#file(work, asks, seen),
+      },
+      {
+        subjectsOf: ({ reports }) => reports.map(sourceName),
+        mostOfSubject: MOST_OF_SOURCE_ID,
+      },
+    )
+  }
+
+  /** Files the reports. When this returns, they are durable. */
+  async file(ask: CaptureAsk): Promise<Answer> {
+    for (const { engine } of ask.reports) this.#engines.check(engine)
+    const weightOfReport = ({ payload, headers, errorClass, errorMessage, errorStack }: FailureReport) =>
+      weightOf(payload, headers, errorClass, errorMessage, errorStack)
+    return this.#gather.do(
+      ask,
+      ask.reports.reduce((sum, report) => sum + weightOfReport(report), 0),
+    )
+  }
+
+  async #look({ tx }: OfficeWork, asks: readonly CaptureAsk[]): Promise<Seen> {
+    const reports = asks.flatMap((ask) => ask.reports)
+    const engines = reports.flatMap(({ engine, originalQueue }) => (originalQueue === null ? engine : []))
+    const [known, ...queues] = await Promise.all([
+      lettersOf(tx, reports),
+      ...[...new Set(engines)].map(
+        async (engine) => [engine, await this.#engines.queueOf(engine, tx)] as const,
+      ),
+    ])
+    return { known, queues: new Map(queues) }
+  }
+
+  async #file(work: OfficeWork, asks: readonly CaptureAsk[], seen: Seen): Promise<readonly Answer[]> {
+    const reports = asks.flatMap((ask) => ask.reports)
+    const captured = await captureReports(work, this.#desk, reports, seen)
+    const again = captured.flatMap(({ id, letter }) => (letter === null ? id : []))
+    // Labels of this transaction only: a drawer that it makes is gone when it is rolled back.
+    const labels = new DrawerLabels()
+    const read = await inBites(work.tx, [...new Set(again)], (bite) => readSummaries(work.tx, bite, labels))
+    const known = new Map(read.map((letter) => [letter.id, letter]))
+    const results = captured.map(({ id, created, letter }) => {
+      const filed = letter ?? known.get(id)
+      if (filed === undefined) throw new Error(`letter ${id} was captured and is not there`)
+      return { letter: filed, created }
+    })
+    return asks.map((ask) => ask.answer(results.splice(0, ask.reports.length)))
+  }
+}
+
+/** What the store has for reports. */
+interface Seen {
+  readonly known: KnownLetters
+  /** The engines' own queues, for reports that name none; null where there is none. */
+  readonly queues: ReadonlyMap<string, string | null>
+}
+
+/** Letters by the names of their source ids. */
+type KnownLetters = ReadonlyMap<string, LetterId>
+
+/** The letter of a report. */
+export interface Captured {
+  readonly id: LetterId
+  /** False when the source id had its letter already. */
+  readonly created: boolean
+  /** As it was filed; null when it has to be read. */
+  readonly letter: LetterSummary | null
+}
+
+/** Letters of source ids, each by one step into letters_by_source. */
+const OF_SOURCE_ID =
+  'SELECT id FROM bartleby.letters WHERE engine = given.engine AND source_id = given.source_id'
+const readBySource = sql(
+  'letters.bySource',
+  `SELECT given.engine AS engine, given.source_id AS source_id, (${OF_SOURCE_ID}) AS id
+   FROM unnest($1::text[], $2::text[]) AS given (engine, source_id) WHERE (${OF_SOURCE_ID}) IS NOT NULL`,
+)
+
+/** Files reports, those about one source id one after the other. Gives the letter of each. */
+export async function captureReports(
+  work: OfficeWork,
+  desk: CaptureDesk,
+  reports: readonly FailureReport[],
+  { known: seen, queues }: Seen,
+): Promise<readonly Captured[]> {
+  const captured = new Map<number, Captured>()
+  let known: KnownLetters | null = seen
+  // Retention may remove a letter between two looks at it: then its report is in the next round.
+  for (let rest = [...reports.entries()]; rest.length > 0; rest = rest.filter(([i]) => !captured.has(i))) {
+    const groups = Map.groupBy(rest, ([, report]) => sourceName(report))
+    const round = [...groups.values()].flatMap(([first]) => (first === undefined ? [] : [first]))
+    const look = async () => {
+      await letOthers(work.tx)
+      return lettersOf(
+        work.tx,
+        round.map(([, report]) => report),
+      )
+    }
+    const there: KnownLetters = known ?? (await look())
+    known = null
+    // What is there is locked before anything new is filed, as everybody does.
+    const again = round.flatMap(([place, report]) => {
+      const id = there.get(sourceName(report))
+      return id === undefined ? [] : { place, id, report }
+    })
+    const left = new Set(await inBites(work.tx, again, (bite) => reportAgain(work, desk, bite)))
+    for (const { place, id } of again)
+      if (left.has(id)) captured.set(place, { id, created: false, letter: null })
+    const fresh = round.filter(([, report]) => !there.has(sourceName(report)))
+    const filed = await inBites(work.tx, fresh, (bite) =>
+      fileNew(
+        work,
+        desk.registers,
+        bite.map(([, report]) => report),
+        queues,
+      ),
+    )
+    for (const [i, [place]] of fresh.entries()) {
+      const one = filed[i]
+      if (one !== undefined) captured.set(place, one)
+    }
+    for (const [[place, first] = [-1, null], ...others] of groups.values()) {
+      const id = captured.get(place)?.id
+      if (first === null || id === undefined) continue
+      for (const [twin, report] of others)
+        if (isSameFailure(first, report)) captured.set(twin, { id, created: false, letter: null })
+    }
+  }
+  return [...reports.keys()].flatMap((place) => captured.get(place) ?? [])
+}
+
+/** Does a few after the other on SQLite; others have their turns between them. */
+async function inBites<In, Out>(
+  tx: Transaction,
+  all: readonly In[],
+  act: (bite: readonly In[]) => Promise<Iterable<Out>>,
+): Promise<readonly Out[]> {
+  const outs: Out[] = []
+  const size = tx.dialect === 'sqlite' ? ROWS_OF_TURN : all.length
+  for (let from = 0; from < all.length; from += size) {
+    if (from > 0) await letOthers(tx)
+    outs.push(...(await act(all.slice(from, from + size))))
+  }
+  return outs
+}
+
+const letOthers = async ({ dialect }: Transaction) => dialect === 'sqlite' && (await endOfTurn())
+
+/** The letters that there are. */
+async function lettersOf(tx: Transaction, reports: readonly FailureReport[]): Promise<KnownLetters> {
+  const asked = reports.map(({ engine, sourceId }) => ({ engine, source_id: sourceId }))
+  type Row = { readonly engine: string; readonly source_id: string; readonly id: Integer }
+  const rows = await rowsGiven<Row>(tx, readBySource, filledUp(tx, asked))
+  return new Map(
+    rows.map(({ engine, source_id: sourceId, id }) => [sourceName({ engine, sourceId }), letterId(id)]),
+  )
+}
+
+/** Files what is new, in the order given. */
+async function fileNew(
+  work: OfficeWork,
+  registers: Registers,
+  reports: readonly FailureReport[],
+  queues: Seen['queues'],
+): Promise<readonly Captured[]> {
+  if (reports.length === 0) return []
+  // A report that names no queue is of the engine's own, if it has one.
+  const deaths = reports.map((report) =>
+    deathOf(work, report, report.originalQueue ?? queues.get(report.engine) ?? null),
+  )
+  const { letters, notes } = await bury(work, registers, takingGiven(), deaths)
+  const noteOf = notes()
+  return deaths.map((death) => {
+    const [id, note] = [letters.get(death), noteOf.get(death)]
+    const { engine } = death.cause
+    if (id === undefined || note === undefined)
+      throw new Error(`the letter of ${engine} '${death.sourceId}' was neither found nor filed`)
+    const signature = registers.drawers.fingerprintOf(note.drawer)
+    const letter = signature === undefined ? null : summaryOf(death, id, note, signature)
+    return { id, created: true, letter }
+  })
+}
+
+/** What a look at the letter would show. */
+function summaryOf(
+  { sourceId, remains }: GivenDeath,
+  id: LetterId,
+  note: DeathNote,
+  signature: string,
+): LetterSummary {
+  const { source, engine, queue, reason, errorClass, errorMessage, capturedAt } = note
+  const instanceId = note.instanceId ?? sourceId
+  return {
+    ...{ id, engine, source, sourceId, instanceId, signature, reason, errorClass, errorMessage },
+    rowKey: formatRowKey({ name: instanceId, at: capturedAt, number: id }),
+    originalQueue: queue || null,
+    correlationId: note.correlationId ?? sourceId,
+    status: 'Pending',
+    dequeueCount: remains.dequeueCount,
+    firstFailureAt: note.firstFailureAt,
+    lastFailureAt: note.lastFailureAt,
+    ...{
+      resolvedAt: null,
+      resolvedBy: null,
+      resolution: null,
+      notes: null,
+      confirmedAt: null,
+      deadQueue: null,
+    },
+  }
+}
+
+function deathOf({ now }: OfficeWork, report: FailureReport, queue: string | null): GivenDeath {
+  const { source, engine, sourceId, instanceId, correlationId, dequeueCount, payload } = report
+  const { errorClass, errorMessage, errorStack, failedBy, actor } = report
+  const lastFailureAt = report.lastFailureAt ?? now
+  return {
+    cause: {
+      source,
+      engine,
+      queue,
+      reason: 'failed',
+      errorClass,
+      errorMessage,
+      errorStack,
+      failedBy,
+      record: { ...PLAIN_RECORD, actor },
+    },
+    caseId: null,
+    sourceId,
+    diedAs: sourceId,
+    attempts: dequeueCount,
+    grave: null,
+    instanceId,
+    correlationId,
+    lastFailureAt,
+    firstFailureAt: report.firstFailureAt ?? lastFailureAt,
+    reportedCount: dequeueCount,
+    remains: {
+      itemCreatedAt: null,
+      dequeueCount,
+      partition: null,
+      encoding: textBytes(report.encoding),
+      kind: textBytes(report.kind),
+      reference: textBytes(report.reference),
+      headers: report.headers,
+      payload: payload.length === 0 ? null : payload,
+    },
+  }
+}

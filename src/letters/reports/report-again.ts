@@ -1,0 +1,207 @@
+/**
+ * A report about a source id that has its letter. A *repetition* names a failure that is on file: the same error at the same time
+ * or, where the reporter gives no time, at the same count of deliveries. It changes nothing, however late it arrives. Anything else
+ * is a *new failure*: it stands on the letter from now on, the one before goes to the attempts, and a letter that was sent back,
+ * discarded or expired is pending again.
+ *
+ * Which failure is newer is decided by the order in which reports arrive. Clocks of reporters are compared with nothing of ours.
+ */
+
+import type { Instant } from '../../core/clock.ts'
+import { storableError } from '../../core/content.ts'
+import { isImported } from '../../core/source-id.ts'
+import { sql, type Transaction } from '../../store/database.ts'
+import { rowsGiven } from '../../store/idioms.ts'
+import { at, integer, oneOf, orNull, type RowOf, rowShape } from '../../store/row.ts'
+import { type Death, noteFailures, PLAIN_RECORD } from '../bury.ts'
+import { change, type Failed, NOBODY } from '../change.ts'
+import type { SourceName } from '../kinds.ts'
+import { type Act, type LetterId, type Placed, STATUS } from '../letter.ts'
+import { PLACED, placeOf } from '../lists/detail.ts'
+import { type CaseRow, lockLettersOf } from '../locked.ts'
+import type { OfficeWork } from '../work.ts'
+import type { CaptureDesk } from './intake.ts'
+import type { FailureReport } from './report.ts'
+
+/** What a report is compared with. */
+const ON_FILE = rowShape({
+  ...PLACED,
+  version: integer,
+  lastFailureAt: at,
+  dequeueCount: integer,
+  reportedCount: orNull(integer),
+  resolution: orNull(oneOf<Act>()),
+})
+
+/**
+ * Letters by primary key, the source of each, and whether the failure is the one on top or among the newest before it, as many as the case file
+ * shows, by primary key.
+ */
+const readOnFile = sql(
+  'letters.onFile',
+  // Where nobody noted the count of the failure on top, the letter's own stands for it: earlier versions filed it so.
+  `SELECT ${ON_FILE.columns.replace(/\w+/g, 'letters.$&')}, (SELECT source FROM bartleby.drawers WHERE drawers.id = letters.drawer) AS source, (
+     SELECT 1 FROM (
+       SELECT letters.last_failure_at AS failed_at, coalesce(letters.reported_count, letters.dequeue_count) AS reported_count,
+         letters.error_class, letters.error_message, letters.error_stack
+       UNION ALL
+       SELECT * FROM (
+         SELECT failed_at, reported_count, error_class, error_message, error_stack FROM bartleby.letter_attempts
+         WHERE letter_id = given.id ORDER BY letter_id DESC, number DESC LIMIT 1000) AS earlier
+     ) AS failure
+     WHERE error_class = given.error_class AND error_message = given.error_message
+       AND error_stack IS NOT DISTINCT FROM given.error_stack
+       AND (failed_at = given.failed_at OR (given.failed_at IS NULL AND failure.reported_count = given.reported_count))
+     LIMIT 1) AS found
+   FROM unnest($1::bigint[], $2::text[], $3::text[], $4::text[], $5::bigint[], $6::int[]) AS given (id, error_class, error_message, error_stack, failed_at, reported_count), bartleby.letters
+   WHERE letters.id = given.id`,
+  { bigints: true },
+)
+
+/** A report about a letter that there is. */
+interface KnownReport {
+  readonly id: LetterId
+  readonly report: FailureReport
+}
+
+/** A letter, and whether what is reported is on file. */
+interface OnFile extends RowOf<typeof ON_FILE> {
+  readonly source: SourceName
+  readonly isRepetition: boolean
+}
+
+/** Files reports, each about another letter. Gives the letters that are still there; the others have to be captured. */
+export async function reportAgain(
+  work: OfficeWork,
+  desk: CaptureDesk,
+  reports: readonly KnownReport[],
+): Promise<ReadonlySet<LetterId>> {
+  if (reports.length === 0) return new Set()
+  const { tx } = work
+  const seen = await onFile(tx, reports)
+  const news = reports.filter(({ id }) => seen.get(id)?.isRepetition === false)
+  if (news.length === 0) return new Set(seen.keys())
+  const ids = news.map(({ id }) => id)
+  // Items before letters, as the cycles of queues lock them.
+  await disown(work, desk, ids, seen)
+  const [cases, locked] = await Promise.all([lockLettersOf(tx, ids), onFile(tx, news)])
+  const failures = news.flatMap(({ id, report }) => {
+    const [before, letter] = [cases.get(id), locked.get(id)]
+    // Perhaps somebody reported the same at once.
+    return before === undefined || letter === undefined || letter.isRepetition
+      ? []
+      : { before, letter, report, ...deathOf(work, before, report) }
+  })
+  const sentSince = failures.filter(({ letter: { id, version } }) => version !== seen.get(id)?.version)
+  await disown(
+    work,
+    desk,
+    sentSince.map(({ letter }) => letter.id),
+    locked,
+  )
+  const notes = await noteFailures(work, desk.registers, failures)
+  const failed = failures.flatMap(({ before, letter, report }, i): Failed | [] => {
+    const note = notes[i]
+    if (note === undefined) return []
+    const deliveries = deliveriesOf(letter, report) - letter.dequeueCount
+    return { id: letter.id, engine: before.engine, diedAs: null, grave: 'same', before, note, deliveries }
+  })
+  const reopened = failures.flatMap(({ before, letter }): (Placed & Pick<OnFile, 'source'>)[] =>
+    before.status === STATUS.Pending ? [] : [{ ...letter, place: placeOf(letter) }],
+  )
+  for (const [source, letters] of Map.groupBy(reopened, ({ source }) => source))
+    await desk.sourceOf(source).moved(work, letters, 'reopen')
+  await change(work, 'reopen', failed, NOBODY)
+  const gone = new Set(ids.filter((id) => !locked.has(id)))
+  return new Set([...seen.keys()].filter((id) => !gone.has(id)))
+}
+
+/** Takes what retries of letters made out of the way of their reports, all of one source at once. */
+async function disown(
+  work: OfficeWork,
+  desk: CaptureDesk,
+  ids: readonly LetterId[],
+  letters: ReadonlyMap<LetterId, OnFile>,
+): Promise<void> {
+  const bySource = Map.groupBy(ids, (id) => letters.get(id)?.source)
+  for (const [source, those] of [...bySource].sort())
+    if (source !== undefined) await desk.sourceOf(source).disown?.(work, those)
+}
+
+async function onFile(
+  tx: Transaction,
+  reports: readonly KnownReport[],
+): Promise<ReadonlyMap<LetterId, OnFile>> {
+  const byId = new Map(reports.map(({ id, report }) => [id, report]))
+  const asked = reports.map(({ id, report }) => {
+    const { errorClass, errorMessage, errorStack } = storableError(report)
+    return {
+      ...{ id, error_class: errorClass, error_message: errorMessage, error_stack: errorStack },
+      ...{ failed_at: report.lastFailureAt, reported_count: report.dequeueCount },
+    }
+  })
+  type Row = Pick<OnFile, 'source'> & { readonly found: unknown }
+  const rows = await rowsGiven<Row>(tx, readOnFile, asked)
+  return new Map(
+    rows.map((row) => {
+      const letter = ON_FILE.read(row)
+      const report = byId.get(letter.id)
+      const isRepetition =
+        report !== undefined && isImported(report.sourceId)
+          ? isOld(report, letter.lastFailureAt)
+          : row.found !== null
+      return [letter.id, { ...letter, source: row.source, isRepetition }]
+    }),
+  )
+}
+
+/** An import tells what another office knew: it is news when that failure is later than the last one here. */
+const isOld = ({ lastFailureAt }: FailureReport, last: Instant): boolean =>
+  lastFailureAt === null || lastFailureAt <= last
+
+/** The letter stays where it was filed: only what it failed of is new. */
+function deathOf(
+  work: OfficeWork,
+  { id, source, engine, queue, status }: CaseRow,
+  report: FailureReport,
+): { readonly death: Death; readonly operation: string } {
+  const { errorClass, errorMessage, errorStack, failedBy, actor, firstFailureAt, sourceId } = report
+  const lastFailureAt = report.lastFailureAt ?? work.now
+  const isEarlier = firstFailureAt !== null && firstFailureAt < lastFailureAt
+  const death: Death = {
+    cause: {
+      source,
+      engine,
+      queue: queue || null,
+      reason: 'failed',
+      errorClass,
+      errorMessage,
+      errorStack,
+      failedBy,
+      record: { ...PLAIN_RECORD, actor },
+    },
+    caseId: id,
+    sourceId,
+    diedAs: null,
+    attempts: 0,
+    grave: null,
+    reportedCount: report.dequeueCount,
+    firstFailureAt: isEarlier ? firstFailureAt : lastFailureAt,
+    lastFailureAt,
+  }
+  return { death, operation: status === STATUS.Pending ? 'capture' : 'reopen' }
+}
+
+/** The largest count that the store holds. */
+const MOST_DELIVERIES = 2_147_483_647
+
+/**
+ * All deliveries of a letter's life. Whoever was sent the letter back counts from one again. Otherwise a larger count goes on from
+ * the one reported before, and any other begins anew.
+ */
+function deliveriesOf(letter: OnFile, { sourceId, dequeueCount }: FailureReport): number {
+  const { dequeueCount: before, reportedCount, resolution } = letter
+  const isContinued = isImported(sourceId) || resolution !== 'retry'
+  const counted = isContinued && reportedCount !== null && dequeueCount > reportedCount ? reportedCount : 0
+  return Math.min(before + dequeueCount - counted, MOST_DELIVERIES)
+}

@@ -1,0 +1,237 @@
+/**
+ * A failure that another system reports as JSON, read field by field: whatever cannot be kept as it was given is
+ * refused by name. Error texts are the exception: they are cleaned and cut by the capture, never a reason to lose one.
+ */
+
+import { randomUUID } from 'node:crypto'
+import {
+  type JsonObject,
+  optionalInstant,
+  optionalInteger,
+  optionalText,
+  refuseUnknownFields,
+  requiredText,
+} from '../../api/json-body.ts'
+import type { Instant } from '../../core/clock.ts'
+import { refuse } from '../../core/errors.ts'
+import { isEngineSourceId } from '../../core/source-id.ts'
+import type { ErrorDescription } from '../../core/thrown.ts'
+import { formatMicros } from '../../core/timestamp.ts'
+import type { Session } from '../../store/database.ts'
+import { kindOf, type SourceName, sourceKinds, sourceNames, sourceOfReports } from '../kinds.ts'
+import { OFFICE } from '../letter.ts'
+import { requiredPayload } from './payload.ts'
+
+/**
+ * A failure that somebody reports: another system over HTTP, or a source that keeps no items here. Reported again for a source id
+ * that has its letter, it is a repetition or a new failure: see `report-again.ts`.
+ */
+export interface FailureReport extends ErrorDescription {
+  readonly source: SourceName
+  readonly engine: string
+  readonly instanceId: string
+  readonly correlationId: string
+  readonly sourceId: string
+  readonly originalQueue: string | null
+  readonly encoding: string
+  readonly kind: string
+  readonly reference: string
+  readonly headers: Uint8Array | null
+  readonly payload: Uint8Array
+  /** Deliveries that the reporter counts. */
+  readonly dequeueCount: number
+  /** null: the last one is the first. */
+  readonly firstFailureAt: Instant | null
+  /** null: the reporter does not say; the time of receipt stands for it. */
+  readonly lastFailureAt: Instant | null
+  readonly failedBy: string | null
+  /** Who reports it. */
+  readonly actor: string
+}
+
+/** Whether reports about one source id tell of one failure: the second is a repetition then. */
+export const isSameFailure = (a: FailureReport, b: FailureReport): boolean =>
+  a.lastFailureAt === b.lastFailureAt &&
+  (a.lastFailureAt !== null || a.dequeueCount === b.dequeueCount) &&
+  a.errorMessage === b.errorMessage &&
+  a.errorClass === b.errorClass &&
+  a.errorStack === b.errorStack
+
+/** What letters need to know about engines. */
+export interface EngineNames {
+  /** Refuses an engine that no letter can be filed under. */
+  check(name: string): void
+  /** Refuses to look for letters of an engine that is unknown, with the list of those that are known. */
+  checkKnown(name: string, session?: Session): Promise<void>
+  definitionOf(name: string): { readonly queue: string | null }
+  /** The engine's own queue, also where it is not defined; null when it has none. */
+  queueOf(name: string, session?: Session): Promise<string | null>
+}
+
+export interface ReportContext {
+  readonly engines: EngineNames
+  readonly now: Instant
+  /** The request's; the report may have its own. */
+  readonly correlationId: string
+  readonly actor: string
+}
+
+const REPORT_FIELDS = [
+  'engine',
+  'instanceId',
+  'originalQueue',
+  'originalMessage',
+  'originalMessageEncoding',
+  'errorMessage',
+  'errorClass',
+  'errorStack',
+  'dequeueCount',
+  'firstFailureAtUtc',
+  'lastFailureAtUtc',
+  'correlationId',
+  'sourceId',
+  'headers',
+] as const
+
+/** An instance is what a report names none for. */
+const DEFAULT_INSTANCE = 'publisher'
+
+const MAX_SOURCE_ID = 512
+/** The row key is made of it; keys of Azure tables have at most 1,024 characters, an encoded one takes three. */
+const MAX_INSTANCE_ID = 256
+const MAX_CORRELATION_ID = 256
+const MAX_QUEUE_NAME = 512
+const MAX_DEQUEUE_COUNT = 2_147_483_647
+
+/** The report in a body; refuses what is missing, malformed or unknown. */
+export function readReport(fields: JsonObject, context: ReportContext): FailureReport {
+  refuseUnknownFields(fields, REPORT_FIELDS)
+  const engine = readEngine(fields, context.engines)
+  const sourceId = requiredText(fields, 'sourceId', { max: MAX_SOURCE_ID })
+  if (isEngineSourceId(sourceId))
+    throw refuse(
+      'sourceId',
+      "'item-' and the id of an item name what died in an engine's queue; give another",
+    )
+  const payload = requiredPayload(fields, 'originalMessage', 'originalMessageEncoding')
+  const errorMessage = errorText(fields, 'errorMessage')
+  if (errorMessage === null) throw refuse('errorMessage', 'it is missing')
+  const lastFailureAt = optionalInstant(fields, 'lastFailureAtUtc')
+  const firstFailureAt = optionalInstant(fields, 'firstFailureAtUtc')
+  if (firstFailureAt !== null && firstFailureAt > (lastFailureAt ?? context.now))
+    throw refuse('firstFailureAtUtc', 'it is later than lastFailureAtUtc')
+  return {
+    source: sourceOfReports(),
+    engine,
+    instanceId: optionalText(fields, 'instanceId', { max: MAX_INSTANCE_ID }) ?? DEFAULT_INSTANCE,
+    correlationId:
+      optionalText(fields, 'correlationId', { max: MAX_CORRELATION_ID }) ?? context.correlationId,
+    sourceId,
+    originalQueue:
+      optionalText(fields, 'originalQueue', { max: MAX_QUEUE_NAME }) ??
+      context.engines.definitionOf(engine).queue,
+    encoding: '',
+    kind: '',
+    reference: '',
+    headers: readHeaders(fields.headers),
+    payload,
+    dequeueCount: optionalInteger(fields, 'dequeueCount', 1, MAX_DEQUEUE_COUNT) ?? 1,
+    firstFailureAt,
+    lastFailureAt,
+    errorClass: errorText(fields, 'errorClass') ?? '',
+    errorMessage,
+    errorStack: errorText(fields, 'errorStack'),
+    failedBy: context.actor,
+    actor: context.actor,
+  }
+}
+
+/**
+ * Bartleby's own engines are its alone: a report in the name of `queues` could take the source id of an
+ * item, and the item would find no letter to become when it dies.
+ */
+function readEngine(fields: JsonObject, engines: EngineNames): string {
+  const engine = requiredText(fields, 'engine', { max: 256 })
+  if (engine === OFFICE || (sourceNames().includes(engine) && kindOf(engine).takesReports !== true)) {
+    const open = sourceKinds().flatMap(({ name, takesReports }) => (takesReports ? `'${name}'` : []))
+    throw refuse('engine', `'${engine}' is Bartleby's own; report to another engine or ${open.join(', ')}`)
+  }
+  engines.check(engine)
+  return engine
+}
+
+/** As it was given: cutting and cleaning are the capture's. */
+function errorText(fields: JsonObject, name: string): string | null {
+  const value = fields[name]
+  if (value === undefined || value === null) return null
+  if (typeof value !== 'string') throw refuse(name, 'give a text')
+  return value
+}
+
+function readHeaders(value: unknown): Uint8Array | null {
+  if (value === undefined || value === null) return null
+  if (typeof value !== 'object' || Array.isArray(value)) throw refuse('headers', 'give an object of texts')
+  for (const [name, text] of Object.entries(value)) {
+    if (typeof text !== 'string') throw refuse('headers', `'${name.toWellFormed()}' is no text`)
+  }
+  return Buffer.from(JSON.stringify(value), 'utf8')
+}
+
+/** An instant of the office's clock, a date, or a text as on the wire. */
+export type ReportedTime = Instant | Date | string
+
+/**
+ * A failure that an application in the office's own process reports: the fields of `POST /api/dlq`, under the same
+ * names and with the same defaults, limits and refusals.
+ */
+export interface ReportedFailure {
+  readonly engine: string
+  /** Yours for this failure: the same one twice is one letter. */
+  readonly sourceId: string
+  /** Bytes are kept as they are, texts as UTF-8. */
+  readonly originalMessage: Uint8Array | string
+  readonly errorMessage: string
+  readonly errorClass?: string
+  readonly errorStack?: string
+  /** Left out: `publisher`. */
+  readonly instanceId?: string
+  /** Left out: the queue of the engine. */
+  readonly originalQueue?: string
+  /** Left out: 1. */
+  readonly dequeueCount?: number
+  readonly firstFailureAtUtc?: ReportedTime
+  /** Left out: now. */
+  readonly lastFailureAtUtc?: ReportedTime
+  /** Left out: a new one. */
+  readonly correlationId?: string
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+/** Who reports, where nobody else is named. */
+const ACTOR = 'library'
+
+/** What the capture needs of it; refuses what is missing, malformed or unknown, by name. */
+export function inProcessReport(
+  report: ReportedFailure,
+  { engines, now }: { readonly engines: EngineNames; readonly now: Instant },
+): FailureReport {
+  const { originalMessage, firstFailureAtUtc, lastFailureAtUtc, ...others } = report
+  const fields = {
+    ...others,
+    ...(originalMessage instanceof Uint8Array
+      ? {
+          originalMessage: Buffer.from(originalMessage).toString('base64'),
+          originalMessageEncoding: 'base64',
+        }
+      : { originalMessage }),
+    firstFailureAtUtc: timeText(firstFailureAtUtc),
+    lastFailureAtUtc: timeText(lastFailureAtUtc),
+  }
+  const given = Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined))
+  return readReport(given, { engines, now, correlationId: randomUUID(), actor: ACTOR })
+}
+
+function timeText(time: ReportedTime | undefined): string | undefined {
+  if (typeof time === 'bigint') return formatMicros(time)
+  return time instanceof Date ? time.toISOString() : time
+}

@@ -1,0 +1,317 @@
+/**
+ * One cycle of one queue: what it takes of the requests that wait, and the transaction in which they are applied. The verbs
+ * write through it, and leave for later what may only happen once the transaction is durable.
+ */
+import type { Instant } from '../../core/clock.ts'
+import { LetterChanges } from '../../letters/numbers/counts.ts'
+import type { OfficeWork } from '../../letters/work.ts'
+import type { Dialect, Transaction } from '../../store/database.ts'
+import { CountChanges } from '../counts.ts'
+import type { DeathTurn } from '../death/death-order.ts'
+import type { FailedRun, GivenError, ProduceReceipt, Run } from '../queue.ts'
+import type { Partition, QueueRecord } from '../records.ts'
+import type { DueWork } from '../sql/due.ts'
+import type { ProduceAsk } from '../verbs/produce.ts'
+
+/** Items became leasable: in this part, from this serial on. */
+export interface Arrival {
+  readonly queueName: string
+  readonly part: number
+  readonly firstSerial: number
+}
+
+/** The settings that a cycle worked with are older than the stored ones; nothing may be committed. */
+export class StaleQueue extends Error {
+  override readonly name = 'StaleQueue'
+}
+
+/**
+ * Items were not as the cycle believed when it came to write: gone, or no longer leased. Its transaction must
+ * not be committed; it is run again on what the store says now.
+ */
+export class Mismatch extends Error {
+  override readonly name = 'Mismatch'
+}
+
+/** A mismatch of completions: items are not leased, or have a case that the cycle did not look for. */
+export class NotCompletable extends Mismatch {}
+
+/** An item that should have died goes back to the tail, and its cycle is not permitted to put items there. */
+export class NotDead extends Error {
+  override readonly name = 'NotDead'
+}
+
+/** Insists that a statement found every item it was meant for. */
+export function insistOn(expected: number, found: number): void {
+  if (found !== expected) throw new Mismatch(`${found} of ${expected} items were as expected`)
+}
+
+/** What is left out is as the fields of a cycle say it most often is: no turn, one statement after the other, items read first. */
+type CycleKind = Partial<Pick<Cycle, 'turn' | 'oneTrip' | 'readsFirst'>>
+
+export class Cycle implements OfficeWork {
+  readonly tx: Transaction
+  readonly queue: QueueRecord
+  readonly now: Instant
+  /** Of a cycle that may overlap others whose items die. */
+  readonly turn: DeathTurn | null
+  /** Whether its statements travel with the COMMIT: what depends on how many rows they find, they count and note themselves. */
+  readonly oneTrip: boolean
+  /** Whether items that die are read first: they were not as believed before. */
+  readonly readsFirst: boolean
+  readonly changes = new CountChanges()
+  readonly letters = new LetterChanges()
+  readonly arrivals: Arrival[] = []
+  readonly #effects: (() => void)[] = []
+  #nextDeadline: Instant | null = null
+
+  constructor(
+    tx: Transaction,
+    queue: QueueRecord,
+    now: Instant,
+    { turn = null, oneTrip = false, readsFirst = true }: CycleKind = {},
+  ) {
+    this.tx = tx
+    this.queue = queue
+    this.now = now
+    this.turn = turn
+    this.oneTrip = oneTrip
+    this.readsFirst = readsFirst
+  }
+
+  /** Runs `effect` once the transaction is durable: replies, log lines, wake-ups. */
+  afterCommit(effect: () => void): void {
+    this.#effects.push(effect)
+  }
+
+  /** The partition as the settings of this cycle have it; a request may have been made under older ones. */
+  partition(asked: Partition): Partition {
+    return this.queue.partitions[asked.number] ?? asked
+  }
+
+  arrived(queueName: string, part: number, firstSerial: number): void {
+    this.arrivals.push({ queueName, part, firstSerial })
+  }
+
+  /** Something of this cycle comes due at `deadline`. */
+  expectAt(deadline: Instant): void {
+    if (this.#nextDeadline === null || deadline < this.#nextDeadline) this.#nextDeadline = deadline
+  }
+
+  /** Makes the changes of all counts part of the transaction. Call it last. */
+  writeCounts(): void {
+    this.changes.write(this.tx)
+    this.letters.write(this.tx, this.now)
+  }
+
+  get nextDeadline(): Instant | null {
+    return this.#nextDeadline
+  }
+
+  runEffects(): void {
+    for (const effect of this.#effects) effect()
+  }
+}
+
+/** A request that waits for the next cycle of its queue. */
+export interface Job<Ask, Answer> {
+  readonly ask: Ask
+  readonly resolve: (answer: Answer) => void
+  readonly reject: (error: unknown) => void
+}
+
+export interface CompleteAsk {
+  readonly partition: Partition
+  readonly serials: readonly number[]
+  /** The runs that completed them, by serial. */
+  readonly runs?: ReadonlyMap<number, Run>
+}
+
+export interface RetryAsk {
+  readonly partition: Partition
+  readonly items: readonly {
+    readonly serial: number
+    readonly retryAt: Instant | null
+    readonly dead: boolean
+    /** The run that failed; null when the caller does not say. */
+    readonly run: FailedRun | null
+    /** What failed, when the caller says that instead of a run; else null. */
+    readonly error: GivenError | null
+    /** This delivery does not count. */
+    readonly unspent: boolean
+  }[]
+}
+
+/** Whether all items of a request die, whatever is known of them: nothing of it goes to the tail. */
+export const killsAll = ({ items }: RetryAsk, { maxAttempts, holdsLetters }: QueueRecord): boolean =>
+  items.every(({ dead, unspent }) => dead || (maxAttempts === 1 && !unspent && !holdsLetters))
+
+export interface ExtendAsk {
+  readonly partition: Partition
+  readonly serials: readonly number[]
+  readonly leaseUs: bigint
+}
+
+/** What one cycle applies. */
+export interface Batch {
+  readonly produces: Job<ProduceAsk, ProduceReceipt>[]
+  readonly completes: Job<CompleteAsk, void>[]
+  readonly retries: Job<RetryAsk, void>[]
+  /** Retries whose items all die. */
+  readonly deaths: Job<RetryAsk, void>[]
+  readonly extensions: Job<ExtendAsk, Instant>[]
+  readonly sweeps: Job<DueWork, void>[]
+}
+
+export const emptyBatch = (): Batch => ({
+  produces: [],
+  completes: [],
+  retries: [],
+  deaths: [],
+  extensions: [],
+  sweeps: [],
+})
+
+const KINDS = ['produces', 'completes', 'retries', 'deaths', 'extensions', 'sweeps'] as const
+
+export const jobsOf = (batch: Batch): Job<unknown, never>[] =>
+  KINDS.flatMap((kind): Job<unknown, never>[] => batch[kind])
+
+/** The same jobs, each in a batch of its own. */
+export const singly = (batch: Batch): Batch[] =>
+  KINDS.flatMap((kind) => batch[kind].map((job) => ({ ...emptyBatch(), [kind]: [job] })))
+
+/** What a cycle may do beside those in flight. */
+export interface Permits {
+  /** Put items at the tail of the queue: produce, retry, sweep. */
+  readonly inserts: boolean
+  /** Put letters at the tail of the dead queue: deaths, retry, sweep. */
+  readonly buries: boolean
+  /** Lease items. */
+  readonly deals: boolean
+}
+
+const EVERYTHING: Permits = { inserts: true, buries: true, deals: true }
+
+/** Whether a batch puts items at the tail of the queue. */
+export const inserts = ({ produces, retries, sweeps }: Batch): boolean =>
+  produces.length + retries.length + sweeps.length > 0
+
+/** Whether a batch may put letters at the tail of the dead queue. */
+export const buries = ({ retries, deaths, sweeps }: Batch): boolean =>
+  retries.length + deaths.length + sweeps.length > 0
+
+/** Puts what was taken for a cycle back to where it waited, in front; what was taken for dead is only a retry. */
+export function putBack(pending: Batch, { deaths, retries, ...others }: Batch): void {
+  pending.retries.unshift(...deaths, ...retries)
+  pending.produces.unshift(...others.produces)
+  pending.completes.unshift(...others.completes)
+  pending.extensions.unshift(...others.extensions)
+  pending.sweeps.unshift(...others.sweeps)
+}
+
+/** How much of what is permitted has gathered: items to write or to settle, and one for each sweep. */
+export function gatheredItems(pending: Batch, permits: Permits): number {
+  let items = 0
+  for (const { ask } of pending.completes) items += ask.serials.length
+  for (const { ask } of pending.extensions) items += ask.serials.length
+  if (permits.buries) for (const { ask } of pending.deaths) items += ask.items.length
+  if (!permits.inserts) return items
+  for (const { ask } of pending.produces) items += ask.items.length
+  if (permits.buries) for (const { ask } of pending.retries) items += ask.items.length
+  return items + pending.sweeps.length
+}
+
+/**
+ * A cycle takes no more than this, so that its transaction and its memory stay small. On PostgreSQL less, because
+ * two cycles that overlap are faster than one large one; on SQLite every cycle waits for the disk by itself.
+ */
+export interface Breadth {
+  /** Items of one cycle. */
+  readonly items: number
+  /** Cycles of a queue that may be in flight at once; SQLite has a single writer anyway. */
+  readonly cycles: number
+}
+export const BREADTH: Readonly<Record<Dialect, Breadth>> = {
+  postgres: { items: 1_000, cycles: 2 },
+  sqlite: { items: 4_000, cycles: 1 },
+}
+const MAX_BYTES = 16_000_000
+
+/** What a run records is as large as its message. */
+const bytesOfRuns = (runs: Iterable<Run | null>): number => {
+  let bytes = 0
+  for (const run of runs) bytes += (run?.input?.length ?? 0) + (run?.output?.length ?? 0)
+  return bytes
+}
+const bytesOfProduce = ({ items }: ProduceAsk): number =>
+  items.reduce((bytes, { payload }) => bytes + payload.length, 0)
+const bytesOfComplete = ({ runs }: CompleteAsk): number => bytesOfRuns(runs?.values() ?? [])
+const bytesOfRetry = ({ items }: RetryAsk): number => bytesOfRuns(items.map(({ run }) => run))
+
+/** Whether a cycle could take all of `pending` and more. */
+export function hasRoom(pending: Batch, { items }: Breadth): boolean {
+  if (gatheredItems(pending, EVERYTHING) >= items) return false
+  let bytes = 0
+  for (const { ask } of pending.produces) bytes += bytesOfProduce(ask)
+  for (const { ask } of pending.completes) bytes += bytesOfComplete(ask)
+  for (const { ask } of [...pending.deaths, ...pending.retries]) bytes += bytesOfRetry(ask)
+  return bytes < MAX_BYTES
+}
+
+/**
+ * Takes what the next cycle shall apply out of `pending`, oldest first. A request about an item that an earlier
+ * one of the same cycle names waits for the next cycle: its outcome depends on the other's. Of every kind at least
+ * one request is taken, so that a flood of one kind does not keep the others waiting.
+ */
+export function takeBatch(pending: Batch, breadth: Breadth, permits: Permits = EVERYTHING): Batch {
+  const batch = emptyBatch()
+  const named = new Set<number>()
+  let items = 0
+  let bytes = 0
+  const isOpen = (): boolean => items < breadth.items && bytes < MAX_BYTES
+  const claim = (serials: readonly number[], isFirst: boolean, weight = 0): boolean => {
+    if (!(isFirst || isOpen()) || serials.some((serial) => named.has(serial))) return false
+    for (const serial of serials) named.add(serial)
+    items += serials.length
+    bytes += weight
+    return true
+  }
+
+  takeWhile(pending.completes, batch.completes, (ask, isFirst) =>
+    claim(ask.serials, isFirst, bytesOfComplete(ask)),
+  )
+  takeWhile(pending.extensions, batch.extensions, (ask, isFirst) => claim(ask.serials, isFirst))
+  const claimRetry = (ask: RetryAsk, isFirst: boolean): boolean =>
+    claim(
+      ask.items.map(({ serial }) => serial),
+      isFirst,
+      bytesOfRetry(ask),
+    )
+  if (permits.buries) takeWhile(pending.deaths, batch.deaths, claimRetry)
+  if (!permits.inserts) return batch
+  takeWhile(pending.produces, batch.produces, (ask, isFirst) => {
+    if (!(isFirst || isOpen())) return false
+    items += ask.items.length
+    bytes += bytesOfProduce(ask)
+    return true
+  })
+  if (permits.buries) takeWhile(pending.retries, batch.retries, claimRetry)
+  batch.sweeps.push(...pending.sweeps.splice(0, 1))
+  return batch
+}
+
+/** Moves jobs from one list to the other, in order, stopping at the first that does not fit. */
+function takeWhile<Ask, Answer>(
+  from: Job<Ask, Answer>[],
+  to: Job<Ask, Answer>[],
+  fits: (ask: Ask, isFirst: boolean) => boolean,
+): void {
+  let taken = 0
+  for (const job of from) {
+    if (!fits(job.ask, taken === 0)) break
+    to.push(job)
+    taken++
+  }
+  from.splice(0, taken)
+}

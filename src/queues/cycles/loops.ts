@@ -1,0 +1,215 @@
+/**
+ * The loops of the queues that this server has touched, and what runs beside them: the sweeper, the folder of counts, and the
+ * announcer, which tells other servers of what is ready here, also of webhook jobs.
+ */
+import type { Clock, Instant } from '../../core/clock.ts'
+import { failure } from '../../core/errors.ts'
+import type { Log } from '../../core/log.ts'
+import { Rounds, type Service } from '../../core/rounds.ts'
+import { Announcer } from '../../store/announcer.ts'
+import { type Database, sql } from '../../store/database.ts'
+import { CountFolder } from '../../store/fold.ts'
+import { partitionCounter } from '../counts.ts'
+import type { QueuesOptions } from '../queues.ts'
+import { type QueueRecord, readQueue } from '../records.ts'
+import { forgetDedupeKeys } from '../verbs/dedupe.ts'
+import type { Arrival } from './cycle.ts'
+import { type DeadQueues, QueueLoop } from './loop.ts'
+import { Sweeper } from './sweeper.ts'
+
+/** Waiting leases look at the store this often: a notification may be lost, and SQLite knows none. */
+const POLL_US = 1_000_000n
+/** Dedupe keys that are forgotten at a time, as often. */
+const FORGET_LIMIT = 1_000
+
+const readQueueOfPart = sql(
+  'queues.ofPart',
+  `SELECT name FROM bartleby.queues WHERE id = (SELECT queue_id FROM bartleby.partitions WHERE part = $1)`,
+)
+
+export class LoopDirectory implements Service {
+  readonly name = 'queues'
+  readonly announcer: Announcer
+  readonly #db: Database
+  readonly #clock: Clock
+  readonly #log: Log
+  readonly #options: QueuesOptions
+  readonly #loops = new Map<string, QueueLoop>()
+  readonly #loopsByPart = new Map<number, QueueLoop>()
+  /** How many queues have deaths that overlap, by their dead queues. */
+  readonly #overlaps = new Map<string, number>()
+  readonly #deadQueues: DeadQueues = {
+    isLeasedFrom: (name) => this.#loops.get(name)?.isLeasedFrom ?? false,
+    isOverlapped: (name) => (this.#overlaps.get(name) ?? 0) > 0,
+    overlap: (name) => this.#overlaps.set(name, (this.#overlaps.get(name) ?? 0) + 1),
+    over: (name) => {
+      const left = (this.#overlaps.get(name) ?? 0) - 1
+      if (left > 0) this.#overlaps.set(name, left)
+      else this.#overlaps.delete(name)
+      this.#loops.get(name)?.wake()
+    },
+  }
+  readonly #sweeper: Sweeper
+  readonly #folder: CountFolder
+  readonly #polls: readonly Rounds[]
+  #stopping = false
+
+  constructor(db: Database, clock: Clock, log: Log, options: QueuesOptions) {
+    this.#db = db
+    this.#clock = clock
+    this.#log = log
+    this.#options = options
+    this.announcer = new Announcer(db, log)
+    this.#folder = new CountFolder(partitionCounter, { db, clock, log })
+    this.#sweeper = new Sweeper({
+      db,
+      clock,
+      log,
+      loopOfPart: (part) => this.#findByPart(part),
+      pausedParts: () => this.#pausedParts(),
+    })
+    const every = { clock, log, everyUs: POLL_US, isFirstLater: true }
+    this.#polls = [
+      new Rounds({
+        ...{ ...every, name: 'queues.poll', trouble: 'waiting leases were not woken' },
+        act: () => {
+          for (const loop of this.#loops.values()) if (loop.hasWaiters) loop.wake()
+        },
+      }),
+      new Rounds({
+        ...{ ...every, name: 'queues.dedupe' },
+        act: () =>
+          db.session('dedupe.forget', (session) => forgetDedupeKeys(session, clock.now(), FORGET_LIMIT)),
+        trouble: 'dedupe keys were not forgotten; the next round tries again',
+      }),
+    ]
+  }
+
+  /** What is done every so often, for whoever watches over that. */
+  get rounds(): readonly Rounds[] {
+    return [...this.#polls, this.#sweeper, this.#folder, this.announcer].flatMap(({ rounds }) => rounds)
+  }
+
+  async start(): Promise<void> {
+    this.announcer.onWord(({ about, number, from }) => {
+      this.#loops.get(about)?.wake({ part: number, firstSerial: from })
+    })
+    await this.announcer.start()
+    this.#sweeper.start()
+    this.#folder.start()
+    for (const polls of this.#polls) polls.start()
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping = true
+    const polled = this.#polls.map((polls) => polls.stop())
+    // Told first: a sweep cannot hand work to a loop that is closed, and would find the same work for ever.
+    const swept = this.#sweeper.stop()
+    const stopping = failure('queue_stopping')
+    await Promise.all(
+      [...this.#loops.values()].map((loop) => loop.close(stopping, failure('service_stopping'))),
+    )
+    await swept
+    await Promise.all([...polled, this.#folder.stop()])
+    await this.announcer.stop()
+  }
+
+  /** Refuses calls once the service is stopping. */
+  checkOpen(): void {
+    if (this.#stopping) throw failure('service_stopping')
+  }
+
+  /** The loop of the queue called `name`, made when the store knows the queue. */
+  async find(name: string): Promise<QueueLoop | null> {
+    const known = this.#loops.get(name)
+    if (known !== undefined) return known
+    const queue = await this.#db.session('queues.find', (session) => readQueue(session, name))
+    return queue === null ? null : this.open(queue)
+  }
+
+  /** The loop of a queue whose stored settings are these. */
+  open(queue: QueueRecord): QueueLoop {
+    const known = this.#loops.get(queue.queueName)
+    if (known !== undefined && known.queue.queueId === queue.queueId) {
+      if (queue.version > known.queue.version) known.replaceQueue(queue)
+      return known
+    }
+    if (known !== undefined) void this.#forget(known)
+    const loop = new QueueLoop(queue, {
+      db: this.#db,
+      clock: this.#clock,
+      log: this.#log,
+      maxPendingRequests: this.#options.maxPendingRequests,
+      dedupeWindowUs: this.#options.dedupeWindowUs,
+      registers: this.#options.registers,
+      onCommit: (arrivals, nextDeadline) => this.committed(arrivals, nextDeadline, loop),
+      onGone: () => void this.#forget(loop),
+      deadQueues: this.#deadQueues,
+    })
+    this.#loops.set(queue.queueName, loop)
+    for (const { part } of queue.partitions) this.#loopsByPart.set(part, loop)
+    return loop
+  }
+
+  /** The queue was deleted here. */
+  async remove(queue: QueueRecord): Promise<void> {
+    const loop = this.#loops.get(queue.queueName)
+    if (loop !== undefined && loop.queue.queueId === queue.queueId) await this.#forget(loop)
+  }
+
+  /** Something was committed: wakes who waits for it, here and elsewhere. */
+  committed(arrivals: readonly Arrival[], nextDeadline: Instant | null, by?: QueueLoop): void {
+    if (nextDeadline !== null) this.#sweeper.expectAt(nextDeadline)
+    for (const arrival of arrivals) {
+      const loop = this.#loops.get(arrival.queueName)
+      // The loop itself has dealt in the same cycle; there is nothing new for its waiters.
+      if (loop !== undefined && loop !== by) loop.wake(arrival)
+      const { queueName, part, firstSerial } = arrival
+      this.announcer.announce({ about: queueName, number: part, from: firstSerial })
+    }
+  }
+
+  /** Holds a queue, or lets it go on: what came due meanwhile is applied in its first cycle. */
+  async pause(loop: QueueLoop, paused: boolean): Promise<void> {
+    if (!paused && loop.paused) await this.#sweeper.sweepInto(loop)
+    loop.pause(paused)
+  }
+
+  /** A queue was created or changed: items held for want of a dead queue may move now. */
+  tryHeldSoon(): void {
+    void this.#sweeper.sweep()
+  }
+
+  /** Applies everything that is due, in every queue, and waits until nothing is left to do. */
+  async settle(): Promise<void> {
+    await this.#sweeper.sweepNow()
+    await Promise.all([...this.#loops.values()].map((loop) => loop.idle()))
+  }
+
+  /** When the waiting leases run out of time. */
+  waitDeadlines(): Instant[] {
+    return [...this.#loops.values()].flatMap((loop) => [...loop.waiters].map(({ deadline }) => deadline))
+  }
+
+  async #forget(loop: QueueLoop): Promise<void> {
+    const { queueName, partitions } = loop.queue
+    if (this.#loops.get(queueName) === loop) this.#loops.delete(queueName)
+    for (const { part } of partitions) this.#loopsByPart.delete(part)
+    await loop.close(failure('queue_stopping'), failure('queue_unknown', { name: queueName }))
+  }
+
+  async #findByPart(part: number): Promise<QueueLoop | null> {
+    const known = this.#loopsByPart.get(part)
+    if (known !== undefined) return known
+    const [row] = await this.#db.session('queues.ofPart', (session) =>
+      session.rows<{ name: string }>(readQueueOfPart, part),
+    )
+    return row === undefined ? null : this.find(row.name)
+  }
+
+  #pausedParts(): number[] {
+    return [...this.#loops.values()]
+      .filter((loop) => loop.paused)
+      .flatMap((loop) => loop.queue.partitions.map(({ part }) => part))
+  }
+}

@@ -1,0 +1,98 @@
+/**
+ * What workers did with live items: their runs as rows of history, in texts that both stores take, and the cases of items.
+ * The first failure that a worker records opens a case, and the item carries its number from then on, whatever its id is.
+ */
+
+import type { Instant } from '../../core/clock.ts'
+import { storable } from '../../core/content.ts'
+import { type HistoryEntry, recordHistory } from '../../history/record.ts'
+import { allocateLetterIds } from '../../letters/capture.ts'
+import { type CaseFailure, fileCaseFailures } from '../../letters/confirm.ts'
+import type { LetterId } from '../../letters/letter.ts'
+import { sql, type Transaction } from '../../store/database.ts'
+import { runGiven } from '../../store/idioms.ts'
+import type { Cycle } from '../cycles/cycle.ts'
+import type { FailedRun, GivenError, Run } from '../queue.ts'
+import { SHELF } from '../schema.ts'
+import type { ItemFacts } from '../sql/inspect.ts'
+import { describeGiven, failedRun } from './bury.ts'
+
+/** By primary key of one partition, whatever shelf the items lie on. */
+const writeCases = sql(
+  'items.assignCases',
+  `UPDATE bartleby.items AS item SET case_id = given.case_id
+   WHERE item.part = $3 AND item.shelf IN (${SHELF.queue}, ${SHELF.scheduled}) AND item.id = ANY($1::bigint[])`,
+  { under: ['item.id', 'case_id'] },
+)
+
+/** An item by its serial, and the number of its case; null takes it away. */
+export interface Assignment {
+  readonly serial: number
+  readonly caseId: LetterId | null
+}
+
+/** Gives items of a partition the numbers of their cases. */
+export async function assignCases(
+  tx: Transaction,
+  part: number,
+  assignments: readonly Assignment[],
+): Promise<void> {
+  const rows = assignments.map(({ serial, caseId }) => ({ id: serial, case_id: caseId }))
+  await runGiven(tx, writeCases, rows, part)
+}
+
+/** The words for a failure whose consumer left some of them out. */
+const GIVEN_BACK = { errorClass: 'GivenBack', errorMessage: 'a consumer gave it back' }
+
+/**
+ * Files the failures of items that live on in their cases, and runs in history too; `serial` is where each lies now. A
+ * letter that goes back to its dead queue has no case but its own: what a worker there met is in history only.
+ */
+export async function fileRuns(
+  cycle: Cycle,
+  part: number,
+  failed: readonly {
+    readonly item: ItemFacts
+    readonly run: FailedRun | null
+    readonly error: GivenError | null
+    readonly serial: number
+  }[],
+): Promise<void> {
+  const told = failed.filter(({ item, run, error }) => !item.isLetter && (run !== null || error !== null))
+  const unopened = told.filter(({ item }) => item.caseId === null)
+  const numbers = await allocateLetterIds(cycle.tx, unopened.length)
+  const opened = new Map(unopened.map(({ serial }, i) => [serial, numbers[i] ?? null]))
+  await assignCases(
+    cycle.tx,
+    part,
+    [...opened].map(([serial, caseId]) => ({ serial, caseId })),
+  )
+  const failures = told.flatMap(({ item, run, error, serial }): CaseFailure[] => {
+    const caseId = item.caseId ?? opened.get(serial) ?? null
+    const unnamed = { ...describeGiven(error, GIVEN_BACK), failedBy: null, correlationId: null }
+    return caseId === null ? [] : [{ ...(run === null ? unnamed : { ...run, failedBy: run.actor }), caseId }]
+  })
+  await fileCaseFailures(cycle, failures)
+  await recordHistory(
+    cycle.tx,
+    failed.flatMap(({ run }) => (run === null ? [] : failedRun(run, cycle.now))),
+  )
+}
+
+/** What names a run is looked up by an index, whose keys cannot be long. */
+const MAX_NAME_BYTES = 512
+
+/** The run with names that can be stored; the texts of its error are cut and cleaned where they are written. */
+export const storableRun = <R extends Run>(run: R): R => ({
+  ...run,
+  instanceId: storable(run.instanceId, MAX_NAME_BYTES),
+  correlationId: storable(run.correlationId, MAX_NAME_BYTES),
+  actor: storable(run.actor, MAX_NAME_BYTES),
+})
+
+/** The row of a run that ended well. */
+export const succeededRun = (run: Run, at: Instant): HistoryEntry => ({
+  ...run,
+  status: 'Succeeded',
+  createdAt: at,
+})

@@ -1,0 +1,118 @@
+/**
+ * The queues of engines: which one belongs to which engine, the queue that is made for one, and what the messages in it are called.
+ * The store knows it, because an item may die on a server that has not heard of the engine. An engine may have several queues; a
+ * queue has one engine, the one that was defined last.
+ */
+
+import type { Log } from '../../core/log.ts'
+import type { OfficeWork } from '../../letters/work.ts'
+import { type Database, type Integer, sql, type Transaction } from '../../store/database.ts'
+import type { QueueSettings } from '../queue.ts'
+import { type EngineQueue, readEngineOf, readEngineQueues, readQueue, takeSettingsTurn } from '../records.ts'
+import { createInTurn } from '../settings.ts'
+import { cleanInstanceId, correlationIdIn, PUBLISHER, readMessage } from './engine-message.ts'
+
+const writeOne = sql(
+  'engineQueues.write',
+  `INSERT INTO bartleby.engine_queues (queue, engine) VALUES ($1, $2)
+   ON CONFLICT (queue) DO UPDATE SET engine = excluded.engine`,
+)
+
+/** Records that these engines are defined on these queues. Writes only what is new. */
+export async function recordEngineQueues(
+  db: Database,
+  log: Log,
+  defined: readonly EngineQueue[],
+): Promise<void> {
+  if (defined.length === 0) return
+  const known = new Map(
+    (await db.session('engineQueues.read', readEngineQueues)).map(({ queue, engine }) => [queue, engine]),
+  )
+  const last = new Map(defined.map((each) => [each.queue, each]))
+  const news = [...last.values()].filter(({ queue, engine }) => known.get(queue) !== engine)
+  if (news.length === 0) return
+  await db.transaction('engineQueues.record', async (tx) => {
+    for (const { queue, engine } of news) await tx.run(writeOne, queue, engine)
+  })
+  for (const { queue, engine } of news) {
+    const before = known.get(queue)
+    if (before !== undefined)
+      log.warn(
+        { queue, engine, before },
+        'the queue is now that of another engine: what dies in it is filed under this one',
+      )
+  }
+}
+
+/** Long enough for a pause of the worker, short enough that a crashed one is noticed soon. */
+const LEASE_TIMEOUT = '1m'
+/** The longest there is: messages of engines do not expire, they succeed or become letters. */
+const EXPIRE_TIMEOUT = '2562047h47m16s'
+
+/** How the queue of an engine is made, by its first worker or by the first letter that goes back to it. */
+export const engineQueueSettings = (engine: string, queueName: string): QueueSettings => ({
+  queueName,
+  leaseTimeout: LEASE_TIMEOUT,
+  expireTimeout: EXPIRE_TIMEOUT,
+  maxAttempts: 0,
+  requestedPartitions: 1,
+  reference: `engine ${engine}`,
+})
+
+/**
+ * Makes a queue that is missing, if it is the engine's own; false when it is not. Of two transactions at once the second waits
+ * for the first and finds its queue.
+ */
+export async function makeEngineQueue(
+  { tx, now }: Pick<OfficeWork, 'tx' | 'now'>,
+  engine: string,
+  queueName: string,
+): Promise<boolean> {
+  if ((await readEngineOf(tx, queueName)) !== engine) return false
+  await takeSettingsTurn(tx)
+  if ((await readQueue(tx, queueName)) === null) {
+    await createInTurn(tx, now, engineQueueSettings(engine, queueName))
+  }
+  return true
+}
+
+/** null: it does not say. */
+export interface MessageNames {
+  readonly instanceId: string | null
+  readonly correlationId: string | null
+}
+
+/** Beyond this nobody looks for names in a payload. */
+const MAX_READ_BYTES = 65_536
+
+/** Payloads by primary key, without those that are too long to be read. */
+const readPayloads = sql(
+  'items.namingPayloads',
+  `SELECT id, payload FROM bartleby.items
+   WHERE part = $1 AND shelf = $2 AND id = ANY($3::bigint[]) AND length(payload) <= ${MAX_READ_BYTES}`,
+)
+
+/** The instance and the correlation that items name in their messages; those that name nothing may be left out. */
+export async function readMessageNames(
+  tx: Transaction,
+  part: number,
+  shelf: number,
+  serials: readonly number[],
+): Promise<ReadonlyMap<number, MessageNames>> {
+  const rows = await tx.rows<{ id: Integer; payload: Uint8Array }>(readPayloads, part, shelf, serials)
+  return new Map(rows.map(({ id, payload }) => [Number(id), namesIn(payload)]))
+}
+
+function namesIn(payload: Uint8Array): MessageNames {
+  const read = readMessage(payload)
+  const message = read.ok ? read.message : null
+  return { instanceId: instanceIdIn(message), correlationId: correlationIdIn(message) }
+}
+
+function instanceIdIn(message: unknown): string | null {
+  if (typeof message !== 'object' || message === null || !('instanceId' in message)) return null
+  const { instanceId } = message
+  if (typeof instanceId !== 'string') return null
+  const clean = cleanInstanceId(instanceId)
+  return clean === PUBLISHER && instanceId !== PUBLISHER ? null : clean
+}

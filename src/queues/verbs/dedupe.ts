@@ -1,0 +1,91 @@
+/**
+ * Dedupe keys of producers: within the window, a repeated key means the item is there already. The key is
+ * claimed in the transaction that inserts the item, so both exist or neither.
+ */
+import { type Instant, later } from '../../core/clock.ts'
+import { type Session, sql } from '../../store/database.ts'
+import type { Cycle } from '../cycles/cycle.ts'
+import type { ItemId } from '../queue.ts'
+import { allocateSerials, itemIdIn, type Partition } from '../records.ts'
+
+/** The key is new and the item gets this serial, or it existed and the first item had this id. */
+export type DedupeAnswer =
+  | { readonly outcome: 'new'; readonly serial: number }
+  | { readonly outcome: 'existed'; readonly id: ItemId }
+
+/** Claims a key that is free or whose window is over. A concurrent claim of the same key waits for its outcome. */
+const claimKey = sql(
+  'dedupe.claim',
+  `INSERT INTO bartleby.dedupe_keys AS known (queue_id, key, item_id, partition, until) VALUES ($1, $2, $3, $4, $5)
+   ON CONFLICT (queue_id, key) DO UPDATE SET item_id = excluded.item_id, partition = excluded.partition, until = excluded.until
+   WHERE known.until < $6`,
+)
+const readKey = sql(
+  'dedupe.read',
+  'SELECT item_id FROM bartleby.dedupe_keys WHERE queue_id = $1 AND key = $2',
+)
+
+/** Keys whose window is over, oldest first, a bounded number. */
+const forgetKeys = sql(
+  'dedupe.forget',
+  `DELETE FROM bartleby.dedupe_keys WHERE (queue_id, key) IN (
+     SELECT queue_id, key FROM bartleby.dedupe_keys WHERE until < $1 ORDER BY until LIMIT $2 FOR UPDATE SKIP LOCKED)`,
+)
+const forgetQueueKeys = sql('dedupe.forgetQueue', 'DELETE FROM bartleby.dedupe_keys WHERE queue_id = $1')
+
+interface KeyedItem {
+  readonly dedupeKey: string | null
+}
+
+/** One answer per item. */
+export async function resolveDedupeKeys(
+  cycle: Cycle,
+  partition: Partition,
+  items: readonly KeyedItem[],
+  windowUs: bigint,
+): Promise<(DedupeAnswer | undefined)[]> {
+  // Every item gets its serial now: fresh ones taken by the insert would come after those of keyed items.
+  const serials = await allocateSerials(cycle.tx, items.length)
+  const answers = new Map<string, DedupeAnswer>()
+  // In key order: two servers claiming the same keys must not wait for each other crosswise.
+  const keys = [...new Set(items.flatMap((item) => item.dedupeKey ?? []))].sort()
+  for (const key of keys) {
+    const i = items.findIndex((item) => item.dedupeKey === key)
+    answers.set(key, await claim(cycle, partition, key, serials[i] ?? 0, later(cycle.now, windowUs)))
+  }
+  const seen = new Set<string>()
+  return items.map((item, i) => {
+    if (item.dedupeKey === null) return { outcome: 'new', serial: serials[i] ?? 0 }
+    const answer = answers.get(item.dedupeKey)
+    if (answer?.outcome !== 'new' || !seen.has(item.dedupeKey)) {
+      seen.add(item.dedupeKey)
+      return answer
+    }
+    return { outcome: 'existed', id: itemIdIn(partition, answer.serial) }
+  })
+}
+
+async function claim(
+  cycle: Cycle,
+  partition: Partition,
+  key: string,
+  serial: number,
+  until: Instant,
+): Promise<DedupeAnswer> {
+  const { tx, queue, now } = cycle
+  const bytes = Buffer.from(key, 'utf8')
+  const id = itemIdIn(partition, serial)
+  const claimed = await tx.run(claimKey, queue.queueId, bytes, id, partition.number, until, now)
+  if (claimed === 1) return { outcome: 'new', serial }
+  const [row] = await tx.rows<{ item_id: ItemId }>(readKey, queue.queueId, bytes)
+  if (row === undefined) throw new Error('a dedupe key vanished while it was claimed')
+  return { outcome: 'existed', id: row.item_id }
+}
+
+/** Forgets up to `limit` keys whose window is over; gives how many. */
+export const forgetDedupeKeys = (session: Session, now: Instant, limit: number): Promise<number> =>
+  session.run(forgetKeys, now, limit)
+
+/** Forgets all keys of a queue that is being deleted. */
+export const forgetDedupeKeysOf = (session: Session, queueId: number): Promise<number> =>
+  session.run(forgetQueueKeys, queueId)

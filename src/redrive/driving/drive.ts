@@ -1,0 +1,247 @@
+/**
+ * One redrive under way on this server: batch after batch of its lanes, at its rate, with a look at what became of the letters every
+ * quarter of a second. Everything that must survive is in the store; what is here can be lost.
+ */
+import { type Clock, type Instant, later } from '../../core/clock.ts'
+import type { Log } from '../../core/log.ts'
+import type { Xid } from '../../core/xid.ts'
+import type { SourceName } from '../../letters/kinds.ts'
+import type { LetterSource } from '../../letters/source.ts'
+import { inOffice } from '../../letters/work.ts'
+import type { Database } from '../../store/database.ts'
+import { Pace } from '../../work/pace.ts'
+import type { Course, Here, Next } from '../../work/run.ts'
+import { noteProgress, type Run } from '../../work/run-rows.ts'
+import { decide, type Verdict } from '../commands.ts'
+import { placeOf } from '../planning/destinations.ts'
+import { isWorking, type RedriveAction, type RedriveCounts, type RedriveState } from '../redrive.ts'
+import type { Repairer } from '../repair/repairer.ts'
+import { readProgress } from '../rows/counts.ts'
+import { type CountedLane, holdLanes, remainingOf } from '../rows/lanes.ts'
+import { lockRedrive, readRedrive, type StoredRedrive, writeRedrive } from '../rows/rows.ts'
+import { type BatchDone, runBatch } from './batch.ts'
+import { LaneTurns } from './lane-turns.ts'
+import { isObstacle, isPassing, wordsOf } from './obstacles.ts'
+import {
+  canaryVerdict,
+  haltNote,
+  isCanarySent,
+  leftOfCanary,
+  lookAgain,
+  readRecent,
+  saysHalt,
+} from './stop-rule.ts'
+
+/** What was done in one batch. */
+export interface Step {
+  readonly action: RedriveAction
+  readonly sent: number
+  readonly skipped: number
+  readonly failed: number
+}
+
+export interface DriveParts extends Here {
+  readonly db: Database
+  readonly clock: Clock
+  readonly log: Log
+  readonly sources: ReadonlyMap<SourceName, LetterSource>
+  readonly repairer: Repairer
+  readonly onStep: (step: Step) => void
+  readonly onEnded: (state: RedriveState) => void
+}
+
+/** How often the outcomes are looked at, and it is noted how far it is. */
+const LOOK_US = 250_000n
+/** Letters of one transaction. */
+const BATCH = { postgres: 1_000, sqlite: 250 } as const
+/** Lanes at once. PostgreSQL has a process for each of them. */
+const AT_ONCE = { postgres: 2, sqlite: 1 } as const
+
+export class Drive implements Course {
+  readonly #parts: DriveParts
+  readonly #id: Xid
+  readonly #pace: Pace
+  readonly #lanes = new LaneTurns()
+  /** As it was last looked at. */
+  #seen: StoredRedrive | null = null
+  #lookAt: Instant
+  /** What was noted last of how far it is. */
+  #noted = ''
+
+  constructor(parts: DriveParts, { id, rate }: Run) {
+    this.#parts = parts
+    this.#id = id
+    this.#pace = new Pace(parts.clock, rate)
+    this.#lookAt = parts.clock.now()
+  }
+
+  /** Looks, when it is time; sends; waits, when nothing can be sent. */
+  readonly round = async (isWoken: boolean): Promise<Next> => {
+    const { clock, yielding, signal } = this.#parts
+    if (this.#seen === null) await this.#waitForOthers()
+    if ((isWoken || clock.now() >= this.#lookAt) && (await this.#look()) === 'over') return 'over'
+    const startedMs = performance.now()
+    if (!(await this.#send())) {
+      const isDone = this.#lanes.areDone && this.#redrive.state === 'running'
+      return isDone ? this.#decide({ state: 'done', note: null }) : this.#nextAt()
+    }
+    // From when its last letter was sent its outcomes are waited for.
+    if (this.#isCanaryOut) this.#lookNext()
+    await yielding.rest(performance.now() - startedMs, signal)
+    return 'more'
+  }
+
+  readonly pause = (note: string): Promise<Next> => this.#decide({ state: 'paused', note })
+  readonly obstacle = (error: unknown): string | null => (isObstacle(error) ? wordsOf(error) : null)
+  readonly isPassing = isPassing
+
+  #lookNext(): void {
+    this.#lookAt = this.#parts.clock.now()
+  }
+
+  get #redrive(): StoredRedrive {
+    if (this.#seen === null) throw new Error(`redrive ${this.#id} was not looked at`)
+    return this.#seen
+  }
+
+  /** Whoever was at it before may have batches at hand. */
+  #waitForOthers(): Promise<void> {
+    return this.#parts.db.transaction('redrive.take', async (tx) => {
+      const redrive = await readRedrive(tx, this.#id)
+      if (redrive !== null) await holdLanes(tx, redrive.number)
+    })
+  }
+
+  /** Reads the redrive anew, and what became of its letters. */
+  async #look(): Promise<'more' | 'over'> {
+    const { db, clock, owner } = this.#parts
+    this.#lookAt = later(clock.now(), LOOK_US)
+    const looked = await db.session('redrive.look', async (session) => {
+      const redrive = await readRedrive(session, this.#id)
+      return redrive === null ? null : { redrive, ...(await readProgress(session, redrive)) }
+    })
+    if (looked === null || looked.redrive.owner !== owner) return 'over'
+    this.#seen = looked.redrive
+    // Another server may have had it for a while, and what a batch did is not always heard of.
+    this.#lanes.learn(looked.lanes)
+    if (!isWorking(looked.redrive.state)) return 'over'
+    this.#pace.change(looked.redrive.terms.rate)
+    await this.#noteProgress(looked.counts)
+    const verdict = (await this.#stopVerdict(looked.counts)) ?? (await this.#canaryVerdict(looked.counts))
+    return verdict === null ? 'more' : this.#decide(verdict)
+  }
+
+  /** For whoever looks at runs. */
+  async #noteProgress({ sent: done, skipped, failed }: RedriveCounts): Promise<void> {
+    const { db, owner } = this.#parts
+    const progress = { done, skipped, failed, rateNow: this.#pace.perSecond }
+    const noted = JSON.stringify(progress)
+    if (noted === this.#noted) return
+    this.#noted = noted
+    await db.session('redrive.progress', (session) => noteProgress(session, this.#id, owner, progress))
+  }
+
+  async #stopVerdict(counts: RedriveCounts): Promise<Verdict | null> {
+    const { stopRule } = this.#redrive.terms
+    if (stopRule === null) return null
+    const before = readRecent(this.#redrive.recent)
+    const recent = lookAgain(before, counts, stopRule)
+    if (saysHalt(recent, stopRule)) return { state: 'stopped', note: haltNote(recent, stopRule) }
+    const isNew =
+      recent.seen.confirmed !== before.seen.confirmed || recent.seen.returned !== before.seen.returned
+    if (isNew) await this.#note({ recent: JSON.stringify(recent) })
+    return null
+  }
+
+  async #canaryVerdict(counts: RedriveCounts): Promise<Verdict | null> {
+    const { state, terms, canarySentAt } = this.#redrive
+    if (state !== 'canary' || terms.canary === null || !isCanarySent(terms.canary, counts)) return null
+    const now = this.#parts.clock.now()
+    if (canarySentAt === null) await this.#note({ canarySentAt: now })
+    return canaryVerdict(terms.canary, counts, now - (canarySentAt ?? now))
+  }
+
+  /** Writes what only the server at it decides. */
+  async #note(change: { readonly recent?: string; readonly canarySentAt?: Instant }): Promise<void> {
+    const { db, owner } = this.#parts
+    await db.transaction('redrive.note', async (tx) => {
+      const redrive = await lockRedrive(tx, this.#id)
+      if (redrive?.owner === owner) await writeRedrive(tx, { ...redrive, ...change })
+    })
+    this.#seen = { ...this.#redrive, ...change }
+  }
+
+  async #decide(verdict: Verdict): Promise<'more' | 'over'> {
+    const { db, clock, log, owner, onEnded } = this.#parts
+    const isDecided = await inOffice(db, clock, 'redrive.decide', (work) =>
+      decide(work, this.#id, owner, verdict),
+    )
+    this.#lookNext()
+    if (!isDecided) return 'more'
+    log.info({ redrive: this.#id, state: verdict.state, note: verdict.note }, 'redrive changed its state')
+    if (verdict.state === 'running') return 'more'
+    if (verdict.state !== 'paused') onEnded(verdict.state)
+    return 'over'
+  }
+
+  /** Whether the last letter of the canary was sent. Looks before that would let lanes try in vain that wait for others. */
+  get #isCanaryOut(): boolean {
+    const { state, terms } = this.#redrive
+    return state === 'canary' && terms.canary !== null && leftOfCanary(terms.canary, this.#lanes.sent) <= 0
+  }
+
+  /** Sends what may be sent now; false when that is nothing. */
+  async #send(): Promise<boolean> {
+    const { state, terms } = this.#redrive
+    const isCanary = state === 'canary' && terms.canary !== null
+    let left = isCanary ? leftOfCanary(terms.canary, this.#lanes.sent) : Number.POSITIVE_INFINITY
+    const { db, yielding } = this.#parts
+    const atOnce = isCanary || yielding.isLive ? 1 : AT_ONCE[db.dialect]
+    const open = this.#lanes.open()
+    const share = isCanary
+      ? Math.max(1, Math.ceil(left / Math.max(1, open.length)))
+      : Number.POSITIVE_INFINITY
+    const reserved = new Map<string, number>()
+    const batches: Promise<void>[] = []
+    for (const lane of open) {
+      if (batches.length === atOnce || left <= 0) break
+      const place = placeOf(lane)
+      const taken = reserved.get(place) ?? 0
+      const allowed = this.#pace.allowed(place) - taken
+      const size = Math.min(BATCH[db.dialect], remainingOf(lane), allowed, left, share)
+      if (size < 1) continue
+      reserved.set(place, taken + size)
+      left -= size
+      batches.push(this.#runLane(lane, size))
+      this.#lanes.took(lane)
+    }
+    if (batches.length === 0) return false
+    const ended = await Promise.allSettled(batches)
+    for (const batch of ended) if (batch.status === 'rejected') throw batch.reason
+    return true
+  }
+
+  async #runLane(lane: CountedLane, size: number): Promise<void> {
+    const { db, clock, owner, repairer, sources } = this.#parts
+    const source = sources.get(lane.source)
+    if (source === undefined) throw new Error(`no source is named '${lane.source}'`)
+    const terms = { owner, size, source, repairer }
+    const result = await runBatch(db, clock, this.#redrive, lane, terms)
+    if (result.outcome === 'halted') this.#lookNext()
+    else this.#count(lane, result)
+  }
+
+  #count(lane: CountedLane, { sent, skipped, failed, terms }: BatchDone): void {
+    const step = { sent, skipped, failed }
+    this.#lanes.count(lane, step)
+    this.#pace.sent(placeOf(lane), sent)
+    this.#pace.change(terms.rate)
+    this.#parts.onStep({ action: this.#redrive.action, ...step })
+  }
+
+  /** When there may be something to do again. */
+  #nextAt(): Instant {
+    const open = this.#redrive.state === 'running' ? this.#lanes.open() : []
+    return this.#pace.wakeAt(open.map(placeOf), this.#lookAt)
+  }
+}

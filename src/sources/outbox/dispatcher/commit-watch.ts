@@ -1,0 +1,72 @@
+/** Noticing that something was added to a table: PostgreSQL tells, and SQLite counts commits in shared memory. */
+import { DatabaseSync } from 'node:sqlite'
+import type { Log } from '../../../core/log.ts'
+import { Rounds } from '../../../core/rounds.ts'
+import { systemClock } from '../../../core/system-clock.ts'
+import type { Database } from '../../../store/database.ts'
+import type { StoreUrl } from '../../../store/store-url.ts'
+
+/** Often enough that a message leaves well within 50 ms; 50 looks a second cost a thousandth of a core. */
+const LOOK_US = 20_000n
+
+/** Who watches over which outbox. */
+interface Watched {
+  readonly name: string
+  readonly db: Database
+  readonly store: StoreUrl
+  readonly log: Log
+}
+
+export interface CommitWatch {
+  readonly rounds: readonly Rounds[]
+  stop(): void
+}
+
+/** Calls `wake` when something may have been added to the table whose writers notify `channel`. */
+export async function announceCommits(
+  { name, db, store, log }: Watched,
+  channel: string,
+  wake: () => void,
+): Promise<CommitWatch | undefined> {
+  const watch = store.kind === 'sqlite' ? watchCommits(name, store.path, log, wake) : undefined
+  await db.listen(channel, wake)
+  // What was committed before anybody listened was not announced.
+  wake()
+  return watch
+}
+
+/** Calls `changed` soon after another connection, of any program, has committed to the file; keeps the process alive until it is stopped. */
+function watchCommits(name: string, path: string, log: Log, changed: () => void): CommitWatch {
+  const connection = new DatabaseSync(path, { readOnly: true })
+  const look = connection.prepare('PRAGMA data_version')
+  const version = () => {
+    try {
+      return look.get()?.data_version
+    } catch {
+      // The file is locked by somebody who sets it up anew, or away: the polls of the dispatcher meet that, too.
+      return undefined
+    }
+  }
+  let known = version()
+  const looks = new Rounds({
+    // By the system's clock: commits of other programs come whatever time it is made here.
+    ...{ name: `outbox.commits:${name}`, clock: systemClock(), log, everyUs: LOOK_US },
+    act: () => {
+      const found = version()
+      if (found === known || found === undefined) return
+      known = found
+      changed()
+    },
+    trouble: 'commits to the outbox were not noticed; it is polled',
+    isFirstLater: true,
+    holdsProcess: true,
+  })
+  looks.start()
+  return {
+    rounds: looks.rounds,
+    stop() {
+      void looks.stop()
+      connection.close()
+    },
+  }
+}

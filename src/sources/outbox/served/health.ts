@@ -1,0 +1,163 @@
+/** Whether an outbox is well: how much waits in it, against thresholds, and whether it can be read at all. */
+import type { Instant } from '../../../core/clock.ts'
+import { BartlebyError } from '../../../core/errors.ts'
+import { describeError } from '../../../core/thrown.ts'
+import type { Integer, Session, Statement } from '../../../store/database.ts'
+import { type Layout, perLayout, type Stored } from '../table/layout.ts'
+import type { MeterSnapshot } from './meter.ts'
+import type { OutboxHandle } from './outbox-handle.ts'
+
+export const HEALTH_STATUSES = ['ok', 'degraded', 'unhealthy'] as const
+export type HealthStatus = (typeof HEALTH_STATUSES)[number]
+
+/** A number above one of these is not well. */
+export interface Threshold {
+  readonly degraded: number
+  readonly unhealthy: number
+}
+
+export type HealthThresholds = Readonly<Record<'backlog' | 'oldestAgeSeconds' | 'failureRatio', Threshold>>
+
+/**
+ * The age of the oldest message says how late an outbox is, whatever its speed; the backlog says what waits, and is let to
+ * grow to what a burst brings and seconds take away. With the default settings all attempts at a message are over after
+ * some six minutes: one that keeps failing degrades an outbox, and only what is stuck makes it unhealthy.
+ */
+export const DEFAULT_THRESHOLDS: HealthThresholds = {
+  backlog: { degraded: 10_000, unhealthy: 100_000 },
+  oldestAgeSeconds: { degraded: 60, unhealthy: 600 },
+  failureRatio: { degraded: 0.1, unhealthy: 0.5 },
+}
+
+/** The ratio of fewer deliveries says nothing: one failure in a quiet minute would be all of them. */
+export const FEWEST_ATTEMPTS = 10
+
+export type HealthNumbers = Pick<Backlog, 'backlog' | 'oldestAgeSeconds'> &
+  Pick<MeterSnapshot, 'failureRatio' | 'attempts'>
+
+export interface OutboxHealth {
+  readonly status: HealthStatus
+  /** One for each number that is not well, the worst first; none when all are. */
+  readonly reasons: readonly string[]
+}
+
+/** Judges numbers. */
+export function judge(numbers: HealthNumbers, thresholds: HealthThresholds): OutboxHealth {
+  const { backlog, oldestAgeSeconds, failureRatio, attempts } = numbers
+  const verdicts = [
+    measured('backlog', backlog, thresholds.backlog),
+    measured('oldestAgeSeconds', Math.floor(oldestAgeSeconds), thresholds.oldestAgeSeconds),
+    measured('failureRatio', attempts < FEWEST_ATTEMPTS ? 0 : failureRatio, thresholds.failureRatio),
+  ]
+  const ranked = (status: HealthStatus) => HEALTH_STATUSES.indexOf(status)
+  const worstFirst = verdicts.toSorted((a, b) => ranked(b.status) - ranked(a.status))
+  return {
+    status: worstOf(verdicts.map(({ status }) => status)),
+    reasons: worstFirst.flatMap(({ reason }) => reason ?? []),
+  }
+}
+
+function measured(name: keyof HealthThresholds, value: number, { degraded, unhealthy }: Threshold) {
+  const shown = Math.round(value * 1_000) / 1_000
+  const above = (threshold: number) => `${name} is ${shown}, above ${threshold}`
+  if (value > unhealthy) return { status: 'unhealthy', reason: above(unhealthy) } as const
+  if (value > degraded) return { status: 'degraded', reason: above(degraded) } as const
+  return { status: 'ok', reason: null } as const
+}
+
+/** The worst of some; `ok` of none. */
+export const worstOf = (statuses: readonly HealthStatus[]): HealthStatus =>
+  HEALTH_STATUSES.findLast((status) => statuses.includes(status)) ?? 'ok'
+
+/** Why an outbox cannot be read. */
+export interface Trouble {
+  /** For anybody: names nothing. */
+  readonly what: 'its database cannot be read' | 'its table is no outbox' | 'its database is slow to answer'
+  /** For those who may look after it. */
+  readonly detail: string
+}
+
+export type Looked =
+  | { readonly ok: true; readonly backlog: Backlog }
+  | { readonly ok: false; readonly trouble: Trouble }
+
+/** Counts what waits in an outbox, or says why it cannot be done. */
+export async function lookAt(handle: OutboxHandle, now: Instant): Promise<Looked> {
+  try {
+    const layout = await handle.layout()
+    const backlog = await handle.db.session('outbox.backlog', (session) => readBacklog(session, layout, now))
+    return { ok: true, backlog }
+  } catch (thrown) {
+    return { ok: false, trouble: troubleOf(thrown) }
+  }
+}
+
+function troubleOf(thrown: unknown): Trouble {
+  const detail = describeError(thrown).errorMessage
+  const isNoOutbox = thrown instanceof BartlebyError && NO_OUTBOX.has(thrown.code)
+  return { what: isNoOutbox ? 'its table is no outbox' : 'its database cannot be read', detail }
+}
+
+const NO_OUTBOX: ReadonlySet<string> = new Set(['outbox_table_missing', 'outbox_columns_missing'])
+
+/** The health of an outbox of which so much is known. One that cannot be read is unhealthy. */
+export function healthOf({ meter, thresholds }: OutboxHandle, looked: Looked): OutboxHealth {
+  if (!looked.ok) {
+    const { what, detail } = looked.trouble
+    return { status: 'unhealthy', reasons: [`${what}: ${detail}`] }
+  }
+  const { failureRatio, attempts } = meter.snapshot()
+  return judge({ ...looked.backlog, failureRatio, attempts }, thresholds)
+}
+
+export interface Backlog {
+  /** Messages that are still to be delivered. */
+  readonly backlog: number
+  /** Those of them that have failed before. */
+  readonly failedPending: number
+  /** The age of the oldest of them; 0 when there is none. */
+  readonly oldestAgeSeconds: number
+  /** Messages that nobody tries to deliver any more. */
+  readonly dead: number
+}
+
+type BacklogRow = Stored<Omit<Backlog, 'oldestAgeSeconds'>> & { readonly oldest: Integer | null }
+
+/** A row that waits although delivering it has failed. */
+export const failedOf = ({ c, pending }: Layout): string => `${c.retryCount} > 0 AND ${pending}`
+
+/** A row that was given up; one that was discarded afterwards counts as processed. */
+export const deadOf = ({ c }: Layout): string => `${c.deadAt} IS NOT NULL AND ${c.processedAt} IS NULL`
+
+/**
+ * Counts in one statement, so that all numbers are of one moment. What waits and what is dead are read from their small indexes
+ * alone, and grow with these, whatever the number of processed rows: a million rows take some 100 ms where vacuum has been, and
+ * ten times that before. The conditions stand here in the words of the indexes. What has failed is looked for among the rows
+ * that wait.
+ */
+export const backlogStatementOf = perLayout((layout): Statement => {
+  const { c, sqlTable: table } = layout
+  return layout.statement(
+    'backlog',
+    `SELECT waiting.backlog, waiting.oldest, failed.failed AS "failedPending", dead.dead
+     FROM (SELECT count(*) AS backlog, ${layout.finiteMicros('createdAt', `min(${c.createdAt})`)} AS oldest
+           FROM ${table} WHERE ${layout.pending}) AS waiting
+     CROSS JOIN (SELECT count(*) AS failed FROM ${table} WHERE ${failedOf(layout)}) AS failed
+     CROSS JOIN (SELECT count(*) AS dead FROM ${table} WHERE ${deadOf(layout)}) AS dead`,
+    { bigints: true },
+  )
+})
+
+/** Counts what waits, what has failed and what is dead. Ages are up to `now`. */
+export async function readBacklog(session: Session, layout: Layout, now: Instant): Promise<Backlog> {
+  const [row] = await session.rows<BacklogRow>(backlogStatementOf(layout))
+  if (row === undefined) throw new Error('a count gave no row')
+  const { oldest } = row
+  return {
+    backlog: Number(row.backlog),
+    failedPending: Number(row.failedPending),
+    // Clocks of other machines may be ahead.
+    oldestAgeSeconds: oldest === null ? 0 : Math.max(0, Number(now - BigInt(oldest)) / 1e6),
+    dead: Number(row.dead),
+  }
+}

@@ -1,0 +1,68 @@
+/** The words of the outbox: what an application writes, what a transport is given, what came of it. */
+import type { Instant } from '../../../core/clock.ts'
+
+/** A message as an application adds it. */
+export interface NewMessage {
+  readonly tenantId: string
+  readonly eventType: string
+  /** Bytes and texts are kept as they are; anything else as its JSON. */
+  readonly payload: unknown
+  /** The same for what is logically the same message; a random one when left out or all zeros. See `createKey`. */
+  readonly key?: string
+  /** Messages of one tenant with the same ordering key are delivered one after the other. */
+  readonly orderingKey?: string
+  readonly headers?: Readonly<Record<string, string>>
+  readonly correlationId?: string
+}
+
+/** What became of an `add`. */
+export interface Added {
+  readonly id: string
+  readonly idempotencyKey: string
+  /** The tenant had a message with this key; it stands, and nothing was added. */
+  readonly alreadyExisted: boolean
+  /** Only when the message that stands has another payload. */
+  readonly conflict?: true
+}
+
+/** A message as a transport gets it. */
+export interface OutboxMessage {
+  readonly id: string
+  readonly tenantId: string
+  readonly eventType: string
+  /** Byte for byte what was written. */
+  readonly payload: Uint8Array
+  readonly key: string
+  readonly createdAt: Instant
+  /** How often delivering it has failed. */
+  readonly retryCount: number
+  readonly orderingKey: string | null
+  readonly headers: Readonly<Record<string, string>>
+  readonly correlationId: string | null
+}
+
+/** A message that a dispatcher has claimed. */
+export interface ClaimedMessage extends OutboxMessage {
+  /** Claims since it was last settled, this one included. */
+  readonly claims: number
+  /** Somebody else had marked it processed, in the way of the table's first owners. */
+  readonly alreadyProcessed: boolean
+}
+
+/** How a claim ends. */
+export type Settlement =
+  | { readonly kind: 'processed'; readonly id: string }
+  | {
+      readonly kind: 'failed'
+      readonly id: string
+      readonly error: string
+      readonly nextAttemptAt: Instant
+    }
+  /** `failures`: 1 when the last delivery failed, 0 when it never ended. */
+  | { readonly kind: 'dead'; readonly id: string; readonly error: string; readonly failures: 0 | 1 }
+  /** Given back undelivered; `parked` while a message before it, of the same ordering key, is not done. */
+  | { readonly kind: 'released'; readonly id: string; readonly parked: boolean }
+
+/** The states that an outbox can be listed by. */
+export const OUTBOX_STATUSES = ['pending', 'failed', 'processed', 'dead'] as const
+export type OutboxStatus = (typeof OUTBOX_STATUSES)[number]

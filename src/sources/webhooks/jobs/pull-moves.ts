@@ -1,0 +1,157 @@
+/**
+ * What pull consumers make of their jobs: take them, deliver them, give them up, take up dead ones. The moves of many callers are
+ * done in one transaction. Each is made only if its job is as its caller saw it; of two on the same job the first is.
+ */
+import type { Instant } from '../../../core/clock.ts'
+import { type Xid, xid } from '../../../core/xid.ts'
+import type { LetterId } from '../../../letters/letter.ts'
+import { lockLetters } from '../../../letters/locked.ts'
+import type { Registers } from '../../../letters/numbers/drawers.ts'
+import type { LetterSource } from '../../../letters/source.ts'
+import type { OfficeWork } from '../../../letters/work.ts'
+import { sql, type Transaction } from '../../../store/database.ts'
+import type { TakenFacts } from '../letters/bury.ts'
+import { jobGone, renderJobs, requeueJobs } from '../letters/source.ts'
+import { Tallies } from '../numbers/tallies.ts'
+import { JOB, WEBHOOKS } from '../webhook.ts'
+import { type JobRecord, queueOf } from './job-sql.ts'
+import { type Settlement, settleJobs } from './settle-jobs.ts'
+
+export type MoveKind = 'claim' | 'deliver' | 'give up' | 'take'
+
+/** One move, on a job as its caller saw it. */
+export interface PullMove {
+  readonly kind: MoveKind
+  readonly job: JobRecord
+  /** For a claim: seconds that it may take longer; 0 leaves what was said before. */
+  readonly extraSeconds: number
+}
+
+export interface PullTerms {
+  readonly registers: Registers
+  readonly maxRetry: number
+  /** How long a claim holds, without what its caller adds. */
+  readonly claimUs: bigint
+}
+
+/** How long the claim of a job may take longer: what is given, or what was given before. */
+const SECONDS = 'coalesce(nullif(CAST($4::jsonb -> id ->> 2 AS bigint), 0), extra_seconds)'
+
+/**
+ * Claims jobs by primary key that are in one of two states and were attempted as often as their callers saw, and counts `$5` more
+ * attempts. `$4` has a list for each; not for a join: PostgreSQL would go through all of it for every job. Locks them. Rows: those
+ * that were claimed.
+ */
+const claimMany = sql(
+  'webhooks.claimPulled',
+  `UPDATE bartleby.webhook_jobs SET state = ${JOB.inFlight}, changed_at = $1, exhausted = 0, extra_seconds = ${SECONDS},
+     due_at = $1::bigint + $2::bigint + ${SECONDS} * 1000000,
+     claim = CAST($4::jsonb -> id ->> 0 AS text), attempts = attempts + $5::int
+   WHERE id = ANY($3::text[]) AND attempts = CAST($4::jsonb -> id ->> 1 AS int) AND state IN ($6, $7)
+   RETURNING id`,
+)
+
+/** Does moves; gives for each whether it was made. */
+export async function moveJobs(
+  work: OfficeWork,
+  terms: PullTerms,
+  moves: readonly PullMove[],
+): Promise<boolean[]> {
+  const first = new Map<Xid, PullMove>()
+  for (const move of moves) if (!first.has(move.job.id)) first.set(move.job.id, move)
+  const of = (kind: MoveKind): PullMove[] => [...first.values()].filter((move) => move.kind === kind)
+  const tallies = new Tallies()
+  // Letters before jobs.
+  await lockLetters(work.tx, lettersOf(moves.filter(({ kind }) => kind !== 'claim')))
+  const waiting = { attempts: 0, from: [JOB.later, JOB.ready] } as const
+  const claimed = await claim(work.tx, work.now, terms, of('claim'), waiting)
+  const taken = await take(work, terms, of('take'))
+  for (const { job } of first.values()) {
+    if (claimed.has(job.id)) tallies.moved(job.consumer, JOB.ready, JOB.inFlight)
+    if (taken.has(job.id)) tallies.moved(job.consumer, JOB.dead, JOB.inFlight)
+  }
+  const settlements = await settlementsOf(work, terms, first.values())
+  const settled = await settleJobs(work, terms.registers, tallies, settlements)
+  tallies.write(work.tx)
+  const made = new Set([...claimed, ...taken, ...settled])
+  return moves.map((move) => first.get(move.job.id) === move && made.has(move.job.id))
+}
+
+const lettersOf = (moves: readonly PullMove[]): LetterId[] => moves.flatMap(({ job }) => job.letter ?? [])
+
+/** A dead job goes on: one more attempt, and its letter is retried. */
+async function take(
+  work: OfficeWork,
+  terms: PullTerms,
+  moves: readonly PullMove[],
+): Promise<ReadonlySet<Xid>> {
+  const attempts = new Map<string, number>(moves.map(({ job }) => [job.id, job.attempts]))
+  const taken = new Set<string>()
+  // Its consumer has it at once, instead of a courier or whoever asks next.
+  const send: LetterSource['send'] = async ({ tx, now }, rendered) => {
+    const ids = new Set(rendered.map(({ letter }) => letter.sourceId))
+    const fit = moves.filter(({ job }) => ids.has(job.id))
+    for (const id of await claim(tx, now, terms, fit, { attempts: 1, from: [JOB.dead, JOB.dead] }))
+      taken.add(id)
+    return rendered.map(({ letter, queue }) => {
+      const id = letter.sourceId
+      const more: TakenFacts = { attemptsBefore: (attempts.get(id) ?? 0) + 1 }
+      return taken.has(id) ? { letter, queue, messageId: id, more } : jobGone(letter)
+    })
+  }
+  for (const [consumer, ofConsumer] of Map.groupBy(moves, ({ job }) => job.consumer)) {
+    const queue = await queueOf(work.tx, consumer)
+    const sending = { queue, letters: lettersOf(ofConsumer), notes: TAKEN, actor: actorOf(queue) }
+    await requeueJobs(work, { name: WEBHOOKS, render: renderJobs, send }, sending)
+  }
+  return new Set(moves.map(({ job }) => job.id).filter((id) => taken.has(id)))
+}
+
+const TAKEN = 'Taken by its consumer'
+
+/** Who acts when a consumer does. */
+export const actorOf = (queue: string): string => `consumer ${queue}`
+
+/** What deliveries and jobs that are given up come to. */
+async function settlementsOf(
+  { tx }: OfficeWork,
+  { maxRetry }: PullTerms,
+  moves: Iterable<PullMove>,
+): Promise<readonly Settlement[]> {
+  const settlements: Settlement[] = []
+  for (const { kind, job } of moves) {
+    const { id, claim, letter, attempts } = job
+    if (claim === null) continue
+    const held = { id, claim, letter }
+    if (kind === 'deliver') settlements.push({ ...held, to: JOB.delivered, dueAt: null, failure: null })
+    if (kind === 'give up')
+      settlements.push({
+        ...held,
+        to: JOB.dead,
+        exhausted: attempts >= maxRetry,
+        reason: 'rejected',
+        errorClass: 'Rejected',
+        errorMessage: 'its consumer declared it dead',
+        failedBy: await queueOf(tx, job.consumer),
+      })
+  }
+  return settlements
+}
+
+async function claim(
+  tx: Transaction,
+  now: Instant,
+  { claimUs }: PullTerms,
+  moves: readonly PullMove[],
+  { attempts, from }: { readonly attempts: number; readonly from: readonly [number, number] },
+): Promise<ReadonlySet<Xid>> {
+  if (moves.length === 0) return new Set()
+  const ids = moves.map(({ job }) => job.id).sort()
+  const given = moves.map(({ job, extraSeconds }) => [
+    job.id,
+    [crypto.randomUUID(), job.attempts, extraSeconds],
+  ])
+  const values = [ids, JSON.stringify(Object.fromEntries(given)), attempts, ...from]
+  const rows = await tx.rows<{ id: string }>(claimMany, now, claimUs, ...values)
+  return new Set(rows.map(({ id }) => xid(id)))
+}

@@ -1,0 +1,174 @@
+/**
+ * Messages that are done with: a round an hour removes those that were received too long ago and whose jobs are all delivered, with these
+ * jobs and their counts. A message with a job that waits, runs or is dead stays, whatever its age. Letters of its jobs are settled and keep to
+ * the office's own retention.
+ */
+import { type Instant, later } from '../../../core/clock.ts'
+import type { Log } from '../../../core/log.ts'
+import { type Xid, xid, xidsFrom } from '../../../core/xid.ts'
+import type { OfficeRuns, OfficeWork } from '../../../letters/work.ts'
+import { type Integer, sql, type Transaction } from '../../../store/database.ts'
+import type { Run, Step } from '../../../work/run.ts'
+import { Tallies } from '../numbers/tallies.ts'
+import type { WebhookSettings } from '../settings.ts'
+import { JOB } from '../webhook.ts'
+import { upToJobs } from './dispatch.ts'
+
+export const PRUNING = 'webhook-pruning'
+const DAY_US = 86_400_000_000
+const ROUNDS = { about: 'delivered webhook messages', firstUs: 0n, everyUs: 3_600_000_000n }
+/** Channels with nothing to remove, as most have, that one step passes. */
+const MOST_CHANNELS = 20
+
+/** A message of a channel; `receivedAt` is an instant in digits. */
+interface MessagePlace {
+  readonly receivedAt: string
+  readonly id: string
+}
+
+/** How far a round is: behind a message of a channel; null: its channel is done. */
+interface Place {
+  readonly channel: number
+  readonly behind: MessagePlace | null
+}
+
+/** Defines the rounds; there are none when messages are kept for ever. */
+export function definePruning(
+  runs: OfficeRuns,
+  {
+    settings: { retention },
+    log,
+  }: { readonly settings: Pick<WebhookSettings, 'retention'>; readonly log: Log },
+): void {
+  if (retention.days === 0) return
+  const keptUs = BigInt(Math.round(retention.days * DAY_US))
+  runs.define<null, Place | null>({
+    kind: PRUNING,
+    batch: MOST_CHANNELS,
+    rounds: ROUNDS,
+    step: (work, run) => step(work, run, keptUs, log),
+  })
+}
+
+async function step(
+  { tx, afterCommit }: OfficeWork,
+  run: Run<null, Place | null>,
+  keptUs: bigint,
+  log: Log,
+): Promise<Step<Place>> {
+  const before = later(run.startedAt, -keptUs)
+  let { channel, behind }: Place = run.place ?? { channel: 0, behind: null }
+  for (let looked = 0; looked < MOST_CHANNELS; looked++) {
+    if (behind === null) {
+      const [next] = await tx.rows<{ number: Integer }>(readChannel, channel)
+      if (next === undefined) {
+        if (run.done > 0)
+          afterCommit(() =>
+            log.info({ messages: run.done }, 'removed webhook messages that were past their time'),
+          )
+        return { next: 'finished' }
+      }
+      channel = Number(next.number)
+    }
+    const { removed, next } = await pruneBatch(tx, channel, before, behind ?? FROM_THE_START)
+    behind = next
+    if (removed > 0) return { place: { channel, behind }, done: removed, next: 'more' }
+  }
+  return { place: { channel, behind }, next: 'more' }
+}
+
+/** Rows of one transaction: a few milliseconds, also on SQLite, where everybody waits for it. */
+const MOST_MESSAGES = 200
+const MOST_JOBS = 1_000
+
+/** The channel after this one, by the unique index of numbers. */
+const readChannel = sql(
+  'webhooks.nextChannel',
+  'SELECT number FROM bartleby.webhook_channels WHERE number > $1 ORDER BY number LIMIT 1',
+)
+
+/**
+ * The next of a channel that were received before $2, behind ($3, $4), in the order of webhook_messages_newest. Locks them, so that
+ * no job comes back to them meanwhile; what others have locked is left for the next run.
+ */
+const readNext = sql(
+  'webhooks.nextToPrune',
+  `
+    SELECT id, received_at, first_job, jobs, scheduled_for
+    FROM bartleby.webhook_messages INDEXED BY webhook_messages_newest
+    WHERE channel = $1 AND received_at < $2 AND (received_at, id) > ($3, $4)
+    ORDER BY received_at, id LIMIT $5 FOR UPDATE SKIP LOCKED`,
+  { bigints: true },
+)
+
+/** Which of these jobs are not delivered, by primary key. */
+const readUndelivered = sql(
+  'webhooks.undelivered',
+  `SELECT message FROM bartleby.webhook_jobs
+    WHERE id = ANY($1::text[]) AND state <> ${JOB.delivered}`,
+)
+
+/** Delivered jobs, by primary key; they never change again, and nobody waits for them. */
+const removeJobs = sql(
+  'webhooks.pruneJobs',
+  `DELETE FROM bartleby.webhook_jobs WHERE id = ANY($1::text[]) RETURNING consumer`,
+)
+
+/** Locked messages, by primary key. */
+const removeMessages = sql(
+  'webhooks.pruneMessages',
+  `DELETE FROM bartleby.webhook_messages WHERE id = ANY($1::text[])`,
+)
+
+const FROM_THE_START: MessagePlace = { receivedAt: `${-(2n ** 63n)}`, id: '' }
+
+interface Row {
+  readonly id: string
+  readonly received_at: Integer
+  readonly first_job: string | null
+  readonly jobs: Integer
+  readonly scheduled_for: Integer | null
+}
+
+/** Removes what is done with among the next messages of a channel; where it goes on, null when it is done. */
+async function pruneBatch(
+  tx: Transaction,
+  channel: number,
+  before: Instant,
+  after: MessagePlace,
+): Promise<{ readonly removed: number; readonly next: MessagePlace | null }> {
+  const place = [BigInt(after.receivedAt), after.id] as const
+  const rows = await tx.rows<Row>(readNext, channel, before, ...place, MOST_MESSAGES)
+  const looked = upToJobs(rows, MOST_JOBS, ({ jobs }) => Number(jobs))
+  const last = looked.at(-1)
+  if (last === undefined) return { removed: 0, next: null }
+  const done = await doneAmong(tx, looked)
+  const tallies = new Tallies()
+  tallies.add(channel, 'dispatched', -done.length)
+  tallies.add(channel, 'scheduledDispatched', -done.filter((row) => row.scheduled_for !== null).length)
+  await remove(tx, done, tallies)
+  tallies.write(tx)
+  const ended = looked.length === rows.length && rows.length < MOST_MESSAGES
+  return { removed: done.length, next: ended ? null : { receivedAt: `${last.received_at}`, id: last.id } }
+}
+
+const jobsOf = (rows: readonly Row[]): Xid[] =>
+  rows.flatMap(({ first_job, jobs }) => (first_job === null ? [] : xidsFrom(xid(first_job), Number(jobs))))
+
+/** Those without a job that is not delivered. Jobs that were erased are in nobody's way. */
+async function doneAmong(tx: Transaction, rows: readonly Row[]): Promise<readonly Row[]> {
+  const jobs = jobsOf(rows)
+  const waiting = await tx.rows<{ message: string }>(readUndelivered, jobs)
+  const kept = new Set(waiting.map(({ message }) => message))
+  return rows.filter(({ id }) => !kept.has(id))
+}
+
+async function remove(tx: Transaction, rows: readonly Row[], tallies: Tallies): Promise<void> {
+  if (rows.length === 0) return
+  const ids = rows.map(({ id }) => id).sort()
+  const [jobs] = await Promise.all([
+    tx.rows<{ consumer: Integer }>(removeJobs, jobsOf(rows)),
+    tx.run(removeMessages, ids),
+  ])
+  for (const { consumer } of jobs) tallies.moved(Number(consumer), JOB.delivered, null)
+}

@@ -1,0 +1,120 @@
+/**
+ * Consumers as those see them who look after them: what waits, is under way, was delivered and is dead, whether deliveries are
+ * paused, and what they are limited to. By channel and consumer, a page at a time, at one moment of the store.
+ */
+import type { Instant } from '../../../core/clock.ts'
+import { xid } from '../../../core/xid.ts'
+import { type Database, type Integer, type Session, sql } from '../../../store/database.ts'
+import { at, integer, number, orNull, type RowOf, rowShape, text } from '../../../store/row.ts'
+import type { ConsumerType } from '../webhook.ts'
+import { readDeadCounts } from './dead-counts.ts'
+import { readTallies } from './tallies.ts'
+
+/** Deliveries to a consumer are paused: nothing until then, and then one at a time to see whether it works again. */
+export interface ConsumerPause {
+  readonly since: Instant
+  readonly until: Instant
+  readonly reason: string
+}
+
+const ROW = rowShape({
+  id: xid,
+  number: integer,
+  channelNumber: integer,
+  channelId: text,
+  channelName: text,
+  consumerId: text,
+  consumerName: text,
+  type: (pulls: Integer): ConsumerType => (Number(pulls) === 1 ? 'pull' : 'push'),
+  callbackUrl: text,
+  pausedSince: orNull(at),
+  pausedUntil: orNull(at),
+  pauseReason: orNull(text),
+  /** null: the defaults hold. */
+  mostAtOnce: orNull(integer),
+  mostPerSecond: orNull(number),
+  isSigned: (value: Integer | boolean) => Boolean(Number(value)),
+  isSignedTwice: (value: Integer | boolean) => Boolean(Number(value)),
+  secretChangedAt: orNull(at),
+})
+type Row = RowOf<typeof ROW>
+
+export interface ConsumerOverview
+  extends Omit<Row, 'pausedSince' | 'pausedUntil' | 'pauseReason' | 'isSignedTwice' | 'secretChangedAt'> {
+  readonly queued: number
+  readonly inFlight: number
+  readonly delivered: number
+  readonly dead: number
+  readonly oldestDeadAt: Instant | null
+  readonly pause: ConsumerPause | null
+  /** Deliveries are signed with the previous secret too, since then; null when they are not. */
+  readonly previousSecretSince: Instant | null
+}
+
+/** Where a page begins: behind this consumer. */
+export interface OverviewPlace {
+  readonly channelNumber: number
+  readonly consumerId: string
+}
+
+const START: OverviewPlace = { channelNumber: -1, consumerId: '' }
+
+const ofChannel = (column: string): string =>
+  `(SELECT ${column} FROM bartleby.webhook_channels AS home WHERE home.number = consumer.channel)`
+
+/** The consumers behind a place, on the unique index of channel and id; of all channels, or with `$4` of one. No locks. */
+const page = (channels: string): string => `
+  SELECT id, number, channel AS channel_number, consumer_id, name AS consumer_name, pulls AS type, callback_url, paused_since, paused_until, pause_reason,
+    most_at_once, most_per_second, secret IS NOT NULL AS is_signed, previous_secret IS NOT NULL AS is_signed_twice, secret_changed_at,
+    ${ofChannel('channel_id')} AS channel_id, ${ofChannel('name')} AS channel_name
+  FROM bartleby.webhook_consumers AS consumer WHERE (channel, consumer_id) > ($1, $2) ${channels}
+  ORDER BY channel, consumer_id LIMIT $3`
+const readPage = sql('webhooks.overview', page(''), { bigints: true })
+const readPageOf = sql('webhooks.overviewOf', page('AND channel = $4'), { bigints: true })
+
+/** At most `limit` consumers behind `after`, of one channel or of all. */
+export function readOverview(
+  db: Database,
+  request: {
+    readonly channel: number | null
+    readonly after: OverviewPlace | null
+    readonly limit: number
+  },
+): Promise<readonly ConsumerOverview[]> {
+  return db.snapshot('webhooks.overview', async (session) => {
+    const { consumerId, channelNumber } = request.after ?? START
+    const place = [channelNumber, consumerId, request.limit] as const
+    const rows =
+      request.channel === null
+        ? await session.rows<object>(readPage, ...place)
+        : await session.rows<object>(readPageOf, ...place, request.channel)
+    return rows.length === 0 ? [] : withCounts(session, rows.map(ROW.read))
+  })
+}
+
+async function withCounts(session: Session, rows: readonly Row[]): Promise<readonly ConsumerOverview[]> {
+  const [tallies, deadCounts] = await Promise.all([
+    readTallies(session),
+    readDeadCounts(session, { ends: true }),
+  ])
+  const dead = new Map(deadCounts.map((count) => [count.consumer, count]))
+  return rows.map((row) => {
+    const { pausedSince, pausedUntil, pauseReason, isSignedTwice, secretChangedAt, ...shown } = row
+    const { mostAtOnce, mostPerSecond, isSigned, ...told } = shown
+    const { queued = 0, inFlight = 0, delivered = 0 } = tallies.get(row.number) ?? {}
+    const isPaused = pausedSince !== null && pausedUntil !== null
+    return {
+      ...told,
+      queued,
+      inFlight,
+      delivered,
+      dead: dead.get(row.number)?.deadCount ?? 0,
+      oldestDeadAt: dead.get(row.number)?.oldestAt ?? null,
+      pause: isPaused ? { since: pausedSince, until: pausedUntil, reason: pauseReason ?? '' } : null,
+      mostAtOnce,
+      mostPerSecond,
+      isSigned,
+      previousSecretSince: isSignedTwice ? secretChangedAt : null,
+    }
+  })
+}

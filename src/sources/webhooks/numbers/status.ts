@@ -1,0 +1,146 @@
+/**
+ * What the status endpoints of webhooks tell, ready to be written as JSON. Each is read at one moment, from counts and from the
+ * ends of indexes: what it costs grows with the number of consumers, never with that of jobs or messages.
+ */
+import { instant } from '../../../core/clock.ts'
+import { formatSeconds } from '../../../core/timestamp.ts'
+import { type Database, type Integer, type Session, sql } from '../../../store/database.ts'
+import { integer, rowShape, text } from '../../../store/row.ts'
+import { CHANNELS } from '../registry/holders.ts'
+import { JOB, JOB_STATUS_CODE, type JobState, type JobStatus, MESSAGE_STATUS_CODE } from '../webhook.ts'
+import { type JobEnds, readDeadCounts, readJobEnds } from './dead-counts.ts'
+import { type Counted, readTallies, readTalliesOf } from './tallies.ts'
+
+/** Consumers by their numbers, with their channels: two looks into unique indexes for each. */
+const readConsumers = sql(
+  'webhooks.consumersOf',
+  `
+    SELECT number, id, consumer_id, name,
+      (SELECT channel_id FROM bartleby.webhook_channels AS home WHERE home.number = consumer.channel) AS channel_id
+    FROM bartleby.webhook_consumers AS consumer WHERE number = ANY($1::int[])`,
+)
+
+const CONSUMER = rowShape({ number: integer, id: text, consumerId: text, name: text, channelId: text })
+
+/** When the next message of a channel is to be sent: one look into webhook_messages_waiting. */
+const readNextScheduled = sql(
+  'webhooks.nextScheduled',
+  `SELECT scheduled_for FROM bartleby.webhook_messages
+   WHERE channel = $1 AND next_try_at IS NOT NULL ORDER BY scheduled_for LIMIT 1`,
+  { bigints: true },
+)
+
+export class Status {
+  readonly #db: Database
+
+  constructor(db: Database) {
+    this.#db = db
+  }
+
+  /** `GET /job-status`, by public channel id, then by internal consumer id. */
+  jobs() {
+    return this.#db.snapshot('webhooks.jobStatus', jobStatus)
+  }
+
+  /** `GET /dlq-status` */
+  async dead() {
+    const counts = await this.#db.session('webhooks.deadStatus', (session) => readDeadCounts(session))
+    return { consumers: counts.map(({ consumer, oldestAt, newestAt, ...told }) => told) }
+  }
+
+  /** `GET /channel/{channelId}/messages-status` */
+  messages(channelId: string) {
+    return this.#db.snapshot('webhooks.messagesStatus', async (session) => {
+      const channel = await CHANNELS.read(session, [channelId])
+      if (channel === null) return { counts: {} }
+      const [counted, [next]] = await Promise.all([
+        readTalliesOf(session, channel.number),
+        session.rows<{ scheduled_for: Integer }>(readNextScheduled, channel.number),
+      ])
+      const counts = messageCounts(channelId, counted)
+      if (next === undefined) return { counts }
+      return { counts, next_scheduled_message_at: formatSeconds(instant(BigInt(next.scheduled_for))) }
+    })
+  }
+}
+
+/** The states that a status of jobs stands for. */
+const STATES: Readonly<Record<JobStatus, readonly JobState[]>> = {
+  QUEUED: [JOB.later, JOB.ready],
+  INFLIGHT: [JOB.inFlight],
+  DELIVERED: [JOB.delivered],
+  DEAD: [JOB.dead],
+}
+
+async function jobStatus(session: Session) {
+  const [tallies, dead] = await Promise.all([readTallies(session), readDeadCounts(session)])
+  const counts = new Map<number, Map<JobStatus, number>>()
+  const count = (consumer: number, status: JobStatus, jobs: number) => {
+    if (jobs === 0) return
+    const byStatus = counts.get(consumer) ?? new Map<JobStatus, number>()
+    counts.set(consumer, byStatus.set(status, jobs))
+  }
+  for (const [consumer, { queued = 0, inFlight = 0, delivered = 0 }] of tallies) {
+    count(consumer, 'QUEUED', queued)
+    count(consumer, 'INFLIGHT', inFlight)
+    count(consumer, 'DELIVERED', delivered)
+  }
+  for (const { consumer, deadCount } of dead) count(consumer, 'DEAD', deadCount)
+
+  const asked = [...counts].flatMap(([consumer, byStatus]) =>
+    [...byStatus.keys()].flatMap((status) => STATES[status].map((state) => ({ consumer, state }))),
+  )
+  const [consumers, ends] = await Promise.all([
+    session.rows<object>(readConsumers, [...counts.keys()]),
+    readJobEnds(session, asked),
+  ])
+  const told = consumers
+    .map(CONSUMER.read)
+    .map(({ number, id, consumerId, name: consumerName, channelId }) => {
+      const entries = [...(counts.get(number) ?? [])].flatMap(([status, jobs]) => {
+        const range = joined(STATES[status].flatMap((state) => ends.get(`${number} ${state}`) ?? []))
+        if (range === null) return []
+        return {
+          status: JOB_STATUS_CODE[status],
+          count: jobs,
+          oldestItemTimestamp: formatSeconds(range.oldestAt),
+          newestItemTimestamp: formatSeconds(range.newestAt),
+          consumerId,
+          consumerName,
+        }
+      })
+      return { channelId, of: [id, entries] as const }
+    })
+  const channels = Map.groupBy(told, ({ channelId }) => channelId)
+  // From entries, not by assignment: a channel may be called '__proto__'.
+  return Object.fromEntries(
+    [...channels].map(([id, ofChannel]) => [id, Object.fromEntries(ofChannel.map(({ of }) => of))]),
+  )
+}
+
+/** From the oldest of all to the newest of all; null of none. */
+function joined(ends: readonly JobEnds[]): JobEnds | null {
+  return ends.reduce<JobEnds | null>(
+    (all, { oldestAt, newestAt }) => ({
+      oldestAt: all === null || oldestAt < all.oldestAt ? oldestAt : all.oldestAt,
+      newestAt: all === null || newestAt > all.newestAt ? newestAt : all.newestAt,
+    }),
+    null,
+  )
+}
+
+function messageCounts(channelId: string, counted: Counted) {
+  const list = (path: string, status: number) =>
+    `/channel/${encodeURIComponent(channelId)}/${path}?status=${status}`
+  const { dispatched = 0, scheduled = 0, scheduledDispatched = 0 } = counted
+  const { SCHEDULED, DISPATCHED } = MESSAGE_STATUS_CODE
+  const all = {
+    DISPATCHED: { Count: dispatched, Links: { messages: list('messages', DISPATCHED) } },
+    SCHEDULED_SCHEDULED: { Count: scheduled, Links: { messages: list('scheduled-messages', SCHEDULED) } },
+    SCHEDULED_DISPATCHED: {
+      Count: scheduledDispatched,
+      Links: { messages: list('scheduled-messages', DISPATCHED) },
+    },
+  }
+  return Object.fromEntries(Object.entries(all).filter(([, { Count }]) => Count !== 0))
+}

@@ -1,0 +1,111 @@
+/**
+ * What the configuration says exists from the first start on. It is applied when its hash is not the one that was applied last:
+ * entries then get the configured values again, and what was changed through the API survives every start in between. Hash
+ * and entries are one transaction; of servers that start at the same moment one applies it, and the others wait and find it done.
+ *
+ * A server without a seed applies and remembers nothing, so that it can share a store with one that has a seed.
+ */
+import { hash } from 'node:crypto'
+import type { Clock } from '../../../core/clock.ts'
+import { canonicalJson } from '../../../core/json/exact.ts'
+import type { Xids } from '../../../core/xid.ts'
+import { type Database, sql, type Transaction, type Value } from '../../../store/database.ts'
+import type { Seed, SeedEntry } from '../settings.ts'
+import type { Holder } from '../webhook.ts'
+import { parseCallbackUrl, withoutCredentials } from './callback-url.ts'
+import { CONSUMERS, ownOfConsumer } from './consumers.ts'
+import { type Draft, draftOf, type HolderKind, putAnyway } from './holder-kind.ts'
+import { CHANNELS, PRODUCERS } from './holders.ts'
+import { given } from './texts.ts'
+
+/** There is one seed. */
+const NAME = 'seed'
+
+/** One row by primary key, changed only when the hash is another. Waits for a server that is applying a seed. */
+const remember = sql(
+  'webhooks.rememberSeed',
+  `INSERT INTO bartleby.webhook_seed AS known (name, hash, applied_at) VALUES ($1, $2, $3)
+   ON CONFLICT (name) DO UPDATE SET hash = excluded.hash, applied_at = excluded.applied_at
+   WHERE known.hash <> excluded.hash`,
+)
+
+/** One row by primary key. */
+const readHash = sql('webhooks.readSeed', 'SELECT hash FROM bartleby.webhook_seed WHERE name = $1')
+
+export class Seeding {
+  readonly #db: Database
+  readonly #clock: Clock
+  readonly #xids: Xids
+  readonly #seed: Seed
+  readonly #hash: string
+
+  constructor(db: Database, clock: Clock, xids: Xids, seed: Seed) {
+    this.#db = db
+    this.#clock = clock
+    this.#xids = xids
+    this.#seed = seed
+    this.#hash = hash('sha256', canonicalJson(seed), 'hex')
+  }
+
+  /** Applies the seed unless it is the one that was applied last. */
+  async apply(): Promise<void> {
+    const { channels, producers, consumers } = this.#seed
+    if (channels.length + producers.length + consumers.length === 0) return
+    await this.#db.transaction('webhooks.seed', async (tx) => {
+      const isNew = (await tx.run(remember, NAME, this.#hash, this.#clock.now())) === 1
+      if (isNew) await this.#write(tx)
+    })
+  }
+
+  /** What the seed is, without secrets and credentials, and its SHA-256 in hexadecimal. Fails when the store cannot be read. */
+  async status() {
+    await this.#db.session('webhooks.readSeed', (session) => session.rows(readHash, NAME))
+    const { channels, producers, consumers } = this.#seed
+    return {
+      hash: this.#hash,
+      producers: producers.map(toSeeded),
+      channels: channels.map(toSeeded),
+      consumers: consumers.map(({ channel, callbackUrl, type = 'push', ...entry }) => ({
+        ...toSeeded(entry),
+        channel,
+        callbackUrl: withoutCredentials(callbackUrl),
+        type,
+      })),
+    }
+  }
+
+  async #write(tx: Transaction): Promise<void> {
+    const now = this.#clock.now()
+    const { channels, producers, consumers } = this.#seed
+    const put = async <T extends Holder>(kind: HolderKind<T>, entries: readonly SeedEntry[]) => {
+      for (const entry of entries)
+        await putAnyway(kind.steps(tx, now, this.#xids, [entry.id], () => draftOfEntry(entry)))
+    }
+    await put(PRODUCERS, producers)
+    await put(CHANNELS, channels)
+    for (const { channel: channelId, callbackUrl, type = 'push', ...entry } of consumers) {
+      const channel = await CHANNELS.read(tx, [channelId])
+      if (channel === null)
+        throw new Error(
+          `the seed has a consumer '${entry.id}' on the channel '${channelId}', which does not exist`,
+        )
+      if (parseCallbackUrl(callbackUrl) === null)
+        throw new Error(
+          `the seed has a consumer '${entry.id}' whose callbackUrl is no absolute http or https URL`,
+        )
+      const place = [channel.number, entry.id] as const
+      const draft = () => draftOfEntry(entry, ownOfConsumer({ callbackUrl, type }))
+      await putAnyway(CONSUMERS.steps(tx, now, this.#xids, place, draft))
+    }
+  }
+}
+
+/** A token that is not configured is random for a new entry, and stays what it is on one that exists. */
+const draftOfEntry = (entry: SeedEntry, own?: readonly Value[]): Draft => ({
+  ...draftOf(entry.id, entry, own),
+  keepsToken: given(entry.token) === null,
+})
+
+const toSeeded = ({ id, name }: SeedEntry) => ({ id, name: given(name) ?? id })
+
+export type SeedStatus = Awaited<ReturnType<Seeding['status']>>
