@@ -166,7 +166,7 @@ describe('bytes and durations', () => {
 })
 
 describe('the client’s sources', () => {
-  it('import nothing from Node, and of the product nothing but core, which imports nothing from Node for them either', () => {
+  it('import nothing from Node, and of the product nothing but core, which imports nothing from Node for them either, and types of shapes', () => {
     const isSource = (name: string) => name.endsWith('.ts') && !name.includes('.test.')
     const sources = new Set(
       readdirSync(import.meta.dirname)
@@ -175,9 +175,11 @@ describe('the client’s sources', () => {
     )
     // Those that are found on the way are visited too.
     for (const source of sources) {
-      for (const [, path = ''] of readFileSync(source, 'utf8').matchAll(/from '([^']+)'/g)) {
-        if (path === 'bartleby/client') continue
+      const imports = readFileSync(source, 'utf8').matchAll(/^(?:im|ex)port (type )?[^']*?from '([^']+)'/gm)
+      for (const [, isType, path = ''] of imports) {
         const found = join(dirname(source), path)
+        // Types are gone when it runs; with them goes TypeBox, which shapes are made with.
+        if (isType !== undefined && path.endsWith('/shapes.ts')) continue
         expect(relative(import.meta.dirname, found), source).toMatch(
           /^[a-z-]+\.ts$|^\.\.\/core\/(work\/)?[a-z-]+\.ts$/,
         )

@@ -25,6 +25,11 @@ describe('the plan', () => {
     ['sources/index.ts', 'sources/kafka/module.ts'],
     ['office.ts', 'sources/index.ts'],
     ['cli/main.ts', 'http/serve.ts'],
+    ['client/letters.ts', 'letters/shapes.ts'],
+    ['client/client.ts', 'sources/queues/shapes.ts'],
+    ['letters/view.ts', 'letters/shapes.ts'],
+    ['letters/shapes.ts', 'api/shapes.ts'],
+    ['letters/shapes.ts', 'core/timestamp.ts'],
   ])('lets %s import %s', (from, to) => {
     expect(isAllowed(from, to)).toBe(true)
   })
@@ -42,6 +47,9 @@ describe('the plan', () => {
     ['sources/kafka/module.ts', 'office.ts'],
     ['office.ts', 'http/serve.ts'],
     ['letters/change.ts', 'attic/box.ts'],
+    ['letters/shapes.ts', 'letters/letter.ts'],
+    ['letters/shapes.ts', 'redrive/shapes.ts'],
+    ['sources/kafka/shapes.ts', 'sources/outbox/shapes.ts'],
   ])('does not let %s import %s', (from, to) => {
     expect(isAllowed(from, to)).toBe(false)
   })
