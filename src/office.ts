@@ -83,8 +83,8 @@ interface Parts extends OfficeParts {
   readonly writes: WriteProof
   /** Forgets the kinds of sources that only this office has. */
   readonly forget: readonly (() => void)[]
-  /** Work that nobody waits for, as long as the office is open. */
-  readonly clerks: readonly Service[]
+  /** What runs by itself, in the order of its start; it ends in the opposite one, each row at once. */
+  readonly services: readonly (readonly Service[])[]
 }
 
 /** An open office, with what its sources add to it. */
@@ -123,19 +123,13 @@ class OpenOffice {
 
   /** Begins what runs by itself. */
   async start(): Promise<void> {
-    const { queues, clerks, sources, runs } = this.#parts
-    await queues.start()
-    for (const clerk of clerks) await clerk.start()
-    for (const source of sources) await source.start?.()
-    runs.start()
+    for (const service of this.#parts.services.flat()) await service.start?.()
   }
 
   /** What is done every so often: when it was last, and what it met. */
   rounds(): readonly RoundState[] {
-    const { queues, runs, clerks, sources } = this.#parts
-    return [queues, runs, ...clerks, ...sources].flatMap(({ rounds = [] }) =>
-      rounds.map((each) => each.state()),
-    )
+    const rounds = this.#parts.services.flat().flatMap((service) => service.rounds ?? [])
+    return rounds.map((each) => each.state())
   }
 
   /** Resolves when the store answers and takes writes; rejects when it does not. */
@@ -198,19 +192,8 @@ class OpenOffice {
 
   /** Answers waiting leases and finishes accepted writes; calls made from now on are refused. */
   drain(): Promise<void> {
-    this.#draining ??= this.#stopAll()
+    this.#draining ??= stopAll(this.#parts.services)
     return this.#draining
-  }
-
-  async #stopAll(): Promise<void> {
-    const { runs, redrives, queues, sources, clerks, verifyRun } = this.#parts
-    // They send to all the others.
-    await runs.stop()
-    await redrives.stop()
-    // Sources settle what they hold through the queues, or deliver to them. One that cannot stop keeps nobody else from it.
-    const stopped = await Promise.allSettled(sources.map(async (source) => source.stop?.()))
-    await Promise.all([queues.stop(), verifyRun.stop(), ...clerks.map((clerk) => clerk.stop())])
-    for (const each of stopped) if (each.status === 'rejected') throw each.reason
   }
 
   /** Drains and closes the store. */
@@ -227,6 +210,16 @@ class OpenOffice {
     if (!(this.clock instanceof TestClock)) throw failure('clock_not_frozen')
     return this.clock
   }
+}
+
+/** One that cannot stop keeps nobody else from it; what kept the first is thrown in the end. */
+async function stopAll(services: Parts['services']): Promise<void> {
+  const failed: PromiseRejectedResult[] = []
+  for (const row of services.toReversed()) {
+    const stopped = await Promise.allSettled(row.map(async (service) => service.stop()))
+    failed.push(...stopped.filter((each) => each.status === 'rejected'))
+  }
+  for (const { reason } of failed) throw reason
 }
 
 export const Office = {
@@ -314,20 +307,27 @@ async function wire(
     }
   } catch (error) {
     // They may hold connections of their own.
-    await Promise.allSettled(sources.map((source) => source.stop?.()))
+    await Promise.allSettled(sources.flatMap(({ services }) => services.map((each) => each.stop())))
     throw error
   }
+  const redrives = new Redrives({ db, clock, log, runs, sources: ways, engines, retentionDays })
+  const verifyRun = new VerifyRun({ lend: (work) => lendReader(db, options.store, work), clock, log })
+  const folders = [letterCounter, outcomeCounter].map(
+    (counter) => new CountFolder(counter, { db, clock, log }),
+  )
+  const clerks = [...folders, filing(db, clock, log), ...(storeClock === null ? [] : [storeClock])]
   return {
     ...parts,
-    redrives: new Redrives({ db, clock, log, runs, sources: ways, engines, retentionDays }),
-    verifyRun: new VerifyRun({ lend: (work) => lendReader(db, options.store, work), clock, log }),
-    sources,
+    ...{ redrives, verifyRun, sources },
     retention: new Retention(runs, { retentionDays, sources: [...ways.values()], log }),
     writes: new WriteProof(db),
-    clerks: [
-      ...[letterCounter, outcomeCounter].map((counter) => new CountFolder(counter, { db, clock, log })),
-      filing(db, clock, log),
-      ...(storeClock === null ? [] : [storeClock]),
+    services: [
+      [queues, verifyRun, ...clerks],
+      // They settle what they hold through the queues, or deliver to them.
+      sources.flatMap(({ services }) => services),
+      [{ name: 'redrives', stop: () => redrives.stop() }],
+      // They send to all the others.
+      [runs],
     ],
   }
 }

@@ -12,7 +12,8 @@ import { holdProcess } from './waiting.ts'
 /** Whatever is started and stopped, once each. */
 export interface Service {
   readonly name: string
-  start(): void | Promise<void>
+  /** Left out: nothing of it runs by itself, and something is to be ended all the same. */
+  start?(): void | Promise<void>
   /** Resolves when nothing of it is under way any more. */
   stop(): Promise<void>
   /** What it does every so often, for whoever watches over that. */

@@ -6,7 +6,7 @@ import type { Static, TSchema } from 'typebox'
 import type { ServedSource } from '../api/source-http.ts'
 import type { Clock } from '../core/clock.ts'
 import type { Log } from '../core/log.ts'
-import type { Rounds } from '../core/rounds.ts'
+import type { Service } from '../core/rounds.ts'
 import type { Settings } from '../core/settings/given.ts'
 import type { Fixed, Given } from '../core/settings/kinds.ts'
 import type { History } from '../history/history.ts'
@@ -100,12 +100,11 @@ export interface OpenSource<Face extends object = object> extends ServedSource {
   readonly letters: LetterSource
   /** What it adds to the office: `office.webhooks`. */
   readonly face: Face
-  /** Left out: nothing of it runs by itself. */
-  start?(): void | Promise<void>
-  /** Ends what runs, within a few seconds. Runs and redrives are over; queues still take what it settles. */
-  stop?(): Promise<void>
-  /** What it does every so often, for whoever watches over that. */
-  readonly rounds?: readonly Rounds[]
+  /**
+   * What runs by itself. Services stop within a few seconds, all of them at once: runs and redrives are over by then, and queues still
+   * take what is settled.
+   */
+  readonly services: readonly Service[]
 }
 
 /** As an office has it. */

@@ -7,7 +7,7 @@ import { formatMicros } from '../core/timestamp.ts'
 import type { VerifyRun, VerifyStanding } from './verify-run.ts'
 
 export interface VerifyRoutesOptions extends ApiScope {
-  readonly verifyRun: Pick<VerifyRun, 'look' | 'start'>
+  readonly verifyRun: Pick<VerifyRun, 'look' | 'begin'>
 }
 
 const STATES: readonly VerifyStanding['state'][] = ['never', 'running', 'done', 'failed']
@@ -60,7 +60,7 @@ export async function verifyRoutes(app: FastifyInstance, options: VerifyRoutesOp
   serveApi(app, options, [
     call({ method: 'GET', role: 'viewer' }, { operationId: 'verify.get', summary: get }, () => {}),
     call({ method: 'POST', role: 'admin' }, { operationId: 'verify.start', summary: start }, () =>
-      verifyRun.start(),
+      verifyRun.begin(),
     ),
   ])
 }

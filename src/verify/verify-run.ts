@@ -10,6 +10,7 @@
  */
 import type { Clock, Instant } from '../core/clock.ts'
 import type { Log } from '../core/log.ts'
+import type { Service } from '../core/rounds.ts'
 import type { Database } from '../store/database.ts'
 import { StoreTooNew } from '../store/migrations.ts'
 import type { InvariantReport } from './verify.ts'
@@ -55,7 +56,8 @@ const NEVER: VerifyStanding = {
 /** Before it is known how much there is to look at. */
 const BEGINNING = { label: 'looking how much there is', done: 0, expected: 0 }
 
-export class VerifyRun {
+export class VerifyRun implements Service {
+  readonly name = 'verify'
   readonly #options: VerifyRunOptions
   readonly #stop = new AbortController()
   #standing = NEVER
@@ -70,8 +72,8 @@ export class VerifyRun {
     return this.#standing
   }
 
-  /** Starts a run, unless one is under way. */
-  start(): void {
+  /** A run from now on, unless one is under way. */
+  begin(): void {
     if (this.#running !== null || this.#stop.signal.aborted) return
     const startedAt = this.#options.clock.now()
     this.#standing = { ...NEVER, state: 'running', startedAt, progress: BEGINNING }

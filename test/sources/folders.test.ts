@@ -1,27 +1,42 @@
-/** A source that somebody adds with one line is everywhere where sources are: list, counts, console, command line, redrives, verify, metrics. */
-import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
+/**
+ * A source that somebody adds with one line is everywhere where sources are: configuration, lists, counts, console, command line,
+ * redrives, verify, metrics.
+ */
+import { writeFileSync } from 'node:fs'
+import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { loadConfig } from '../../src/config/index.ts'
 import { type RunningServer, serve } from '../../src/http/serve.ts'
-import { sourceNames } from '../../src/letters/kinds.ts'
-import { Office } from '../../src/office.ts'
-import type { OfficeParts } from '../../src/sources/source-module.ts'
+import type * as List from '../../src/sources/index.ts'
 import { bartleby } from '../harness/terminal-double.ts'
-import { folderSource } from './folders.ts'
+
+const handler = vi.hoisted(() => ({ isBroken: true }))
+
+// The list with one line more.
+vi.mock('../../src/sources/index.ts', async (original) => {
+  const list = await original<typeof List>()
+  const { declareKind } = await import('../../src/letters/kinds.ts')
+  const { folderSource } = await import('./folders.ts')
+  const folders = folderSource(() => {
+    if (handler.isBroken) throw new TypeError('no such column: tax')
+  })
+  declareKind({ ...folders.kind, name: folders.name })
+  return { ...list, SOURCES: [...list.SOURCES, folders] }
+})
 
 interface Told {
   readonly items: readonly object[]
   readonly sources: readonly object[]
   readonly navigation: readonly object[]
   readonly state: string
-  readonly checks: readonly { readonly holds: boolean }[]
+  readonly checks: readonly { readonly id: string; readonly holds: boolean }[]
 }
 
 describe('a source that is added with one line', () => {
+  let home: string
   let path: string
-  let isBroken = true
   let server: RunningServer
 
   // Each test says what it expects of the part that it asks for.
@@ -30,20 +45,26 @@ describe('a source that is added with one line', () => {
   const command = (...args: readonly string[]) => bartleby(args, { env: { BARTLEBY_URL: server.url } })
 
   beforeAll(async () => {
-    path = await mkdtemp(join(tmpdir(), 'bartleby-folder-'))
+    home = await mkdtemp(join(tmpdir(), 'bartleby-folder-'))
+    path = join(home, 'inbox')
+    await mkdir(path)
     for (const name of ['one', 'two', 'three']) await writeFile(join(path, name), `{"file":"${name}"}`)
-    const handle = () => {
-      if (isBroken) throw new TypeError('no such column: tax')
-    }
-    server = await serve(
-      loadConfig({ env: { BARTLEBY_LOG_LEVEL: 'silent' }, flags: { port: 0, store: 'sqlite::memory:' } }),
-      { sources: [folderSource({ path, handle })] },
-    )
+    const file = join(home, 'bartleby.yaml')
+    await writeFile(file, 'folders: { path: ./inbox }\nlog: { level: silent }\n')
+    server = await serve(loadConfig({ env: {}, flags: { port: 0, store: 'sqlite::memory:', config: file } }))
     await vi.waitFor(async () => expect((await get('/api/dlq?source=folders')).data.items).toHaveLength(3))
   })
   afterAll(async () => {
     await server?.stop()
-    await rm(path, { recursive: true })
+    await rm(home, { recursive: true })
+  })
+
+  it('has a section of the configuration, whose mistakes are told', () => {
+    const flags = { config: join(home, 'wrong.yaml') }
+    writeFileSync(flags.config, 'folders: { everySecond: 3 }\n')
+    expect(() => loadConfig({ env: {}, flags })).toThrow(
+      "folders.everySecond: unknown key; did you mean 'everySeconds'?",
+    )
   })
 
   it('has its letters in lists, groups, counts and the overview', async () => {
@@ -70,7 +91,7 @@ describe('a source that is added with one line', () => {
     const list = await command('letters', 'list', 'source:folders')
     expect(list.code).toBe(0)
     expect(list.out).toContain('no such column: tax')
-    isBroken = false
+    handler.isBroken = false
     const plan = await command('redrive', 'plan', 'source:folders status:pending', '--json')
     const { id } = JSON.parse(plan.out)
     expect((await command('redrive', 'start', id, '--watch')).code).toBe(0)
@@ -85,31 +106,6 @@ describe('a source that is added with one line', () => {
     await expect.poll(async () => (await get('/api/verify')).data.state).toBe('done')
     const { checks } = (await get('/api/verify')).data
     expect(checks.filter(({ holds }) => !holds)).toEqual([])
+    expect(checks).toContainEqual(expect.objectContaining({ id: 'F1', findings: 0 }))
   })
-})
-
-it('a source with the name of another one is refused', async () => {
-  const taken = { ...folderSource({ path: tmpdir(), handle: () => {} }), name: 'queues' }
-  await expect(Office.open({ store: 'sqlite::memory:', sources: [taken] })).rejects.toThrow(
-    "sources: 'queues' is the name of another source",
-  )
-})
-
-it('a source that cannot stop keeps the store from nothing, and is forgotten with its office', async () => {
-  const path = await mkdtemp(join(tmpdir(), 'bartleby-folder-'))
-  const module = folderSource({ path, handle: () => {} })
-  const open = async (parts: OfficeParts) => {
-    const opened = await module.open(parts, undefined)
-    const stop = async () => {
-      await opened.stop?.()
-      throw new Error('stuck')
-    }
-    return { ...opened, stop }
-  }
-  const office = await Office.open({ store: 'sqlite::memory:', sources: [{ ...module, open }] })
-  expect(sourceNames()).toContain('folders')
-  await expect(office.close()).rejects.toThrow('stuck')
-  await expect(office.ping()).rejects.toThrow()
-  expect(sourceNames()).not.toContain('folders')
-  await rm(path, { recursive: true })
 })

@@ -6,11 +6,14 @@
  * where its file belongs.
  */
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
-import type { TSchema } from 'typebox'
+import { join, resolve } from 'node:path'
+import Type, { type Static } from 'typebox'
+import { microseconds } from '../../src/core/clock.ts'
 import { failure } from '../../src/core/errors.ts'
-import { Rounds } from '../../src/core/rounds.ts'
+import { Rounds, type Service } from '../../src/core/rounds.ts'
+import { section, wholeNumber } from '../../src/core/settings/kinds.ts'
 import { describeError } from '../../src/core/thrown.ts'
+import type { Invariant } from '../../src/letters/audit/invariant.ts'
 import { closeCasesOf } from '../../src/letters/confirm.ts'
 import type { LetterSummary } from '../../src/letters/letter.ts'
 import { readLetterById } from '../../src/letters/lists/detail.ts'
@@ -22,10 +25,26 @@ const NAME = 'folders'
 const ROOMS = { live: '.', dead: '.dead', givenUp: '.given-up' } as const
 type Room = keyof typeof ROOMS
 
-export interface FolderSettings {
-  readonly path: string
-  /** What it throws is what the message died of. */
-  readonly handle: (content: Buffer, name: string) => Promise<void> | void
+/** Its section of a configuration, `folders:`. */
+const FoldersSchema = section({
+  path: Type.String({ default: './folder', pattern: /./, description: 'the path of a folder' }),
+  everySeconds: wholeNumber(1, 3_600, 1),
+})
+type FolderSettings = Static<typeof FoldersSchema>
+
+/** What it throws is what the message died of. */
+export type HandleFile = (content: Buffer, name: string) => Promise<void> | void
+
+/** What only it promises: a letter can be put back under the name that its file had. */
+const filesHaveNames: Invariant = {
+  id: 'F1',
+  promise: 'a letter of a folder is known by the name of a file in it',
+  ofLetters: () => ({
+    *look({ id, letter }) {
+      if (letter?.engine === NAME && !/^[^/]+$/.test(String(letter.sourceId)))
+        yield { what: `letter ${id} names no file of a folder`, row: { letter: id, name: letter.sourceId } }
+    },
+  }),
 }
 
 export interface FolderFace {
@@ -34,59 +53,66 @@ export interface FolderFace {
 
 /** The line for the list of sources. */
 export const folderSource = (
-  settings: FolderSettings,
-): SourceModule<typeof NAME, TSchema, undefined, FolderFace> => ({
+  handle: HandleFile,
+): SourceModule<typeof NAME, typeof FoldersSchema, FolderSettings, FolderFace> => ({
   name: NAME,
   title: 'Folders',
   kind: {},
-  open(parts) {
-    const folder = new Folder(settings, parts)
+  settings: {
+    schema: FoldersSchema,
+    inFolder: (given, folder) => ({ ...given, path: resolve(folder, given.path) }),
+  },
+  invariants: [filesHaveNames],
+  open(parts, settings = { path: './folder', everySeconds: 1 }) {
+    const folder = new Folder(settings, handle, parts)
     return {
       letters: folder.source,
+      services: [folder],
       face: { folder },
-      start: () => folder.start(),
-      stop: () => folder.rounds.stop(),
-      rounds: [folder.rounds],
       metrics: async () => `folders_waiting ${folder.waiting().length}\n`,
       health: async () => ({ state: 'ok', note: null }),
     }
   },
 })
 
-export class Folder {
-  readonly rounds: Rounds
+export class Folder implements Service {
+  readonly name = NAME
+  readonly rounds: readonly [Rounds]
   readonly source: LetterSource
   /** Being handled. */
   readonly busy = new Set<string>()
-  readonly #settings: FolderSettings
+  readonly #path: string
+  readonly #handler: HandleFile
   readonly #parts: OfficeParts
 
-  constructor(settings: FolderSettings, parts: OfficeParts) {
-    this.#settings = settings
+  constructor({ path, everySeconds }: FolderSettings, handle: HandleFile, parts: OfficeParts) {
+    this.#path = path
+    this.#handler = handle
     this.#parts = parts
-    for (const room of Object.values(ROOMS)) mkdirSync(join(settings.path, room), { recursive: true })
-    this.rounds = new Rounds({
-      ...{ name: NAME, clock: parts.clock, log: parts.log, everyUs: 1_000_000n },
+    for (const room of Object.values(ROOMS)) mkdirSync(join(path, room), { recursive: true })
+    const rounds = new Rounds({
+      ...{ name: NAME, clock: parts.clock, log: parts.log, everyUs: microseconds(everySeconds) },
       act: () => this.#round(),
       trouble: 'files of a folder were not handled; they are tried again',
     })
+    this.rounds = [rounds]
     this.source = {
       name: NAME,
       render: async (_read, letters, edits) =>
         letters.map((letter) =>
           this.has('dead', letter.sourceId)
-            ? { letter, queue: settings.path, edit: edits.get(letter.id) ?? null }
+            ? { letter, queue: path, edit: edits.get(letter.id) ?? null }
             : { letter, refusal: failure('letter_queue_gone', { queue: letter.sourceId }) },
         ),
       send: async (work, rendered) =>
         rendered.map(({ letter, edit }) => {
           work.afterCommit(() => this.#move(letter, 'live', edit?.payload))
-          return { letter, queue: settings.path, messageId: letter.sourceId }
+          return { letter, queue: path, messageId: letter.sourceId }
         }),
       takeBack: async (_work, letters) =>
         letters.map((letter) =>
           this.busy.has(letter.sourceId)
-            ? { letter, refusal: failure('letter_in_flight', { queue: settings.path }) }
+            ? { letter, refusal: failure('letter_in_flight', { queue: path }) }
             : { letter, deliveries: 0 },
         ),
       moved: async (work, letters, act) => {
@@ -107,11 +133,15 @@ export class Folder {
       const letter = await this.#find(name)
       if (letter !== undefined) this.#move(letter, roomOf(letter))
     }
-    this.rounds.start()
+    this.rounds[0].start()
+  }
+
+  stop(): Promise<void> {
+    return this.rounds[0].stop()
   }
 
   waiting(room: Room = 'live'): readonly string[] {
-    const entries = readdirSync(join(this.#settings.path, ROOMS[room]), { withFileTypes: true })
+    const entries = readdirSync(join(this.#path, ROOMS[room]), { withFileTypes: true })
     return entries.flatMap((entry) => (entry.isFile() ? entry.name : [])).toSorted()
   }
 
@@ -120,7 +150,7 @@ export class Folder {
   }
 
   #file(room: Room, name: string): string {
-    return join(this.#settings.path, ROOMS[room], name)
+    return join(this.#path, ROOMS[room], name)
   }
 
   /** Wherever it lies; `content` in place of what it was. */
@@ -146,7 +176,7 @@ export class Folder {
     const { clock, store } = this.#parts
     const content = readFileSync(this.#file('live', name))
     try {
-      await this.#settings.handle(content, name)
+      await this.#handler(content, name)
     } catch (thrown) {
       await this.#bury(name, content, thrown)
       this.#move({ sourceId: name }, 'dead')
@@ -162,15 +192,8 @@ export class Folder {
   async #bury(name: string, payload: Buffer, thrown: unknown): Promise<void> {
     const dequeueCount = ((await this.#find(name))?.dequeueCount ?? 0) + 1
     await this.#parts.letters.capture({
-      ...{ source: NAME, engine: NAME, instanceId: this.#settings.path, correlationId: name, sourceId: name },
-      ...{
-        originalQueue: this.#settings.path,
-        encoding: '',
-        kind: '',
-        reference: '',
-        headers: null,
-        payload,
-      },
+      ...{ source: NAME, engine: NAME, instanceId: this.#path, correlationId: name, sourceId: name },
+      ...{ originalQueue: this.#path, encoding: '', kind: '', reference: '', headers: null, payload },
       ...describeError(thrown),
       ...{ dequeueCount, firstFailureAt: null, lastFailureAt: this.#parts.clock.now() },
       ...{ failedBy: NAME, actor: NAME },

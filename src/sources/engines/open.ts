@@ -43,8 +43,14 @@ export async function openEngines(
         return worker
       },
     },
-    stop: async () => {
-      await Promise.all([...workers].map((worker) => worker.stop({ timeoutMs: STOP_MS })))
-    },
+    services: [
+      {
+        // Whoever makes workers starts them.
+        name: 'engines',
+        stop: async () => {
+          await Promise.all([...workers].map((worker) => worker.stop({ timeoutMs: STOP_MS })))
+        },
+      },
+    ],
   }
 }

@@ -7,6 +7,6 @@ export const reportsModule: SourceModule<'http', TSchema, undefined> = {
   title: 'HTTP reports',
   kind: { goesToQueues: true, ordersByKey: true, takesReports: true },
   open({ queues }) {
-    return { letters: queues.letterSource(this.name), face: {} }
+    return { letters: queues.letterSource(this.name), services: [], face: {} }
   },
 }

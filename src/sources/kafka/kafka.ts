@@ -1,7 +1,7 @@
 /** The Kafka part of an office: puts intake, return path and reads together, starts and stops them. */
 import { randomUUID } from 'node:crypto'
 import type { Log } from '../../core/log.ts'
-import type { Rounds } from '../../core/rounds.ts'
+import type { Rounds, Service } from '../../core/rounds.ts'
 import type { Ledger } from '../../letters/numbers/ledger.ts'
 import type { OfficeRuns } from '../../letters/work.ts'
 import { requireKafkaLibrary } from '../../outgoing/kafka/library.ts'
@@ -27,7 +27,8 @@ export interface KafkaParts extends Omit<RecordStoreOptions, 'listener'> {
 /** What is under way when the server stops has this long to end; after that it is for recovery. */
 const STOP_MS = 5_000
 
-export class Kafka implements ServedKafka {
+export class Kafka implements ServedKafka, Service {
+  readonly name = 'kafka'
   readonly calls: KafkaCalls
   /** How letters go back, as the office asks for it. */
   readonly letterReturn: LetterReturn

@@ -47,11 +47,9 @@ export const kafkaModule: SourceModule<'kafka', typeof KafkaSchema, KafkaOptions
         returnWay: () => kafka?.letterReturn ?? null,
         discarded: (service, topic) => kafka?.countDiscarded(service, topic),
       }),
+      services: kafka === null ? [] : [kafka],
       face: { kafka },
       ...servedKafka(kafka),
-      rounds: kafka?.rounds ?? [],
-      start: () => kafka?.start(),
-      stop: async () => kafka?.stop(),
     }
   },
 }

@@ -24,14 +24,9 @@ export const outboxModule: SourceModule<
     const outboxes = new Outboxes(options ?? [], { store, clock, log, registers, queues, kafka: brokers })
     return {
       letters: outboxes.source,
+      services: [outboxes],
       face: { outboxes },
       ...servedOutboxes(() => outboxes.all(), clock),
-      // Some begin when an outbox can be served.
-      get rounds() {
-        return outboxes.rounds
-      },
-      start: () => outboxes.start(),
-      stop: () => outboxes.stop(),
     }
   },
 }

@@ -30,6 +30,7 @@ export const queuesModule: SourceModule<'queues', typeof QueuesSchema, QueueOpti
     const served = { queues, ledger: letters.ledger, maxProduceBytes }
     return {
       letters: queues.letterSource(this.name),
+      services: [],
       face: {},
       http: { serve: async (server) => (await import('./api.ts')).queueApi(served, server) },
     }

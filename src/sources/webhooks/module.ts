@@ -27,20 +27,13 @@ export const webhooksModule: SourceModule<'webhooks', typeof WebhooksSchema, Web
     const webhooks = new Webhooks({ db, clock, log, registers, runs, announcer, settings })
     const everyMs = settings.dlq.summaryIntervalSeconds * 1_000
     const folder = new CountFolder(webhookCounter, { db, clock, log, everyMs })
-    const isServed = options !== undefined
+    // Left out, other servers deliver; what is broadcast here is finished all the same.
+    const delivery = options === undefined ? { name: this.name, stop: () => webhooks.stop() } : webhooks
     return {
       letters: webhooks.source,
+      services: [folder, delivery],
       face: { webhooks },
       ...servedWebhooks(webhooks),
-      rounds: [...folder.rounds, ...(isServed ? webhooks.rounds : [])],
-      async start() {
-        folder.start()
-        // Left out, other servers deliver.
-        if (isServed) await webhooks.start()
-      },
-      async stop() {
-        await Promise.all([webhooks.stop(), folder.stop()])
-      },
     }
   },
 }

@@ -222,11 +222,8 @@ async function kafka(kind: StoreKind): Promise<WayBackDesk> {
 async function folders(kind: StoreKind): Promise<WayBackDesk> {
   const fresh = await kind.fresh()
   const path = await mkdtemp(join(tmpdir(), 'bartleby-folder-'))
-  const module = folderSource({
-    path,
-    handle: () => {
-      throw new Error('cannot be read')
-    },
+  const module = folderSource(() => {
+    throw new Error('cannot be read')
   })
   let parts: OfficeParts | undefined
   let folder: Folder | undefined
@@ -237,12 +234,11 @@ async function folders(kind: StoreKind): Promise<WayBackDesk> {
       {
         ...module,
         async open(given) {
-          const opened = await module.open(given, undefined)
+          const opened = await module.open(given, { path, everySeconds: 1 })
           parts = given
           folder = opened.face.folder
           // Nothing of it runs but by the hand of a test.
-          const { start: _, ...still } = opened
-          return still
+          return { ...opened, services: [] }
         },
       },
     ],
@@ -257,7 +253,7 @@ async function folders(kind: StoreKind): Promise<WayBackDesk> {
     async die(count) {
       const names = Array.from({ length: count }, () => `message-${made++}`)
       for (const name of names) await writeFile(join(path, name), name)
-      await toy.rounds.now()
+      await toy.rounds[0].now()
       const found = await Promise.all(
         names.map((correlationId) => office.letters.list({ engine: module.name, correlationId })),
       )
