@@ -185,10 +185,13 @@ export class Depot {
     return jobs.map((job) => job.id)
   }
 
-  /** A courier that has begun to deliver; `another`: as another server has it. */
-  courier(delivery: DeliverySettings = {}, options: { another?: boolean; recovery?: boolean } = {}): Courier {
+  /** A courier that has begun to deliver; `another`: as another server has it; `db`: what it has instead of the store. */
+  courier(
+    delivery: DeliverySettings = {},
+    options: { another?: boolean; recovery?: boolean; db?: Database } = {},
+  ): Courier {
     const { another = false, recovery = true } = options
-    let db = this.db
+    let db = options.db ?? this.db
     if (another) {
       db = openDatabase(this.place.url, { poolSize: 6 })
       this.#others.push(db)
