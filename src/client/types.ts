@@ -2,7 +2,34 @@
  * What callers give to the client and get from it. The same words as the library's, so that code moves
  * between the two; times are `Date`s and durations are Go duration text ("90s", "5m"), as on the wire.
  */
+import type {
+  Batch,
+  DeathRecord,
+  ForItems,
+  GivenBack,
+  Imported,
+  ImportOutcomeOf,
+  Leased,
+  OnDeath,
+  PartitionDepth,
+  QueueFacts,
+  NewItem as ShapeOfItem,
+  ProduceRequest as ShapeOfProduce,
+  StatsOf,
+  Stored,
+} from '../queues/shapes.ts'
 import type { Time } from './times.ts'
+
+export type {
+  ClearRequest,
+  ExtendRequest,
+  ItemContent,
+  ItemIds,
+  LeaseRequest,
+  ListItemsRequest,
+  ListRequest,
+  PeekRequest,
+} from '../queues/shapes.ts'
 
 export interface QueueSettings
   extends Pick<Queue, 'queueName'>,
@@ -11,44 +38,17 @@ export interface QueueSettings
    * What becomes of an item that dies while there is no dead queue: a letter, or nothing. Left out: 'letter' in a new queue,
    * as it was in an update.
    */
-  readonly onDeath?: 'letter' | 'delete'
+  readonly onDeath?: OnDeath
 }
 
-/** A queue as it is now. */
-export interface Queue {
-  readonly queueName: string
-  readonly createdAt: Date
-  readonly updatedAt: Date
+export interface Queue extends QueueFacts<Date> {
   readonly leaseTimeout: string
   readonly expireTimeout: string
-  readonly deadQueue: string
-  readonly reference: string
-  /** 0 means unlimited. */
-  readonly maxAttempts: number
-  readonly requestedPartitions: number
-  readonly namespace: string
 }
 
-interface GivenContent extends Partial<Omit<ItemContent, 'payload'>> {
-  readonly payload?: Uint8Array | string
-}
-
-export interface NewItem extends GivenContent {
-  /** Deliver not before this time. */
-  readonly enqueueAt?: Time
-}
-
-export interface NewItemWithKey extends NewItem {
-  /** A repeated key within the queue's dedupe window returns the first item's id and adds nothing. */
-  readonly dedupeKey?: string
-}
-
-export interface ProduceRequest<Item extends NewItem = NewItem> {
-  readonly queueName: string
-  readonly items: readonly Item[]
-  /** Left out: one minute. */
-  readonly requestTimeout?: string
-}
+export type NewItemWithKey = ShapeOfItem<Time>
+export type NewItem = Omit<NewItemWithKey, 'dedupeKey'>
+export type ProduceRequest<Item extends NewItem = NewItem> = ShapeOfProduce<Item>
 
 export interface ProduceReceipt {
   readonly partition: number
@@ -56,109 +56,21 @@ export interface ProduceReceipt {
   readonly items: readonly { readonly outcome: 'queued' | 'scheduled' | 'existed'; readonly id: string }[]
 }
 
-export interface LeaseRequest {
-  readonly queueName: string
-  /** Only one lease per client id and queue may wait at a time. */
-  readonly clientId: string
-  readonly batchSize: number
-  /** How long to wait for an item. Left out: one minute. */
-  readonly requestTimeout?: string
-}
-
-export interface ItemContent {
-  readonly payload: Uint8Array
-  readonly encoding: string
-  readonly kind: string
-  readonly reference: string
-}
-
-export interface LeasedItem extends ItemContent {
+export interface LeasedItem extends Leased<Date> {
   readonly id: string
-  /** Deliveries so far, this one included. */
-  readonly attempts: number
-  readonly leaseDeadline: Date
 }
 
-export interface LeasedBatch {
-  readonly queueName: string
-  readonly partition: number
-  readonly items: readonly LeasedItem[]
-}
+export type LeasedBatch = Batch<LeasedItem>
 
-interface Partition {
-  readonly queueName: string
-  /** Left out: the first. */
-  readonly partition?: number
-}
+export type RetryItem = GivenBack<Time>
+export type RetryRequest = ForItems<RetryItem>
 
-export interface ItemIds extends Partition {
-  readonly ids: readonly string[]
-}
-
-export interface RetryItem {
+export interface StoredItem extends Stored<Date> {
   readonly id: string
-  readonly retryAt?: Time
-  /** Dead now, whatever attempts are left: to the dead queue, or a letter without one. */
-  readonly dead?: boolean
-  /** What failed. The letter shows it when the item dies, now or later. All items of a request share 250 KiB. */
-  readonly errorClass?: string
-  readonly errorMessage?: string
-  readonly errorStack?: string
-}
-
-export interface RetryRequest extends Partition {
-  readonly items: readonly RetryItem[]
-}
-
-export interface ExtendRequest extends ItemIds {
-  /** The new lease runs this long from now; left out: the queue's lease timeout. */
-  readonly leaseTimeout?: string
-}
-
-export interface PeekRequest extends Partition {
-  /** 1 to 1000; left out: 10. */
-  readonly limit?: number
-}
-
-export interface ClearRequest {
-  readonly queueName: string
-  /** Un-leased queued items; with `destructive` leased ones too. */
-  readonly queue?: boolean
-  readonly scheduled?: boolean
-  readonly destructive?: boolean
-}
-
-export interface ListRequest {
-  /** The first name to list; blank means from the start. */
-  readonly pivot?: string
-  /** Left out: 1000. */
-  readonly limit?: number
-}
-
-export interface ListItemsRequest extends ListRequest, Partition {}
-
-/** An item as it lies in the store. */
-export interface StoredItem extends ItemContent {
-  readonly id: string
-  /** The id it had where it died, or what an import gave; '' when there is none. */
-  readonly sourceId: string
-  readonly isLeased: boolean
-  readonly leaseDeadline: Date | null
-  readonly expireDeadline: Date | null
-  readonly createdAt: Date
-  readonly attempts: number
-  readonly maxAttempts: number
 }
 
 /** How an item died. */
-export interface Death {
-  readonly queueName: string
-  readonly partition: number
-  readonly reason: string
-  readonly attempts: number
-  readonly createdAt: Date
-  readonly diedAt: Date
-}
+export type Death = DeathRecord<Date, string>
 
 /** A stored item with what only our own endpoints tell. */
 export interface PeekedItem extends StoredItem {
@@ -166,38 +78,13 @@ export interface PeekedItem extends StoredItem {
   readonly death: Death | null
 }
 
-export interface ImportItem
-  extends GivenContent,
-    Partial<Pick<StoredItem, 'sourceId' | 'isLeased' | 'attempts' | 'maxAttempts'>> {
-  readonly leaseDeadline?: Time
-  readonly expireDeadline?: Time
-}
+export type ImportItem = Imported<Time, Uint8Array | string>
+export type ImportRequest = ForItems<ImportItem>
+export type ImportOutcome = ImportOutcomeOf<StoredItem>
 
-export interface ImportRequest extends Partition {
-  readonly items: readonly ImportItem[]
-}
-
-/** One per item of the request; `existed` means that its `sourceId` is already held. */
-export type ImportOutcome =
-  | { readonly outcome: 'imported'; readonly item: StoredItem }
-  | { readonly outcome: 'existed' }
-
-export interface PartitionStats {
-  readonly partition: number
-  /** Queued items, leased ones included, scheduled ones not. */
-  readonly total: number
-  readonly totalLeased: number
-  readonly scheduled: number
-  readonly failures: number
+export interface PartitionStats extends PartitionDepth {
   readonly averageAge: string
   readonly averageLeasedAge: string
 }
 
-export interface QueueStats {
-  readonly queueName: string
-  readonly produceWaiting: number
-  readonly leaseWaiting: number
-  readonly completeWaiting: number
-  readonly inFlight: number
-  readonly partitions: readonly PartitionStats[]
-}
+export type QueueStats = StatsOf<PartitionStats>

@@ -60,7 +60,7 @@ export interface WireReceipt {
   items?: Wire<ProduceReceipt['items'][number]>[]
 }
 
-const optionalTime = (time: Time | undefined) => (time === undefined ? undefined : timeToWire(time))
+const optionalTime = (time: Time | null | undefined) => (time == null ? undefined : timeToWire(time))
 
 /** Text goes as text: it needs no base64, and a reader of the traffic can read it. */
 function payloadToWire(payload: Uint8Array | string | undefined): { bytes?: string; utf8?: string } {

@@ -7,7 +7,8 @@ import { formatGoDuration } from '../core/duration.ts'
 import { decodePageToken, encodePageToken, malformed } from '../core/page-token.ts'
 import { formatMicros } from '../core/timestamp.ts'
 import type { Ledger } from '../letters/numbers/ledger.ts'
-import { ON_DEATH, type QueueOverview, type Queues } from './queue.ts'
+import type { QueueOverview, Queues } from './queue.ts'
+import { ON_DEATH } from './shapes.ts'
 
 interface QueueOverviewOptions extends ApiScope {
   readonly queues: Pick<Queues, 'overview'>

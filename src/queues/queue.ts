@@ -1,13 +1,47 @@
 /**
- * The words of the queue module: what a queue is, what an item is, what callers ask and are told.
- * Requests carry durations as Go duration strings ("90s", "5m") because the order in which the contract
- * validates them is part of the contract; they are parsed in `validate.ts` and nowhere else.
+ * The words of the queue module: what a queue is, what an item is, what callers ask and are told. What the client says in the same words is
+ * in shapes.ts.
  */
 import type { Instant } from '../core/clock.ts'
 import type { ErrorDescription } from '../core/thrown.ts'
 import type { DeathReason, LetterId } from '../letters/letter.ts'
+import type {
+  Batch,
+  ClearRequest,
+  DeathRecord,
+  ExtendRequest,
+  ForItems,
+  GivenBack,
+  Imported,
+  ImportOutcomeOf,
+  ItemIds,
+  Leased,
+  LeaseRequest,
+  ListItemsRequest,
+  ListRequest,
+  OnDeath,
+  PartitionDepth,
+  PeekRequest,
+  ProduceRequest,
+  QueueFacts,
+  StatsOf,
+  Stored,
+} from './shapes.ts'
 
 export type { DeathReason } from '../letters/letter.ts'
+export type {
+  ClearRequest,
+  ExtendRequest,
+  GivenError,
+  ItemContent,
+  ItemIds as DeleteItemsRequest,
+  LeaseRequest,
+  ListItemsRequest,
+  NewItem,
+  OnDeath,
+  PeekRequest,
+  ProduceRequest,
+} from './shapes.ts'
 
 declare const itemIdBrand: unique symbol
 
@@ -15,70 +49,30 @@ declare const itemIdBrand: unique symbol
 export type ItemId = string & { readonly [itemIdBrand]: true }
 
 /** What callers give to create or update a queue. Empty strings and zero mean "not given". */
-export interface QueueSettings {
-  readonly queueName: string
+export interface QueueSettings
+  extends Pick<QueueInfo, 'queueName'>,
+    Partial<
+      Pick<QueueInfo, 'deadQueue' | 'reference' | 'maxAttempts' | 'requestedPartitions' | 'namespace'>
+    > {
   readonly leaseTimeout?: string
   readonly expireTimeout?: string
-  readonly deadQueue?: string
-  readonly reference?: string
-  readonly maxAttempts?: number
-  readonly requestedPartitions?: number
-  readonly namespace?: string
   /** One of `ON_DEATH`; not given: 'letter' in a new queue, as it was in an update. */
   readonly onDeath?: string
 }
 
-/** What becomes of an item that dies while its queue has no dead queue. */
-export const ON_DEATH = ['letter', 'delete'] as const
-export type OnDeath = (typeof ON_DEATH)[number]
-
 /** A queue as it is now. */
-export interface QueueInfo {
-  readonly queueName: string
-  readonly createdAt: Instant
-  readonly updatedAt: Instant
+export interface QueueInfo extends QueueFacts<Instant> {
   readonly leaseTimeoutNs: bigint
   readonly expireTimeoutNs: bigint
-  readonly deadQueue: string
-  readonly reference: string
-  /** 0 means unlimited. */
-  readonly maxAttempts: number
-  readonly requestedPartitions: number
-  readonly namespace: string
   /** Counts only while there is no dead queue. Never on the wire of the queue API. */
   readonly onDeath: OnDeath
 }
 
-/** What the producer chose; stored, shown and sent back byte for byte. */
-export interface ItemContent {
-  readonly encoding: string
-  readonly kind: string
-  readonly reference: string
-  readonly payload: Uint8Array
+/** When the dedupe key was known, `id` is what the first item got. */
+export interface ProduceOutcome {
+  readonly outcome: 'queued' | 'scheduled' | 'existed'
+  readonly id: ItemId
 }
-
-export interface NewItem {
-  readonly encoding?: string
-  readonly kind?: string
-  readonly reference?: string
-  readonly payload?: Uint8Array | string
-  /** Deliver not before this instant; absent, past or less than 100 ms ahead means at once. */
-  readonly enqueueAt?: Instant
-  /** A repeated key within the queue's dedupe window returns the first item's id and adds nothing. */
-  readonly dedupeKey?: string
-}
-
-export interface ProduceRequest {
-  readonly queueName: string
-  /** Left out: one minute. The empty string is an error, as on the wire. */
-  readonly requestTimeout?: string
-  readonly items: readonly NewItem[]
-}
-
-export type ProduceOutcome =
-  | { readonly outcome: 'queued' | 'scheduled'; readonly id: ItemId }
-  /** The dedupe key was known; `id` is what the first item got. */
-  | { readonly outcome: 'existed'; readonly id: ItemId }
 
 export interface ProduceReceipt {
   readonly partition: number
@@ -86,22 +80,13 @@ export interface ProduceReceipt {
   readonly items: readonly ProduceOutcome[]
 }
 
-export interface LeaseRequest {
-  readonly queueName: string
-  readonly clientId: string
-  readonly batchSize: number
-  /** Left out: one minute. */
-  readonly requestTimeout?: string
-}
-
-export interface LeasedItem extends ItemContent {
+export interface LeasedItem extends Leased<Instant> {
   readonly id: ItemId
-  /** Deliveries so far, this one included. */
-  readonly attempts: number
-  readonly leaseDeadline: Instant
   /** The case under which its failures are filed, once there is one. Not on the wire. */
   readonly caseId?: LetterId
 }
+
+export type LeasedBatch = Batch<LeasedItem>
 
 /** A worker's run over an item, recorded in history with what became of the item. */
 export interface Run {
@@ -118,41 +103,14 @@ export interface Run {
 
 export type FailedRun = Run & ErrorDescription
 
-export interface LeasedBatch {
-  readonly queueName: string
-  readonly partition: number
-  readonly items: readonly LeasedItem[]
-}
-
-export interface CompleteRequest {
-  readonly queueName: string
-  readonly partition?: number
+export interface CompleteRequest extends ItemIds {
   /** Left out: one minute. */
   readonly requestTimeout?: string
-  readonly ids: readonly string[]
   /** The runs that completed the items, by item id; recorded in the same transaction. Not on the wire. */
   readonly runs?: ReadonlyMap<string, Run>
 }
 
-export interface RetryRequest {
-  readonly queueName: string
-  readonly partition?: number
-  readonly items: readonly RetryItem[]
-}
-
-/** What failed, as a consumer says it; what is empty or left out was not said. */
-export interface GivenError {
-  readonly errorClass?: string
-  readonly errorMessage?: string
-  readonly errorStack?: string
-}
-
-/** The error that was given shows on the letter when the item dies, now or later. */
-export interface RetryItem extends GivenError {
-  readonly id: string
-  readonly retryAt?: Instant
-  /** Dead now, whatever attempts are left: to the dead queue, or a letter without one. */
-  readonly dead?: boolean
+export interface RetryItem extends GivenBack<Instant> {
   /**
    * The run that failed; recorded in the same transaction and filed in the item's case. An item that dies with one
    * becomes a letter also when its queue says `onDeath: 'delete'`. Not on the wire.
@@ -162,125 +120,33 @@ export interface RetryItem extends GivenError {
   readonly unspent?: boolean
 }
 
-export interface ExtendRequest {
-  readonly queueName: string
-  readonly partition?: number
-  readonly ids: readonly string[]
-  /** The new lease runs this long from now; left out: the queue's lease timeout. */
-  readonly leaseTimeout?: string
-}
-
-export interface PeekRequest {
-  readonly queueName: string
-  readonly partition?: number
-  /** 1 to 1000; left out: 10. */
-  readonly limit?: number
-}
-
-export interface ClearRequest {
-  readonly queueName: string
-  /** Un-leased queued items; with `destructive` leased ones too. */
-  readonly queue?: boolean
-  readonly scheduled?: boolean
-  readonly destructive?: boolean
-}
-
-export interface ListItemsRequest {
-  readonly queueName: string
-  readonly partition?: number
-  /** The first id to list; blank means from the start. */
-  readonly pivot?: string
-  /** 0 means 1000. */
-  readonly limit?: number
-}
+export type RetryRequest = ForItems<RetryItem>
 
 /** An item as it lies in the store. */
-export interface StoredItem extends ItemContent {
+export interface StoredItem extends Stored<Instant> {
   readonly id: ItemId
-  /** The id it had where it died, or what an import gave; '' when there is none. */
-  readonly sourceId: string
-  readonly isLeased: boolean
-  /** null is the zero time: no deadline. */
-  readonly leaseDeadline: Instant | null
-  readonly expireDeadline: Instant | null
-  readonly createdAt: Instant
   /** When a scheduled item comes due; null for queued items. Not on the wire. */
   readonly enqueueAt: Instant | null
-  readonly attempts: number
-  /** Echo of an import; the queue's own value is the one that counts. */
-  readonly maxAttempts: number
   /** How it died, when it lies in a dead queue because it was moved there. Not on the Querator wire. */
   readonly death: Death | null
 }
 
-/** The short record of a move to the dead queue. */
-export interface Death {
-  readonly queueName: string
-  readonly partition: number
-  readonly reason: DeathReason
-  readonly attempts: number
-  readonly createdAt: Instant
-  readonly diedAt: Instant
-}
+export type Death = DeathRecord<Instant, DeathReason>
 
-export interface ImportItem {
-  readonly sourceId?: string
-  readonly isLeased?: boolean
-  readonly leaseDeadline?: Instant | null
-  readonly expireDeadline?: Instant | null
-  readonly attempts?: number
-  readonly maxAttempts?: number
-  readonly encoding?: string
-  readonly kind?: string
-  readonly reference?: string
-  readonly payload?: Uint8Array
-}
+export type ImportItem = Imported<Instant, Uint8Array>
+export type ImportRequest = ForItems<ImportItem>
+export type ImportOutcome = ImportOutcomeOf<StoredItem>
 
-export interface ImportRequest {
-  readonly queueName: string
-  readonly partition?: number
-  readonly items: readonly ImportItem[]
-}
-
-/** One per item of the request; a skipped one had a `sourceId` that is already held. */
-export type ImportOutcome =
-  | { readonly outcome: 'imported'; readonly item: StoredItem }
-  | { readonly outcome: 'existed' }
-
-export interface DeleteItemsRequest {
-  readonly queueName: string
-  readonly partition?: number
-  readonly ids: readonly string[]
-}
-
-export interface PartitionStats {
-  readonly partition: number
-  /** Queued items, leased ones included, scheduled ones not. */
-  readonly total: number
-  readonly totalLeased: number
-  readonly scheduled: number
-  /** Consecutive store failures; 0 is healthy. */
-  readonly failures: number
+export interface PartitionStats extends PartitionDepth {
   /** Mean of now − created over queued items, in microseconds. */
   readonly averageAgeUs: bigint
   /** Mean of deadline − now over leased items, in microseconds. */
   readonly averageLeasedAgeUs: bigint
 }
 
-export interface QueueStats {
-  readonly queueName: string
-  readonly produceWaiting: number
-  readonly leaseWaiting: number
-  readonly completeWaiting: number
-  readonly inFlight: number
-  readonly partitions: readonly PartitionStats[]
-}
+export type QueueStats = StatsOf<PartitionStats>
 
-export interface ListQueuesRequest {
-  /** The first name to list; blank means from the start. */
-  readonly pivot?: string
-  /** 0 means 1000. */
-  readonly limit?: number
+export interface ListQueuesRequest extends ListRequest {
   readonly namespace?: string
 }
 
@@ -333,7 +199,7 @@ export interface Queues {
   listItems(request: ListItemsRequest): Promise<readonly StoredItem[]>
   listScheduled(request: ListItemsRequest): Promise<readonly StoredItem[]>
   importItems(request: ImportRequest): Promise<readonly ImportOutcome[]>
-  deleteItems(request: DeleteItemsRequest): Promise<void>
+  deleteItems(request: ItemIds): Promise<void>
 
   /** Test control: hold produce, lease, complete, retry and all lifecycle work of one queue. */
   pause(queueName: string, paused: boolean): Promise<void>

@@ -6,19 +6,18 @@
 import { hasControlCharacter } from '../core/content.ts'
 import { formatGoDuration, parseGoDuration } from '../core/duration.ts'
 import { failure } from '../core/errors.ts'
-import {
-  type ClearRequest,
-  type CompleteRequest,
-  type LeaseRequest,
-  type ListQueuesRequest,
-  type NewItem,
-  ON_DEATH,
-  type OnDeath,
-  type ProduceRequest,
-  type QueueInfo,
-  type QueueSettings,
-  type RetryRequest,
+import type {
+  ClearRequest,
+  CompleteRequest,
+  LeaseRequest,
+  ListQueuesRequest,
+  NewItem,
+  ProduceRequest,
+  QueueInfo,
+  QueueSettings,
+  RetryRequest,
 } from './queue.ts'
+import { ON_DEATH, type OnDeath } from './shapes.ts'
 
 const MILLISECOND_NS = 1_000_000n
 const MIN_REQUEST_TIMEOUT_NS = 10n * MILLISECOND_NS
