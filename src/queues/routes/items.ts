@@ -20,8 +20,8 @@ import {
   QueueStatsResponseSchema,
   ReplySchema,
 } from '../wire/queues_pb.ts'
-import { peekedItem, produceReceipt, queueStats } from '../wire/replies.ts'
-import { completeRequest, produceRequest, retryItem } from '../wire/requests.ts'
+import { peekedItem, queueStats } from '../wire/replies.ts'
+import { produceRequest, retryItem } from '../wire/requests.ts'
 import { command, type QueueCall, question, written } from './call.ts'
 
 /** Calls that carry little more than a queue's name. */
@@ -48,9 +48,9 @@ const produceWithIds: QueueCall = {
   request: QueueProduceWithIdsRequestSchema,
   reply: QueueProduceWithIdsResponseSchema,
   async answer(body, format, { queues }) {
-    const receipt = await queues.produce(produceRequest(body, format, true))
-    return (replyFormat) =>
-      encodeMessage(QueueProduceWithIdsResponseSchema, produceReceipt(receipt), replyFormat)
+    const { partition, items } = await queues.produce(produceRequest(body, format, true))
+    const receipt = { partition, items: [...items] }
+    return (replyFormat) => encodeMessage(QueueProduceWithIdsResponseSchema, receipt, replyFormat)
   },
 }
 
@@ -62,12 +62,7 @@ const lease: QueueCall = {
   request: QueueLeaseRequestSchema,
   reply: QueueLeaseResponseSchema,
   async answer(body, format, { queues, signal }) {
-    const { queueName, batchSize, clientId, requestTimeout } = decodeMessage(
-      QueueLeaseRequestSchema,
-      body,
-      format,
-    )
-    const batch = await queues.lease({ queueName, batchSize, clientId, requestTimeout }, signal())
+    const batch = await queues.lease(decodeMessage(QueueLeaseRequestSchema, body, format), signal())
     return (replyFormat) => (replyFormat === 'protobuf' ? leaseReplyBinary(batch) : leaseReplyJson(batch))
   },
 }
@@ -79,7 +74,7 @@ export const itemCalls: readonly QueueCall[] = [
   command(
     { path: '/v1/queue.complete', summary: 'Remove leased items: their work is done', role: 'operator' },
     QueueCompleteRequestSchema,
-    (message, { queues }) => queues.complete(completeRequest(message)),
+    (message, { queues }) => queues.complete(message),
   ),
   command(
     {
@@ -95,20 +90,13 @@ export const itemCalls: readonly QueueCall[] = [
     { path: '/v1/queue.extend', summary: 'Lengthen leases that you hold', role: 'operator' },
     QueueExtendRequestSchema,
     QueueExtendResponseSchema,
-    async ({ queueName, partition, ids, leaseTimeout }, { queues }) => {
-      const timeout = leaseTimeout === '' ? {} : { leaseTimeout }
-      const deadline = await queues.extend({ queueName, partition, ids, ...timeout })
-      return { leaseDeadline: wireFromInstant(deadline) }
-    },
+    async (message, { queues }) => ({ leaseDeadline: wireFromInstant(await queues.extend(message)) }),
   ),
   question(
     { path: '/v1/queue.peek', summary: 'Look at the next items without leasing them', role: 'viewer' },
     QueuePeekRequestSchema,
     QueuePeekResponseSchema,
-    async ({ queueName, partition, limit }, { queues }) => {
-      const items = await queues.peek({ queueName, partition, ...(limit === 0 ? {} : { limit }) })
-      return { items: items.map(peekedItem) }
-    },
+    async (message, { queues }) => ({ items: (await queues.peek(message)).map(peekedItem) }),
   ),
   question(
     {
@@ -124,8 +112,7 @@ export const itemCalls: readonly QueueCall[] = [
   command(
     { path: '/v1/queue.clear', summary: 'Remove all items of a queue', role: 'admin', limit: SMALL },
     QueueClearRequestSchema,
-    ({ queueName, queue, scheduled, destructive }, { queues }) =>
-      queues.clear({ queueName, queue, scheduled, destructive }),
+    (message, { queues }) => queues.clear(message),
   ),
   command(
     {

@@ -4,9 +4,7 @@ import type { TimeControl } from '../../api/source-http.ts'
 import { parseGoDuration, usFromNs } from '../../core/duration.ts'
 import { failure } from '../../core/errors.ts'
 import { parseTimestamp } from '../../core/timestamp.ts'
-import type { QueueSettings } from '../queue.ts'
 import {
-  type QueueInfo,
   QueueInfoSchema,
   QueuePauseRequestSchema,
   QueuesDeleteRequestSchema,
@@ -25,42 +23,28 @@ import { importedItem, queueInfo, storageItem } from '../wire/replies.ts'
 import { importItem } from '../wire/requests.ts'
 import { command, type QueueCall, question } from './call.ts'
 
-const settings = (message: QueueInfo): QueueSettings => ({
-  queueName: message.queueName,
-  leaseTimeout: message.leaseTimeout,
-  expireTimeout: message.expireTimeout,
-  deadQueue: message.deadQueue,
-  reference: message.reference,
-  maxAttempts: message.maxAttempts,
-  requestedPartitions: message.requestedPartitions,
-  namespace: message.namespace,
-  onDeath: message.onDeath,
-})
-
 /** On queues themselves: create, update, delete, list, look up. */
 export const queueCalls: readonly QueueCall[] = [
   command(
     { path: '/v1/queues.create', summary: 'Create a queue', role: 'admin' },
     QueueInfoSchema,
-    (message, { queues }) => queues.create(settings(message)),
+    (message, { queues }) => queues.create(message),
   ),
   command(
     { path: '/v1/queues.update', summary: 'Change the settings of a queue', role: 'admin', limit: 512_000 },
     QueueInfoSchema,
-    (message, { queues }) => queues.update(settings(message)),
+    (message, { queues }) => queues.update(message),
   ),
   command(
     { path: '/v1/queues.delete', summary: 'Delete a queue with everything in it', role: 'admin' },
     QueuesDeleteRequestSchema,
-    ({ queueName, force }, { queues }) => queues.delete({ queueName, force }),
+    (message, { queues }) => queues.delete(message),
   ),
   question(
     { path: '/v1/queues.list', summary: 'List queues by name', role: 'viewer' },
     QueuesListRequestSchema,
     QueuesListResponseSchema,
-    async ({ pivot, limit, namespace }, { queues }) => ({
-      items: (await queues.list({ pivot, limit, namespace })).map(queueInfo),
-    }),
+    async (message, { queues }) => ({ items: (await queues.list(message)).map(queueInfo) }),
   ),
   question(
     { path: '/v1/queues.info', summary: 'The present settings of a queue', role: 'viewer' },
@@ -75,10 +59,7 @@ const list = (path: string, summary: string, what: 'listItems' | 'listScheduled'
     { path, summary, role: 'viewer' },
     StorageItemsListRequestSchema,
     StorageItemsListResponseSchema,
-    async ({ queueName, partition, pivot, limit }, { queues }) => {
-      const items = await queues[what]({ queueName, partition, pivot, limit })
-      return { items: items.map(storageItem) }
-    },
+    async (message, { queues }) => ({ items: (await queues[what](message)).map(storageItem) }),
   )
 
 /** On items as they lie in the store: list, import, delete. */
@@ -106,7 +87,7 @@ export const storageCalls: readonly QueueCall[] = [
       role: 'admin',
     },
     StorageItemsDeleteRequestSchema,
-    ({ queueName, partition, ids }, { queues }) => queues.deleteItems({ queueName, partition, ids }),
+    (message, { queues }) => queues.deleteItems(message),
   ),
 ]
 

@@ -1,22 +1,12 @@
 /** What the queues answer, as fields of the wire messages. Nothing is added that the contract does not name. */
 import type { MessageInitShape } from '@bufbuild/protobuf'
 import { formatGoDuration } from '../../core/duration.ts'
-import type {
-  Death,
-  ImportOutcome,
-  PartitionStats,
-  ProduceReceipt,
-  QueueInfo,
-  QueueStats,
-  StoredItem,
-} from '../queue.ts'
+import type { ImportOutcome, PartitionStats, QueueInfo, QueueStats, StoredItem } from '../queue.ts'
 import { type WireTime, wireEcho, wireFromInstant } from './codec.ts'
 import type {
-  DeathRecordSchema,
   PeekedItemSchema,
   QueueInfoSchema,
   QueuePartitionStatsSchema,
-  QueueProduceWithIdsResponseSchema,
   QueueStatsResponseSchema,
   StorageItem,
 } from './queues_pb.ts'
@@ -59,49 +49,26 @@ export const importedItem = (received: StorageItem, outcome: ImportOutcome | und
   outcome?.outcome === 'imported' ? storageItem(outcome.item) : itemFields(received, wireEcho)
 
 /** A stored item with how it died. */
-export const peekedItem = (item: StoredItem): MessageInitShape<typeof PeekedItemSchema> => ({
-  ...storageItem(item),
-  ...(item.death === null ? {} : { death: deathRecord(item.death) }),
-})
-
-const deathRecord = (death: Death): MessageInitShape<typeof DeathRecordSchema> => ({
-  queueName: death.queueName,
-  partition: death.partition,
-  reason: death.reason,
-  attempts: death.attempts,
-  createdAt: wireFromInstant(death.createdAt),
-  diedAt: wireFromInstant(death.diedAt),
-})
-
-export const produceReceipt = (
-  receipt: ProduceReceipt,
-): MessageInitShape<typeof QueueProduceWithIdsResponseSchema> => ({
-  partition: receipt.partition,
-  items: receipt.items.map(({ id, outcome }) => ({ id, outcome })),
-})
+export const peekedItem = (item: StoredItem): MessageInitShape<typeof PeekedItemSchema> => {
+  const { death } = item
+  if (death === null) return storageItem(item)
+  const [createdAt, diedAt] = [death.createdAt, death.diedAt].map(wireFromInstant)
+  return { ...storageItem(item), death: { ...death, createdAt, diedAt } }
+}
 
 /** Exactly one logical queue, with one entry per partition. */
-export const queueStats = (stats: QueueStats): MessageInitShape<typeof QueueStatsResponseSchema> => ({
-  queueName: stats.queueName,
-  logicalQueues: [
-    {
-      produceWaiting: stats.produceWaiting,
-      leaseWaiting: stats.leaseWaiting,
-      completeWaiting: stats.completeWaiting,
-      inFlight: stats.inFlight,
-      partitions: stats.partitions.map(partitionStats),
-    },
-  ],
+export const queueStats = ({
+  queueName,
+  ...stats
+}: QueueStats): MessageInitShape<typeof QueueStatsResponseSchema> => ({
+  queueName,
+  logicalQueues: [{ ...stats, partitions: stats.partitions.map(partitionStats) }],
 })
 
 const NS_PER_US = 1_000n
 
 const partitionStats = (stats: PartitionStats): MessageInitShape<typeof QueuePartitionStatsSchema> => ({
-  partition: stats.partition,
-  total: stats.total,
-  totalLeased: stats.totalLeased,
-  failures: stats.failures,
+  ...stats,
   averageAge: formatGoDuration(stats.averageAgeUs * NS_PER_US),
   averageLeasedAge: formatGoDuration(stats.averageLeasedAgeUs * NS_PER_US),
-  scheduled: stats.scheduled,
 })

@@ -12,10 +12,9 @@ import { fromBinary } from '@bufbuild/protobuf'
 import { type Timestamp, TimestampSchema } from '@bufbuild/protobuf/wkt'
 import type { Instant } from '../../core/clock.ts'
 import { parseTimestamp, ZERO_TIME } from '../../core/timestamp.ts'
-import type { CompleteRequest, ImportItem, NewItem, ProduceRequest, RetryItem } from '../queue.ts'
+import type { ImportItem, NewItem, ProduceRequest, RetryItem } from '../queue.ts'
 import { decodeMessage, decoding, type Format, instantFromWire, parseJson } from './codec.ts'
 import {
-  type QueueCompleteRequest,
   type QueueProduceItem,
   QueueProduceRequestSchema,
   type QueueProduceWithIdsItem,
@@ -42,45 +41,21 @@ const newItem = (item: QueueProduceItem | QueueProduceWithIdsItem): NewItem =>
     enqueueAt: item.enqueueAt && instantFromWire(item.enqueueAt, 'enqueue_at'),
   })
 
-export const completeRequest = (message: QueueCompleteRequest): CompleteRequest => ({
-  queueName: message.queueName,
-  partition: message.partition,
-  requestTimeout: message.requestTimeout,
-  ids: message.ids,
-})
-
-export const retryItem = ({ id, retryAt, dead, ...given }: QueueRetryItem): RetryItem => ({
-  id,
-  dead,
-  errorClass: given.errorClass,
-  errorMessage: given.errorMessage,
-  errorStack: given.errorStack,
-  ...(retryAt === undefined ? {} : { retryAt: instantFromWire(retryAt, 'retry_at') }),
-})
+export const retryItem = ({ retryAt, ...item }: QueueRetryItem): RetryItem =>
+  retryAt === undefined ? item : { ...item, retryAt: instantFromWire(retryAt, 'retry_at') }
 
 /** Ids and the three times that are never stored are left behind. */
-export function importItem(item: StorageItem): ImportItem {
-  const leaseDeadline = deadline(item.leaseDeadline, 'lease_deadline')
-  const expireDeadline = deadline(item.expireDeadline, 'expire_deadline')
-  return {
-    sourceId: item.sourceId,
-    isLeased: item.isLeased,
-    attempts: item.attempts,
-    maxAttempts: item.maxAttempts,
-    encoding: item.encoding,
-    kind: item.kind,
-    reference: item.reference,
-    payload: item.payload,
-    ...(leaseDeadline === undefined ? {} : { leaseDeadline }),
-    ...(expireDeadline === undefined ? {} : { expireDeadline }),
-  }
-}
+export const importItem = ({ leaseDeadline, expireDeadline, ...item }: StorageItem): ImportItem => ({
+  ...item,
+  leaseDeadline: deadline(leaseDeadline, 'lease_deadline'),
+  expireDeadline: deadline(expireDeadline, 'expire_deadline'),
+})
 
 /** A zero time says the same as an absent one: none. */
-function deadline(timestamp: StorageItem['leaseDeadline'], field: string): Instant | undefined {
-  if (timestamp === undefined) return undefined
+function deadline(timestamp: StorageItem['leaseDeadline'], field: string): Instant | null {
+  if (timestamp === undefined) return null
   const at = instantFromWire(timestamp, field)
-  return at === ZERO_TIME ? undefined : at
+  return at === ZERO_TIME ? null : at
 }
 
 /** The fields of an item while it is read; all present, so that every item has the same shape. */
