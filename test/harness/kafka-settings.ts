@@ -1,5 +1,7 @@
 /** Settings of the Kafka part, for tests that read no configuration. */
-import type { KafkaService, KafkaSettings } from '../../src/sources/kafka/settings/settings.ts'
+
+import type { KafkaService } from '../../src/sources/kafka/settings/schema.ts'
+import type { KafkaSettings } from '../../src/sources/kafka/settings/settings.ts'
 
 /** What a test says of a service; the rest is as in a configuration. */
 export type ServiceDraft = Partial<Omit<KafkaService, 'name'>>

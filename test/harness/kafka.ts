@@ -3,7 +3,8 @@
  * one to use. Where none can be started the tests are skipped; a build (`CI=true`) fails instead.
  */
 import { beforeAll, describe, inject, it } from 'vitest'
-import type { KafkaService, KafkaSettings } from '../../src/sources/kafka/settings/settings.ts'
+import type { KafkaService } from '../../src/sources/kafka/settings/schema.ts'
+import type { KafkaSettings } from '../../src/sources/kafka/settings/settings.ts'
 import type { Ability } from '../kafka/desk.ts'
 import { newName, type Topics, topicsAt } from '../kafka/topics.ts'
 

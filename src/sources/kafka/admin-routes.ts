@@ -9,7 +9,8 @@ import { eventOnWire, overviewOnWire, placeOnWire } from './admin-view.ts'
 import { KAFKA, STATE_NAMES } from './event.ts'
 import type { Assignment } from './reassign.ts'
 import type { ServedKafka } from './routes/call.ts'
-import { isUuidV4, PROFILES } from './settings/settings.ts'
+import { PROFILES } from './settings/schema.ts'
+import { isUuidV4 } from './settings/settings.ts'
 
 const TEXTS = { type: 'array', items: TEXT }
 

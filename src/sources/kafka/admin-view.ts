@@ -6,7 +6,8 @@ import { type StoredEvent, stateName } from './event.ts'
 import { type IntakeStanding, lagOf, type PartitionStanding } from './intake/standing.ts'
 import type { ChainLink, EventDetail } from './queue-reader.ts'
 import { recordTime } from './routes/views.ts'
-import type { KafkaService, KafkaSettings } from './settings/settings.ts'
+import type { KafkaService } from './settings/schema.ts'
+import type { KafkaSettings } from './settings/settings.ts'
 import { shownBytes } from './wire/bytes.ts'
 
 /** The services that are listed, and how intake stands. */

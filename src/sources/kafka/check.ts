@@ -6,7 +6,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { BrokerLink, lookUpTopics } from '../../outgoing/kafka/brokers.ts'
 import type { TopicsFound } from '../../outgoing/kafka/connection.ts'
 import { isTrouble, troubleOf } from '../../outgoing/kafka/library.ts'
-import { dlqTopicsOf, type KafkaSettings, ORIGINAL } from './settings/settings.ts'
+import { ORIGINAL } from './settings/schema.ts'
+import { dlqTopicsOf, type KafkaSettings } from './settings/settings.ts'
 
 export interface KafkaCheck {
   readonly subject: string

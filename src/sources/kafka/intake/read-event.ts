@@ -19,17 +19,17 @@ import {
   type Warning,
 } from '../event.ts'
 import { renderRecord, type Ways } from '../return/render.ts'
+import { type KafkaService, kafkaService, ORIGINAL } from '../settings/schema.ts'
 import {
   isAllowed,
   isPassageTopic,
   isUuidV4,
-  type KafkaService,
   type KafkaSettings,
-  ORIGINAL,
+  listedService,
+  serviceNamed,
 } from '../settings/settings.ts'
 import { isAsciiText, isText, latin1, recordSize, shownText } from '../wire/bytes.ts'
 import { isReadableForPython } from '../wire/json.ts'
-import { readOldEventId, serviceOf } from './service-of.ts'
 
 const NOTHING: Told = { origin: {}, exception: {}, attempts: null }
 
@@ -188,13 +188,7 @@ function factsOfBatch(
 }
 
 /** How a record of nobody is treated. */
-const HEXKIT_WAYS: Ways = {
-  profile: 'hexkit',
-  keyFormat: 'plain',
-  retryTopic: '',
-  originalTopics: [],
-  stripHeaders: [],
-}
+const HEXKIT_WAYS: Ways = kafkaService('', { dlq_topic: '', retry_topic: '' })
 
 /** Records of nobody are treated like those of all the owners of their topic, as far as these agree. */
 function waysOf(service: KafkaService | null, owners: readonly KafkaService[]): Ways {
@@ -298,3 +292,66 @@ function addHeaders(
 }
 
 const BINARY: ReadonlySet<string> = new Set(['i32', 'i64', 'big', 'next attempt', 'bytes'])
+
+/**
+ * What a record says of where it failed. It is hostile, and becomes part of a topic name: it counts only as far as the settings allow.
+ */
+export interface Claims {
+  /** The DLQ topic it was read from. */
+  readonly topic: string
+  readonly service: string | null
+  /** The service in an event id of the generations 4 and 5. */
+  readonly serviceInEventId: string | null
+  /** A consumer group that another tool put down. */
+  readonly consumerGroup: string | null
+}
+
+interface Found {
+  readonly service: KafkaService | null
+  /** Whether it was not named by the record. */
+  readonly guessed: boolean
+  /** All listed services with this DLQ topic. */
+  readonly owners: readonly KafkaService[]
+}
+
+/** The service of a record; null when nobody's claim holds. A record that names a service is never given to another one. */
+export function serviceOf(claims: Claims, settings: KafkaSettings): Found {
+  const owners: KafkaService[] = []
+  for (const service of settings.services.values()) {
+    if (service.dlqTopic === claims.topic) owners.push(service)
+  }
+  const named = claims.service ?? claims.serviceInEventId
+  if (named !== null) return { service: allowed(named, claims.topic, settings), guessed: false, owners }
+  const [only, another] = owners
+  if (only !== undefined && another === undefined) return { service: only, guessed: true, owners }
+  const group = claims.consumerGroup
+  const ofGroup = owners.find(
+    ({ name, aliases }) => group === name || (group !== null && aliases.includes(group)),
+  )
+  return { service: ofGroup ?? null, guessed: ofGroup !== undefined, owners }
+}
+
+/** A listed service has its own DLQ topic, and no other one speaks for it. */
+function allowed(name: string, topic: string, settings: KafkaSettings): KafkaService | null {
+  const listed = listedService(settings, name)
+  if (listed === null) return serviceNamed(settings, name)
+  return listed.dlqTopic === topic ? listed : null
+}
+
+const OLD = /^([^,]+),(.+),(\d{1,10}),(\d{1,19})$/s
+const LARGEST_PARTITION = 2 ** 31 - 1
+const LARGEST_OFFSET = 2n ** 63n - 1n
+
+/**
+ * Event ids of the generations 4 and 5 of hexkit are `service,topic,partition,offset`, the place where the event was read that failed;
+ * null when it is none, `readFrom` when that cannot be a place in Kafka.
+ */
+export function readOldEventId(text: string) {
+  const [, service, topic, partition, offset] = OLD.exec(text) ?? []
+  if (service === undefined || topic === undefined || partition === undefined || offset === undefined)
+    return null
+  const place = { topic, partition: Number(partition), offset: String(BigInt(offset)) }
+  const possible =
+    isTopicName(topic) && place.partition <= LARGEST_PARTITION && BigInt(offset) <= LARGEST_OFFSET
+  return { service, readFrom: possible ? place : null }
+}

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { kafkaSettingsFor } from '../../../../test/harness/kafka-settings.ts'
-import { type Claims, serviceOf } from './service-of.ts'
+import { type Claims, serviceOf } from './read-event.ts'
 
 const settings = kafkaSettingsFor({
   services: {

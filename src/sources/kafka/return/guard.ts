@@ -6,14 +6,8 @@ import { scanJson } from '../../../core/json/scan.ts'
 import { isTopicName, type OutgoingRecord } from '../../../outgoing/kafka/record.ts'
 import { NamedHeaders } from '../dialects/named-headers.ts'
 import type { Reason } from '../event.ts'
-import {
-  isAllowed,
-  isPassageTopic,
-  isUuidV4,
-  type KafkaService,
-  type KafkaSettings,
-  ORIGINAL,
-} from '../settings/settings.ts'
+import { type KafkaService, ORIGINAL } from '../settings/schema.ts'
+import { isAllowed, isPassageTopic, isUuidV4, type KafkaSettings } from '../settings/settings.ts'
 import { isAsciiText, latin1, recordSize } from '../wire/bytes.ts'
 import { isReadableForPython } from '../wire/json.ts'
 

@@ -4,7 +4,7 @@ import { header, kafkaSettingsFor } from '../../../../test/harness/kafka-store.t
 import { letterId } from '../../../letters/letter.ts'
 import type { RawHeader } from '../../../outgoing/kafka/record.ts'
 import { dlqId, type EventFacts, eventId, STATE, type StoredEvent } from '../event.ts'
-import type { KafkaService } from '../settings/settings.ts'
+import type { KafkaService } from '../settings/schema.ts'
 import { shownBytes } from '../wire/bytes.ts'
 import { type Rendering, renderRecord } from './render.ts'
 

@@ -4,7 +4,7 @@ import type { OutgoingRecord, RawHeader } from '../../../outgoing/kafka/record.t
 import { isStrippedHeader } from '../dialects/families.ts'
 import { type EventId, type StoredEvent, UNKNOWN } from '../event.ts'
 import type { Change } from '../processors/processors.ts'
-import { type KafkaService, ORIGINAL } from '../settings/settings.ts'
+import { type KafkaService, ORIGINAL } from '../settings/schema.ts'
 import { lastHeader, utf8 } from '../wire/bytes.ts'
 import { escapeNonAscii } from '../wire/json.ts'
 import type { Override } from './terms.ts'

@@ -8,8 +8,7 @@ import { hostOf } from '../../../outgoing/kafka/brokers.ts'
 import { absoluteFiles, type ConnectionSettings, connectionOf } from '../../../outgoing/kafka/connection.ts'
 import { UNKNOWN } from '../event.ts'
 import { problemsOfKafka } from './rules.ts'
-import { KafkaSchema, type KafkaSection, servicesOf } from './schema.ts'
-import type { KafkaSettings, ProcessorSettings } from './settings.ts'
+import { KafkaSchema, type KafkaSection, type KafkaService, servicesOf } from './schema.ts'
 
 /** The section as it is given: keys in snake_case, all of them optional. */
 export type KafkaOptions = KafkaSection
@@ -18,18 +17,23 @@ export type KafkaOptions = KafkaSection
  * The settings of a section; null when it is not enabled. Paths in it are relative to `folder`, that of the configuration file. Throws
  * one ConfigError with everything that is wrong.
  */
-export function kafkaSettings(options: KafkaOptions, folder: string = process.cwd()): KafkaSettings | null {
+export function kafkaSettings(options: KafkaOptions, folder: string = process.cwd()) {
   const given = checked(options)
   if (given.enabled !== true) return null
   const connection = connectionOf(given, folder, 'kafka.')
   if (connection === null) throw new ConfigError(['kafka.servers: is missing'])
+  const services: ReadonlyMap<string, KafkaService> = new Map(
+    servicesOf(given).map((service) => [service.name, service]),
+  )
   return {
     connection,
     groupId: given.group_id ?? 'bartleby',
+    /** Lower-case hex SHA-256. */
     tokenHashes: (given.token_hashes ?? []).map((hash) => hash.toLowerCase()),
     previewLimit: given.preview_limit ?? given.preview_max ?? 100,
     previewMaxBytes: given.preview_max_bytes ?? 5_242_880,
-    services: new Map(servicesOf(given).map((service) => [service.name, service])),
+    services,
+    /** DLQ topics that no listed service owns. */
     dlqTopics: given.dlq_topics ?? [],
     acceptUnlistedServices: given.accept_unlisted_services ?? false,
     processors: processorsOf(given, folder),
@@ -43,6 +47,7 @@ export function kafkaSettings(options: KafkaOptions, folder: string = process.cw
     fetchMaxBytes: given.fetch_max_bytes ?? 52_428_800,
     topicRefreshMs: given.topic_refresh_ms ?? 30_000,
     generateCorrelationId: given.generate_correlation_id ?? true,
+    /** How long the group waits for a consumer that vanished; not in the contract, for tests. */
     sessionTimeoutMs: given.session_timeout_ms ?? 10_000,
   }
 }
@@ -104,7 +109,8 @@ function checked(options: KafkaOptions): KafkaSection {
   return section
 }
 
-const processorsOf = ({ processors = [] }: KafkaSection, folder: string): readonly ProcessorSettings[] =>
+/** Each processor and the events that it is for; null: any. */
+const processorsOf = ({ processors = [] }: KafkaSection, folder: string) =>
   processors.map(({ match = {}, module, export: exported = 'default' }) => ({
     match: { service: listOf(match.service), topic: listOf(match.topic), type: listOf(match.type) },
     module: resolve(folder, module),

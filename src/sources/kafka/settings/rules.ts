@@ -5,8 +5,8 @@
 
 import { shown } from '../../../core/settings/config-error.ts'
 import { problemsOfConnection } from '../../../outgoing/kafka/connection.ts'
-import { isShort, type KafkaSection, servicesOf } from './schema.ts'
-import { fits, isServiceName, type KafkaService, ORIGINAL } from './settings.ts'
+import { isShort, type KafkaSection, type KafkaService, ORIGINAL, servicesOf } from './schema.ts'
+import { fits, isServiceName } from './settings.ts'
 
 /** The problems of a section whose keys are right one by one. Nothing in it is null. */
 export function problemsOfKafka(given: KafkaSection): readonly string[] {

@@ -6,7 +6,11 @@ import Type, { type Static } from 'typebox'
 import { type Fixed, oneOf, section, wholeNumber } from '../../../core/settings/kinds.ts'
 import { CONNECTION_KEYS, nameKey, TOPIC_FORM, topicKey } from '../../../outgoing/kafka/connection-keys.ts'
 import { COMPRESSIONS, isTopicName } from '../../../outgoing/kafka/record.ts'
-import { type KafkaService, ORIGINAL, PROFILES } from './settings.ts'
+
+/** The value of `retry_topic` that stands for the topic a record came from originally. */
+export const ORIGINAL = '$original'
+
+export const PROFILES = ['hexkit', 'generic'] as const
 
 const HOUR_MS = 3_600_000
 const MOST_BYTES = 2_147_483_647
@@ -113,19 +117,21 @@ export const KafkaSchema = section({
 /** The section as it is given. */
 export type KafkaSection = Fixed<Static<typeof KafkaSchema>>
 
-/** A service as it is given. */
-export type ServiceEntry = NonNullable<KafkaSection['services']>[string]
-
+/** A service as it is given: in full, or as `[dlq_topic, retry_topic]`. */
+type ServiceEntry = NonNullable<KafkaSection['services']>[string]
 type ShortForm = Extract<ServiceEntry, readonly unknown[]>
 
-/** Whether a service is given as `[dlq_topic, retry_topic]`. */
 export const isShort = (entry: ServiceEntry): entry is ShortForm => Array.isArray(entry)
+
+/** A service whose dead events are taken in and sent back. */
+export type KafkaService = Readonly<ReturnType<typeof kafkaService>>
 
 /** The listed services, in the order of the section. */
 export const servicesOf = ({ services }: KafkaSection): readonly KafkaService[] =>
-  Object.entries(services ?? {}).map(([name, entry]) => serviceOf(name, entry))
+  Object.entries(services ?? {}).map(([name, entry]) => kafkaService(name, entry))
 
-function serviceOf(name: string, entry: ServiceEntry): KafkaService {
+/** A service by its name, with what is left out. */
+export function kafkaService(name: string, entry: ServiceEntry) {
   const given = isShort(entry) ? { dlq_topic: entry[0], retry_topic: entry[1] } : entry
   const {
     dlq_topic: dlqTopic,

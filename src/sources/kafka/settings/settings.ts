@@ -1,9 +1,6 @@
-/**
- * How the Kafka part behaves: the section `kafka` of a configuration, checked, in the words of the code. And which names are allowed:
- * records are hostile, so whatever of them becomes part of a name passes here.
- */
-import type { ConnectionSettings } from '../../../outgoing/kafka/connection.ts'
-import type { Compression } from '../../../outgoing/kafka/record.ts'
+/** What settings say of topics and services, and which names are allowed: records are hostile, so whatever of them becomes part of a name passes here. */
+import type { kafkaSettings } from './options.ts'
+import { type KafkaService, kafkaService } from './schema.ts'
 
 const SERVICE = /^[A-Za-z0-9][A-Za-z0-9._-]{0,242}$/
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
@@ -28,63 +25,11 @@ export const fits = (pattern: string, name: string): boolean =>
 export const isAllowed = (patterns: readonly string[], name: string): boolean =>
   patterns.length === 0 || patterns.some((pattern) => fits(pattern, name))
 
-/** The value of `retry_topic` that stands for the topic a record came from originally. */
-export const ORIGINAL = '$original'
-
-export const PROFILES = ['hexkit', 'generic'] as const
-
-/** A service whose dead events are taken in and sent back. */
-export interface KafkaService {
-  readonly name: string
-  readonly dlqTopic: string
-  /** Or `$original`. */
-  readonly retryTopic: string
-  readonly profile: (typeof PROFILES)[number]
-  readonly aliases: readonly string[]
-  readonly originalTopics: readonly string[]
-  readonly types: readonly string[]
-  readonly stripHeaders: readonly string[]
-  readonly keyFormat: 'plain' | 'uber'
-}
+/** The section `kafka` of a configuration, checked, in the words of the code. */
+export type KafkaSettings = Readonly<NonNullable<ReturnType<typeof kafkaSettings>>>
 
 /** One processor and the events that it is for. */
-export interface ProcessorSettings {
-  /** null: any. */
-  readonly match: {
-    readonly service: readonly string[] | null
-    readonly topic: readonly string[] | null
-    readonly type: readonly string[] | null
-  }
-  /** An absolute path. */
-  readonly module: string
-  readonly export: string
-}
-
-export interface KafkaSettings {
-  readonly connection: ConnectionSettings
-  readonly groupId: string
-  /** Lower-case hex SHA-256. */
-  readonly tokenHashes: readonly string[]
-  readonly previewLimit: number
-  readonly previewMaxBytes: number
-  readonly services: ReadonlyMap<string, KafkaService>
-  /** DLQ topics that no listed service owns. */
-  readonly dlqTopics: readonly string[]
-  readonly acceptUnlistedServices: boolean
-  readonly processors: readonly ProcessorSettings[]
-  readonly processorTimeoutMs: number
-  readonly publishTimeoutMs: number
-  readonly busyWaitMs: number
-  readonly onUncertain: 'hold' | 'resend'
-  readonly onLaterSameKey: 'warn' | 'refuse'
-  readonly maxMessageBytes: number
-  readonly compression: Compression
-  readonly fetchMaxBytes: number
-  readonly topicRefreshMs: number
-  readonly generateCorrelationId: boolean
-  /** How long the group waits for a consumer that vanished; not in the contract, for tests. */
-  readonly sessionTimeoutMs: number
-}
+export type ProcessorSettings = KafkaSettings['processors'][number]
 
 export const dlqTopicsOf = ({ services, dlqTopics }: KafkaSettings): readonly string[] => [
   ...new Set([...[...services.values()].map(({ dlqTopic }) => dlqTopic), ...dlqTopics]),
@@ -107,17 +52,7 @@ export function serviceNamed(settings: KafkaSettings, name: string): KafkaServic
   const retryTopic = `retry-${name}`
   // Whoever reads a retry topic takes everything on it for its own: the name came with a record, and must not lead to another's.
   for (const other of settings.services.values()) if (other.retryTopic === retryTopic) return null
-  return {
-    name,
-    dlqTopic: '',
-    retryTopic,
-    profile: 'hexkit',
-    aliases: [],
-    originalTopics: [],
-    types: [],
-    stripHeaders: [],
-    keyFormat: 'plain',
-  }
+  return kafkaService(name, { dlq_topic: '', retry_topic: retryTopic })
 }
 
 export function listedService(settings: KafkaSettings, nameOrAlias: string): KafkaService | null {
