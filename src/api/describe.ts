@@ -73,8 +73,11 @@ export const shapeOf = <Of>(fields: AnswerFields<Of>): JsonSchema =>
   objectOf(Object.fromEntries(Object.entries(fields).map(([name, [schema]]) => [name, schema])))
 
 /** What it says of this one. */
-export const answerOf = <Of>(fields: AnswerFields<Of>, one: Of): Readonly<Record<string, unknown>> =>
-  Object.fromEntries(Object.entries(fields).map(([name, [, of]]) => [name, of(one)]))
+export const answerOf = <Of, Fields extends AnswerFields<Of>>(fields: Fields, one: Of) =>
+  // Each name has what its function gives.
+  Object.fromEntries(Object.entries(fields).map(([name, [, of]]) => [name, of(one)])) as {
+    readonly [Name in keyof Fields]: ReturnType<Fields[Name][1]>
+  }
 
 /** A page of a list. */
 export const pageOf = (item: JsonSchema): JsonSchema =>

@@ -1,103 +1,17 @@
 /** Kafka on the office API, for those who look after it: `/api/kafka`. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { type ApiCall, type ApiRequest, type ApiScope, ok, serveApi, unreachable } from '../../api/calls.ts'
-import { failuresOf, INTEGER, objectOf, TEXT, TEXT_OR_NULL, TIME, textUpTo } from '../../api/describe.ts'
+import { failuresOf, textUpTo } from '../../api/describe.ts'
 import { asFailure, correlationIdOf, sendEnvelopeError } from '../../api/envelope.ts'
 import { optionalText, refuseUnknownFields, requiredText } from '../../api/json-body.ts'
 import { failure } from '../../core/errors.ts'
-import { eventOnWire, overviewOnWire, placeOnWire } from './admin-view.ts'
-import { KAFKA, STATE_NAMES } from './event.ts'
+import { EVENT, eventOnWire, OVERVIEW, overviewOnWire, PLACED, placeOnWire } from './admin-view.ts'
+import { KAFKA } from './event.ts'
 import type { Assignment } from './reassign.ts'
 import type { ServedKafka } from './routes/call.ts'
-import { PROFILES } from './settings/schema.ts'
 import { isUuidV4 } from './settings/settings.ts'
 
-const TEXTS = { type: 'array', items: TEXT }
-
-const OVERVIEW = {
-  type: 'object',
-  required: ['enabled'],
-  properties: {
-    enabled: {
-      type: 'boolean',
-      description: 'Whether this server takes in dead events; without, all else is left out',
-    },
-    groupId: TEXT,
-    acceptUnlistedServices: { type: 'boolean' },
-    services: {
-      type: 'array',
-      items: objectOf({
-        name: TEXT,
-        dlqTopic: TEXT,
-        retryTopic: { ...TEXT, description: '`$original`: the topic that the event came from originally' },
-        profile: { type: 'string', enum: [...PROFILES] },
-        aliases: TEXTS,
-        originalTopics: TEXTS,
-        types: TEXTS,
-      }),
-    },
-    dlqTopics: { ...TEXTS, description: 'Topics that are taken in and belong to no service' },
-    intake: objectOf({
-      state: { type: 'string', enum: ['starting', 'reading', 'degraded', 'stopped'] },
-      sinceUtc: TIME,
-      troubles: TEXTS,
-      missingTopics: TEXTS,
-      partitions: {
-        type: 'array',
-        description: 'Those that this server reads',
-        items: objectOf({
-          topic: TEXT,
-          partition: INTEGER,
-          committed: TEXT_OR_NULL,
-          end: TEXT_OR_NULL,
-          lag: TEXT_OR_NULL,
-          trouble: TEXT_OR_NULL,
-        }),
-      },
-    }),
-  },
-}
-
 const EVENT_KEY = { dlqId: { type: 'string', format: 'uuid' } }
-
-const PLACE = {
-  dlqId: { ...TEXT, description: 'The newest of the letter: asked for by an older one, it is another' },
-  rowKey: TEXT,
-  state: { type: 'string', enum: STATE_NAMES },
-  service: TEXT,
-  originalTopic: TEXT,
-}
-
-const PLACED = objectOf(PLACE)
-
-const EVENT = objectOf({
-  ...PLACE,
-  type: TEXT,
-  topic: TEXT,
-  partition: INTEGER,
-  offset: TEXT,
-  timestampUtc: TIME,
-  key: TEXT_OR_NULL,
-  keyBase64: TEXT_OR_NULL,
-  valueBase64: TEXT_OR_NULL,
-  editedValueBase64: TEXT_OR_NULL,
-  valueForm: { type: 'string', enum: ['json', 'null', 'other'] },
-  headers: { type: 'array', items: objectOf({ name: TEXT, value: TEXT_OR_NULL, valueBase64: TEXT_OR_NULL }) },
-  correlationId: TEXT_OR_NULL,
-  mintedCorrelationId: TEXT_OR_NULL,
-  originalEventId: TEXT_OR_NULL,
-  eventId: TEXT_OR_NULL,
-  exception: { type: 'object' },
-  family: TEXT_OR_NULL,
-  origin: { type: 'object' },
-  firstOrigin: { type: ['object', 'null'] },
-  attempts: INTEGER,
-  attemptsReported: { type: ['integer', 'null'] },
-  duplicateOf: TEXT_OR_NULL,
-  reasons: TEXTS,
-  warnings: TEXTS,
-  chain: { type: 'array', items: { type: 'object' }, description: 'Earlier deaths, the oldest first' },
-})
 
 /** What names of topics have at most. */
 const MAX_NAME = 249
@@ -157,7 +71,7 @@ const callsOf = (kafka: ServedKafka | null): readonly ApiCall[] => [
       const id = dlqIdOf(params)
       const found = await enabled(kafka).calls.reader.named(id)
       if (found === null) throw unknownEvent(id)
-      return ok(eventOnWire(found.event, found.detail))
+      return ok(eventOnWire(found))
     },
   },
   {

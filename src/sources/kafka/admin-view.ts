@@ -1,96 +1,150 @@
-/** Kafka as the office API shows it: for those who look after it, in the words of that API. */
+/** Kafka as the office API shows it, for those who look after it: of each field how it is described, and where it comes from. */
+import {
+  type AnswerFields,
+  answerOf,
+  INTEGER,
+  shapeOf,
+  TEXT,
+  TEXT_OR_NULL,
+  TIME,
+} from '../../api/describe.ts'
 import { base64 } from '../../core/content.ts'
 import { formatMicros } from '../../core/timestamp.ts'
 import type { RawHeader } from '../../outgoing/kafka/record.ts'
-import { type StoredEvent, stateName } from './event.ts'
-import { type IntakeStanding, lagOf, type PartitionStanding } from './intake/standing.ts'
-import type { ChainLink, EventDetail } from './queue-reader.ts'
-import { recordTime } from './routes/views.ts'
-import type { KafkaService } from './settings/schema.ts'
+import { STATE_NAMES, type StoredEvent, stateName } from './event.ts'
+import { INTAKE_STATES, type IntakeStanding, lagOf, type PartitionStanding } from './intake/standing.ts'
+import type { ChainLink, DetailedEvent } from './queue-reader.ts'
+import { recordTime, warningsOf } from './routes/views.ts'
+import { type KafkaService, PROFILES } from './settings/schema.ts'
 import type { KafkaSettings } from './settings/settings.ts'
 import { shownBytes } from './wire/bytes.ts'
 
-/** The services that are listed, and how intake stands. */
-export const overviewOnWire = (settings: KafkaSettings, standing: IntakeStanding) => ({
-  enabled: true,
-  groupId: settings.groupId,
-  acceptUnlistedServices: settings.acceptUnlistedServices,
-  services: [...settings.services.values()].map(serviceOnWire),
-  dlqTopics: settings.dlqTopics,
-  intake: {
-    state: standing.state,
-    sinceUtc: formatMicros(standing.since),
-    troubles: standing.troubles,
-    missingTopics: standing.missingTopics,
-    partitions: standing.partitions.map(partitionOnWire),
-  },
-})
-
-const serviceOnWire = (service: KafkaService) => ({
-  name: service.name,
-  dlqTopic: service.dlqTopic,
-  retryTopic: service.retryTopic,
-  profile: service.profile,
-  aliases: service.aliases,
-  originalTopics: service.originalTopics,
-  types: service.types,
-})
+const TEXTS = { type: 'array', items: TEXT }
 
 /** Offsets are texts: JSON has no 64-bit integers. */
-const partitionOnWire = ({ topic, partition, committed, end, trouble }: PartitionStanding) => ({
-  ...{ topic, partition, committed: offsetOnWire(committed), end: offsetOnWire(end) },
-  ...{ lag: offsetOnWire(lagOf({ committed, end })), trouble },
-})
-
 const offsetOnWire = (offset: bigint | null): string | null => (offset === null ? null : String(offset))
 
-/** One event with everything on file about it, and its bytes. */
-export const eventOnWire = (event: StoredEvent, detail: EventDetail) => {
-  const { facts, order } = event
-  return {
-    ...placeOnWire(event),
-    type: facts.type,
-    topic: order.topic,
-    partition: order.partition,
-    offset: String(order.offset),
-    timestampUtc: recordTime(event.timestampMs),
-    key: shownBytes(event.key),
-    keyBase64: base64(event.key),
-    valueBase64: base64(event.value),
-    editedValueBase64: base64(event.editedValue),
-    valueForm: facts.valueForm,
-    headers: event.headers.map(headerOnWire),
-    correlationId: facts.correlationId,
-    mintedCorrelationId: facts.mintedCorrelationId,
-    originalEventId: facts.originalEventId,
-    eventId: event.eventId,
-    exception: facts.exception,
-    family: facts.family,
-    origin: facts.origin,
-    firstOrigin: facts.firstOrigin ?? null,
-    attempts: event.attempts,
-    attemptsReported: facts.attemptsReported,
-    duplicateOf: facts.duplicateOf ?? null,
-    reasons: facts.reasons,
-    warnings: detail.hasLaterSameKey ? [...new Set([...facts.warnings, 'later_same_key'])] : facts.warnings,
-    chain: detail.chain.map(linkOnWire),
-  }
-}
+const SERVICE = {
+  name: [TEXT, ({ name }) => name],
+  dlqTopic: [TEXT, ({ dlqTopic }) => dlqTopic],
+  retryTopic: [
+    { ...TEXT, description: '`$original`: the topic that the event came from originally' },
+    ({ retryTopic }) => retryTopic,
+  ],
+  profile: [{ type: 'string', enum: [...PROFILES] }, ({ profile }) => profile],
+  aliases: [TEXTS, ({ aliases }) => aliases],
+  originalTopics: [TEXTS, ({ originalTopics }) => originalTopics],
+  types: [TEXTS, ({ types }) => types],
+} satisfies AnswerFields<KafkaService>
+
+const PARTITION = {
+  topic: [TEXT, ({ topic }) => topic],
+  partition: [INTEGER, ({ partition }) => partition],
+  committed: [TEXT_OR_NULL, ({ committed }) => offsetOnWire(committed)],
+  end: [TEXT_OR_NULL, ({ end }) => offsetOnWire(end)],
+  lag: [TEXT_OR_NULL, (standing) => offsetOnWire(lagOf(standing))],
+  trouble: [TEXT_OR_NULL, ({ trouble }) => trouble],
+} satisfies AnswerFields<PartitionStanding>
+
+const INTAKE = {
+  state: [{ type: 'string', enum: INTAKE_STATES }, ({ state }) => state],
+  sinceUtc: [TIME, ({ since }) => formatMicros(since)],
+  troubles: [TEXTS, ({ troubles }) => troubles],
+  missingTopics: [TEXTS, ({ missingTopics }) => missingTopics],
+  partitions: [
+    { type: 'array', description: 'Those that this server reads', items: shapeOf(PARTITION) },
+    ({ partitions }) => partitions.map((partition) => answerOf(PARTITION, partition)),
+  ],
+} satisfies AnswerFields<IntakeStanding>
+
+/** The services that are listed, and how intake stands. */
+const OVERVIEW_FIELDS = {
+  enabled: [
+    {
+      type: 'boolean',
+      description: 'Whether this server takes in dead events; without, all else is left out',
+    },
+    () => true,
+  ],
+  groupId: [TEXT, ({ settings }) => settings.groupId],
+  acceptUnlistedServices: [{ type: 'boolean' }, ({ settings }) => settings.acceptUnlistedServices],
+  services: [
+    { type: 'array', items: shapeOf(SERVICE) },
+    ({ settings }) => [...settings.services.values()].map((service) => answerOf(SERVICE, service)),
+  ],
+  dlqTopics: [
+    { ...TEXTS, description: 'Topics that are taken in and belong to no service' },
+    ({ settings }) => settings.dlqTopics,
+  ],
+  intake: [shapeOf(INTAKE), ({ standing }) => answerOf(INTAKE, standing)],
+} satisfies AnswerFields<{ readonly settings: KafkaSettings; readonly standing: IntakeStanding }>
+
+export const OVERVIEW = { ...shapeOf(OVERVIEW_FIELDS), required: ['enabled'] }
+
+export const overviewOnWire = (settings: KafkaSettings, standing: IntakeStanding) =>
+  answerOf(OVERVIEW_FIELDS, { settings, standing })
 
 /** Which letter it is, and where it stands. */
-export const placeOnWire = (event: StoredEvent) => ({
-  dlqId: event.dlqId,
-  rowKey: event.rowKey,
-  state: stateName(event.state),
-  service: event.service,
-  originalTopic: event.originalTopic,
-})
+const PLACE = {
+  dlqId: [
+    { ...TEXT, description: 'The newest of the letter: asked for by an older one, it is another' },
+    ({ dlqId }) => dlqId,
+  ],
+  rowKey: [TEXT, ({ rowKey }) => rowKey],
+  state: [{ type: 'string', enum: STATE_NAMES }, ({ state }) => stateName(state)],
+  service: [TEXT, ({ service }) => service],
+  originalTopic: [TEXT, ({ originalTopic }) => originalTopic],
+} satisfies AnswerFields<StoredEvent>
 
-const headerOnWire = ({ name, value }: RawHeader) => ({
-  name: shownBytes(name),
-  value: shownBytes(value),
-  valueBase64: base64(value),
-})
+export const PLACED = shapeOf(PLACE)
+
+export const placeOnWire = (event: StoredEvent) => answerOf(PLACE, event)
+
+const HEADER = {
+  name: [TEXT, ({ name }) => shownBytes(name)],
+  value: [TEXT_OR_NULL, ({ value }) => shownBytes(value)],
+  valueBase64: [TEXT_OR_NULL, ({ value }) => base64(value)],
+} satisfies AnswerFields<RawHeader>
+
+/** One event with everything on file about it, and its bytes. */
+const EVENT_FIELDS = {
+  ...PLACE,
+  type: [TEXT, ({ facts }) => facts.type],
+  topic: [TEXT, ({ order }) => order.topic],
+  partition: [INTEGER, ({ order }) => order.partition],
+  offset: [TEXT, ({ order }) => String(order.offset)],
+  timestampUtc: [TIME, ({ timestampMs }) => recordTime(timestampMs)],
+  key: [TEXT_OR_NULL, ({ key }) => shownBytes(key)],
+  keyBase64: [TEXT_OR_NULL, ({ key }) => base64(key)],
+  valueBase64: [TEXT_OR_NULL, ({ value }) => base64(value)],
+  editedValueBase64: [TEXT_OR_NULL, ({ editedValue }) => base64(editedValue)],
+  valueForm: [{ type: 'string', enum: ['json', 'null', 'other'] }, ({ facts }) => facts.valueForm],
+  headers: [
+    { type: 'array', items: shapeOf(HEADER) },
+    ({ headers }) => headers.map((header) => answerOf(HEADER, header)),
+  ],
+  correlationId: [TEXT_OR_NULL, ({ facts }) => facts.correlationId],
+  mintedCorrelationId: [TEXT_OR_NULL, ({ facts }) => facts.mintedCorrelationId],
+  originalEventId: [TEXT_OR_NULL, ({ facts }) => facts.originalEventId],
+  eventId: [TEXT_OR_NULL, ({ eventId }) => eventId],
+  exception: [{ type: 'object' }, ({ facts }) => facts.exception],
+  family: [TEXT_OR_NULL, ({ facts }) => facts.family],
+  origin: [{ type: 'object' }, ({ facts }) => facts.origin],
+  firstOrigin: [{ type: ['object', 'null'] }, ({ facts }) => facts.firstOrigin ?? null],
+  attempts: [INTEGER, ({ attempts }) => attempts],
+  attemptsReported: [{ type: ['integer', 'null'] }, ({ facts }) => facts.attemptsReported],
+  duplicateOf: [TEXT_OR_NULL, ({ facts }) => facts.duplicateOf ?? null],
+  reasons: [TEXTS, ({ facts }) => facts.reasons],
+  warnings: [TEXTS, (event) => warningsOf(event)],
+  chain: [
+    { type: 'array', items: { type: 'object' }, description: 'Earlier deaths, the oldest first' },
+    ({ chain }) => chain.map(linkOnWire),
+  ],
+} satisfies AnswerFields<DetailedEvent>
+
+export const EVENT = shapeOf(EVENT_FIELDS)
+
+export const eventOnWire = (event: DetailedEvent) => answerOf(EVENT_FIELDS, event)
 
 const linkOnWire = ({ sent, ...link }: ChainLink) => ({
   dlqId: link.dlqId,

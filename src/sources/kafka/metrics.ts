@@ -4,7 +4,7 @@
  * anybody may write: only so many of them have counts of their own, all others share one.
  */
 import { family, type Labels, type Sample } from '../../api/exposition.ts'
-import { type IntakeStanding, lagOf, publicTroubles } from './intake/standing.ts'
+import { INTAKE_STATES, type IntakeStanding, lagOf, publicTroubles } from './intake/standing.ts'
 import type { Gap, Stored } from './intake/store-partitions.ts'
 
 /** Sets of labels that are counted each by itself. */
@@ -115,8 +115,6 @@ export type KafkaListener = Partial<
   Pick<KafkaCounters, 'stored' | 'quarantined' | 'resolved' | 'trouble' | 'gap'>
 >
 
-const STATES: readonly IntakeStanding['state'][] = ['starting', 'reading', 'degraded', 'stopped']
-
 /** All that is told at a scrape. */
 export const metricsText = (counters: KafkaCounters, standing: IntakeStanding): string =>
   `${[...counters.lines(), ...standingLines(standing)].join('\n')}\n`
@@ -129,7 +127,7 @@ function standingLines(standing: IntakeStanding): string[] {
     ...gauge(
       'intake_state',
       '1 for the state in which intake is.',
-      STATES.map((name) => ({ labels: { state: name }, value: name === state ? 1 : 0 })),
+      INTAKE_STATES.map((name) => ({ labels: { state: name }, value: name === state ? 1 : 0 })),
     ),
     ...gauge('degraded', '1 while something is wrong with intake.', [
       { value: publicTroubles(standing).length > 0 ? 1 : 0 },

@@ -48,15 +48,17 @@ interface NextEvents {
 }
 
 /** What the queue does not tell of an event: what came before it, and whether something came after it. */
-export interface EventDetail {
+interface EventDetail {
   readonly chain: readonly ChainLink[]
   readonly hasLaterSameKey: boolean
 }
 
+export interface DetailedEvent extends StoredEvent, EventDetail {}
+
 /** A part of a queue as it was at one moment. */
 interface Preview extends NextEvents {
-  /** One for each event; null where none was wanted. */
-  readonly details: readonly (EventDetail | null)[]
+  /** Of those events that it was wanted of. */
+  readonly details: ReadonlyMap<LetterId, EventDetail>
 }
 
 const OPEN = `event.state < ${STATE.published}`
@@ -166,10 +168,10 @@ async function detailsOf(
   )
 }
 
-async function detailOf(session: Session, event: StoredEvent): Promise<EventDetail> {
+async function detailed(session: Session, event: StoredEvent): Promise<DetailedEvent> {
   const detail = (await detailsOf(session, [event])).get(event.letterId)
   if (detail === undefined) throw new Error('an event has no details')
-  return detail
+  return { ...event, ...detail }
 }
 
 /** The reads of the API, each of them on one moment of the store. */
@@ -186,22 +188,20 @@ export class QueueReader {
   preview(part: QueuePart, isDetailed: (event: StoredEvent) => boolean): Promise<Preview> {
     return this.#db.snapshot('kafka.preview', async (session) => {
       const next = await nextEvents(session, part)
-      const told = next.events.filter((event) => next.omittedBytes !== null || isDetailed(event))
-      const details = await detailsOf(session, told)
-      return { ...next, details: next.events.map(({ letterId }) => details.get(letterId) ?? null) }
+      const wanted = next.events.filter((event) => next.omittedBytes !== null || isDetailed(event))
+      return { ...next, details: await detailsOf(session, wanted) }
     })
   }
 
-  /** What else is known of one event. */
-  detail(event: StoredEvent): Promise<EventDetail> {
-    return this.#db.snapshot('kafka.detail', (session) => detailOf(session, event))
+  detailed(event: StoredEvent): Promise<DetailedEvent> {
+    return this.#db.snapshot('kafka.detail', (session) => detailed(session, event))
   }
 
   /** The event that a record's name belongs to, with its details; null when there is none. */
-  named(id: string): Promise<{ readonly event: StoredEvent; readonly detail: EventDetail } | null> {
+  named(id: string): Promise<DetailedEvent | null> {
     return this.#db.snapshot('kafka.named', async (session) => {
       const event = await eventNamed(session, id)
-      return event === null ? null : { event, detail: await detailOf(session, event) }
+      return event === null ? null : detailed(session, event)
     })
   }
 

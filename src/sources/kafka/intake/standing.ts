@@ -2,18 +2,15 @@
 import type { Clock, Instant } from '../../../core/clock.ts'
 import type { Log } from '../../../core/log.ts'
 
-export interface PartitionStanding {
-  readonly topic: string
-  readonly partition: number
-  /** The offset behind the last one that was committed; null when none is known. */
-  readonly committed: bigint | null
-  /** The offset behind the last record there is; null when it is not known. */
-  readonly end: bigint | null
-  readonly trouble: string | null
-}
+/** What is told of a partition. */
+export type PartitionStanding = Readonly<
+  Pick<PartitionReader, 'topic' | 'partition' | 'committed' | 'end' | 'trouble'>
+>
+
+export const INTAKE_STATES = ['starting', 'reading', 'degraded', 'stopped'] as const
 
 export interface IntakeStanding {
-  readonly state: 'starting' | 'reading' | 'degraded' | 'stopped'
+  readonly state: (typeof INTAKE_STATES)[number]
   /** What is wrong, one sentence each; empty when nothing is. */
   readonly troubles: readonly string[]
   /** Topics of the configuration that the brokers do not have. */
@@ -60,7 +57,9 @@ export interface PartitionReader {
   fetchAt: bigint
   /** The next offset that is not durable. */
   doneAt: bigint
+  /** The offset behind the last one that was committed; null when none is known. */
   committed: bigint | null
+  /** The offset behind the last record there is; null when it is not known. */
   end: bigint | null
   trouble: string | null
   /** It is left alone until brokers are asked again where topics are. */
@@ -91,15 +90,9 @@ export class Board {
       state: this.#state,
       troubles: this.#allTroubles(),
       missingTopics: this.#missing,
-      partitions: [...this.#readers.values()].map(
-        ({ topic, partition, committed, end, trouble }): PartitionStanding => ({
-          topic,
-          partition,
-          committed,
-          end,
-          trouble,
-        }),
-      ),
+      partitions: [...this.#readers.values()].map(({ topic, partition, committed, end, trouble }) => ({
+        ...{ topic, partition, committed, end, trouble },
+      })),
       since: this.#since,
     }
   }

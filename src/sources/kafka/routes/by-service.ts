@@ -6,10 +6,10 @@ import { BartlebyError } from '../../../core/errors.ts'
 import { UNKNOWN } from '../event.ts'
 import { isUuid, isUuidV4 } from '../settings/settings.ts'
 import { type KafkaCall, type KafkaCalls, type KafkaRequest, ShapeRefused } from './call.ts'
-import { DETAIL, FLAGS, PREVIEW_EVENT, RESOLVE_QUERY } from './describe.ts'
+import { FLAGS, RESOLVE_QUERY } from './describe.ts'
 import { empty, json, KafkaRefused, noContent } from './reply.ts'
 import { discardNamed, discardNext, type ResolveRequest, resolveNext } from './resolve.ts'
-import { dryRunText, extraOfResolution, outcomeHeaders, previewAnswer, previewText } from './views.ts'
+import { extraOfResolution, outcomeHeaders, PREVIEW_EVENT, previewAnswer, REHEARSED_EVENT } from './views.ts'
 
 /** Enough to see that a body is not empty. */
 const SMALL_BODY_BYTES = 1_024
@@ -30,9 +30,9 @@ export const serviceCalls: readonly KafkaCall[] = [
         minimum: 1,
         description: 'At most `preview_limit`, which it is when it is left out',
       },
-      detail: DETAIL,
+      detail: FLAGS.detail,
     },
-    success: { 200: { meaning: 'OK', shape: { type: 'array', items: PREVIEW_EVENT } } },
+    success: { 200: { meaning: 'OK', shape: { type: 'array', items: PREVIEW_EVENT.shape } } },
     errors: [400, 404, 422],
     answer: preview,
   },
@@ -43,7 +43,7 @@ export const serviceCalls: readonly KafkaCall[] = [
     summary: 'What processing the next event of a service would publish; nothing is written',
     query: RESOLVE_QUERY,
     success: {
-      200: { meaning: 'The event; no body at all when it would be discarded', shape: PREVIEW_EVENT },
+      200: { meaning: 'The event; no body at all when it would be discarded', shape: PREVIEW_EVENT.shape },
     },
     errors: [400, 404, 409, 422, 500, 503, 504],
     answer: dryRun,
@@ -86,7 +86,7 @@ async function preview(request: KafkaRequest, calls: KafkaCalls): Promise<Answer
       `the limit must be from 1 to ${previewLimit}`,
     )
   }
-  return previewAnswer(calls, { service, topic: null, skip: 0, limit }, wanted, previewText)
+  return previewAnswer(calls, { service, topic: null, skip: 0, limit }, wanted, PREVIEW_EVENT.text)
 }
 
 async function dryRun(request: KafkaRequest, calls: KafkaCalls): Promise<Answer> {
@@ -96,7 +96,8 @@ async function dryRun(request: KafkaRequest, calls: KafkaCalls): Promise<Answer>
   const found = await resolveNext(calls, { ...asked, service, dlqId: null }, true)
   const headers = { ...outcomeHeaders(found), ETag: `"${found.event.dlqId}"` }
   if (found.outcome === 'discarded') return empty(headers)
-  return json(dryRunText(found, await extraOfResolution(calls, found, { wanted, isDryRun: true })), headers)
+  const extra = await extraOfResolution(calls, found, { wanted, isDryRun: true })
+  return json(REHEARSED_EVENT.text(found.record, extra), headers)
 }
 
 async function processNext(request: KafkaRequest, calls: KafkaCalls): Promise<Answer> {

@@ -14,25 +14,10 @@ import {
   type ShapeFault,
   ShapeRefused,
 } from './call.ts'
-import {
-  DETAIL,
-  FLAGS,
-  HEALTH,
-  PROCESS_BODY,
-  PUBLISHABLE_EVENT,
-  RESOLVE_QUERY,
-  STORED_EVENT,
-  SUMMARY,
-} from './describe.ts'
+import { FLAGS, HEALTH, PROCESS_BODY, RESOLVE_QUERY, SUMMARY } from './describe.ts'
 import { json, KafkaRefused, refused } from './reply.ts'
 import { resolveNext } from './resolve.ts'
-import {
-  extraOfResolution,
-  outcomeHeaders,
-  previewAnswer,
-  publishableText,
-  storedEventText,
-} from './views.ts'
+import { extraOfResolution, outcomeHeaders, PUBLISHABLE_EVENT, previewAnswer, STORED_EVENT } from './views.ts'
 
 export const topicCalls: readonly KafkaCall[] = [
   {
@@ -66,9 +51,9 @@ export const topicCalls: readonly KafkaCall[] = [
     query: {
       skip: { ...INTEGER, minimum: 0, default: 0 },
       limit: { ...INTEGER, minimum: 0, description: 'Left out, or beyond it: `preview_limit`' },
-      detail: DETAIL,
+      detail: FLAGS.detail,
     },
-    success: { 200: { meaning: 'OK', shape: { type: 'array', items: STORED_EVENT } } },
+    success: { 200: { meaning: 'OK', shape: { type: 'array', items: STORED_EVENT.shape } } },
     errors: [400, 422],
     answer: preview,
   },
@@ -80,7 +65,7 @@ export const topicCalls: readonly KafkaCall[] = [
       'Process the oldest event of a service that comes from one topic, as it is or as the override says',
     query: { dry_run: FLAGS.dry_run, ...RESOLVE_QUERY },
     body: PROCESS_BODY,
-    success: { 200: { meaning: 'The event; null when it is discarded', shape: PUBLISHABLE_EVENT } },
+    success: { 200: { meaning: 'The event; null when it is discarded', shape: PUBLISHABLE_EVENT.shape } },
     errors: [400, 404, 409, 413, 422, 500, 503, 504],
     answer: processNext,
   },
@@ -96,7 +81,7 @@ async function preview(request: KafkaRequest, calls: KafkaCalls): Promise<Answer
   }
   const [service, topic] = [request.param('service'), request.param('topic')]
   const part = { service, topic, skip, limit: Math.min(limit, previewLimit) }
-  return previewAnswer(calls, part, wanted, storedEventText)
+  return previewAnswer(calls, part, wanted, STORED_EVENT.text)
 }
 
 async function processNext(request: KafkaRequest, calls: KafkaCalls): Promise<Answer> {
@@ -117,7 +102,7 @@ async function processNext(request: KafkaRequest, calls: KafkaCalls): Promise<An
     const text =
       done.outcome === 'discarded'
         ? 'null'
-        : publishableText(done, await extraOfResolution(calls, done, { wanted, isDryRun }))
+        : PUBLISHABLE_EVENT.text(done.record, await extraOfResolution(calls, done, { wanted, isDryRun }))
     return json(text, outcomeHeaders(done))
   } catch (error) {
     if (overrideText === null || !isOverrideRefusal(error)) throw error

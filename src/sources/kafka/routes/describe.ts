@@ -1,7 +1,6 @@
 /** How the calls of the Kafka API look in the OpenAPI document. */
-import { INTEGER, objectOf, paramsIn, TEXT, TEXT_OR_NULL, TIME } from '../../../api/describe.ts'
+import { INTEGER, objectOf, paramsIn, TEXT } from '../../../api/describe.ts'
 import type { JsonSchema } from '../../../api/proto-schema.ts'
-import { STATE_NAMES } from '../event.ts'
 import type { KafkaCall } from './call.ts'
 
 const flag = (description: string): JsonSchema => ({ type: 'boolean', default: false, description })
@@ -16,87 +15,11 @@ export const FLAGS = {
   detail: flag('Add the member `bartleby`; quarantined events always have it'),
 } as const
 
-export const DETAIL = FLAGS.detail
-
 export const RESOLVE_QUERY = {
   mint_correlation_id: FLAGS.mint_correlation_id,
   resend: FLAGS.resend,
   detail: FLAGS.detail,
 }
-
-const PAYLOAD: JsonSchema = { description: 'The JSON as it was stored; null when the value is none' }
-const HEADERS: JsonSchema = { type: 'object', additionalProperties: TEXT_OR_NULL }
-const TEXTS: JsonSchema = { type: 'array', items: TEXT }
-
-const LINK = objectOf({
-  dlq_id: TEXT,
-  topic: TEXT,
-  partition: INTEGER,
-  offset: TEXT,
-  timestamp: TIME,
-  exc_class: TEXT,
-  exc_msg: TEXT,
-  sent: { type: ['object', 'null'], description: 'What was sent of it, when, and by whom' },
-})
-
-const EXTRA: JsonSchema = {
-  ...objectOf({
-    letter_id: { ...TEXT, description: "The row key of the letter at the office's API" },
-    dlq_id: TEXT,
-    state: { type: 'string', enum: STATE_NAMES },
-    topic: TEXT,
-    partition: INTEGER,
-    offset: TEXT,
-    timestamp: TIME,
-    family: { ...TEXT_OR_NULL, description: 'Whose headers these are' },
-    attempts: INTEGER,
-    attempts_reported: { type: ['integer', 'null'] },
-    chain: { type: 'array', items: LINK, description: 'Its earlier deaths, the oldest first' },
-    reasons: TEXTS,
-    warnings: TEXTS,
-  }),
-  description:
-    'With `detail=true`, and always on quarantined events and on one whose payload is left out; then `value_omitted_bytes` is its size. With `detail=true` also `value_base64` when the value is no JSON',
-}
-
-/** An event, with the extra member that it may have. */
-const eventOf = (fields: Readonly<Record<string, JsonSchema>>): JsonSchema => ({
-  type: 'object',
-  required: Object.keys(fields),
-  properties: { ...fields, bartleby: EXTRA },
-})
-
-export const PREVIEW_EVENT = eventOf({
-  topic: TEXT,
-  type_: TEXT,
-  payload: PAYLOAD,
-  key: TEXT_OR_NULL,
-  headers: HEADERS,
-})
-
-export const STORED_EVENT = eventOf({
-  headers: HEADERS,
-  topic: TEXT,
-  type_: TEXT,
-  payload: PAYLOAD,
-  key: TEXT_OR_NULL,
-  dlq_id: TEXT,
-  timestamp: TIME,
-  dlq_info: objectOf({
-    service: TEXT,
-    original_event_id: TEXT_OR_NULL,
-    exc_class: TEXT,
-    exc_msg: TEXT,
-  }),
-})
-
-export const PUBLISHABLE_EVENT = eventOf({
-  headers: HEADERS,
-  topic: { ...TEXT, description: 'The retry topic' },
-  type_: TEXT,
-  payload: PAYLOAD,
-  key: TEXT_OR_NULL,
-})
 
 export const PROCESS_BODY: JsonSchema = {
   type: 'object',

@@ -1,28 +1,35 @@
 /**
- * Events as the Kafka API shows them, as text. Payloads are the stored JSON itself: parsed and written again, large integers would be
- * rounded and `1.0` would become `1`.
+ * Events as the Kafka API shows them, as text: of each field how it is described, and where it comes from. Payloads are the stored JSON
+ * itself: parsed and written again, large integers would be rounded and `1.0` would become `1`.
  */
-
+import {
+  type AnswerFields,
+  answerOf,
+  INTEGER,
+  objectOf,
+  shapeOf,
+  TEXT,
+  TEXT_OR_NULL,
+  TIME,
+} from '../../../api/describe.ts'
 import type { Answer } from '../../../api/exact-answer.ts'
+import type { JsonSchema } from '../../../api/proto-schema.ts'
 import { instant } from '../../../core/clock.ts'
 import { base64 } from '../../../core/content.ts'
 import { scanJson } from '../../../core/json/scan.ts'
 import { formatMicros, formatTimestamp, isTimestamp, ZERO_TIME } from '../../../core/timestamp.ts'
 import type { OutgoingRecord, RawHeader } from '../../../outgoing/kafka/record.ts'
-import { type StoredEvent, stateName } from '../event.ts'
-import type { ChainLink, EventDetail, QueuePart, Sent } from '../queue-reader.ts'
+import { STATE_NAMES, type StoredEvent, stateName } from '../event.ts'
+import type { ChainLink, DetailedEvent, QueuePart, Sent } from '../queue-reader.ts'
 import type { Resolution } from '../return/attempt.ts'
 import { lastHeader, shownBytes } from '../wire/bytes.ts'
 import { shownJson } from '../wire/json.ts'
 import type { KafkaCalls } from './call.ts'
 import { json } from './reply.ts'
 
-const objectText = (members: Readonly<Record<string, string>>): string =>
-  `{${Object.entries(members)
-    .map(([name, value]) => `${JSON.stringify(name)}:${value}`)
-    .join(',')}}`
-
-const text = (value: unknown): string => JSON.stringify(value)
+const PAYLOAD: JsonSchema = { description: 'The JSON as it was stored; null when the value is none' }
+const HEADERS: JsonSchema = { type: 'object', additionalProperties: TEXT_OR_NULL }
+const TEXTS: JsonSchema = { type: 'array', items: TEXT }
 
 /** The time of a record: six fraction digits, or none at all on a whole second; as near as years have four digits. */
 export function recordTime(timestampMs: bigint): string {
@@ -32,140 +39,20 @@ export function recordTime(timestampMs: bigint): string {
   return whole.includes('.') ? formatMicros(at) : whole
 }
 
-/** Headers by their names, except some; of a name that comes twice the last value. */
-function headersText(headers: readonly RawHeader[], hidden: readonly string[]): string {
-  const shown = new Map(headers.map(({ name, value }) => [shownBytes(name), shownBytes(value)]))
-  for (const name of hidden) shown.delete(name)
-  // No header becomes a member of the prototype: entries are defined, not assigned.
-  return text(Object.fromEntries(shown))
+/** An earlier death. */
+const LINK: AnswerFields<ChainLink> = {
+  dlq_id: [TEXT, ({ dlqId }) => dlqId],
+  topic: [TEXT, ({ topic }) => topic],
+  partition: [INTEGER, ({ partition }) => partition],
+  offset: [TEXT, ({ recordOffset }) => String(recordOffset)],
+  timestamp: [TIME, ({ recordTs }) => recordTime(recordTs)],
+  exc_class: [TEXT, ({ facts }) => facts.exception.class ?? ''],
+  exc_msg: [TEXT, ({ facts }) => facts.exception.message ?? ''],
+  sent: [
+    { type: ['object', 'null'], description: 'What was sent of it, when, and by whom' },
+    ({ sent }) => (sent === null ? null : sentView(sent)),
+  ],
 }
-
-/** What a member of the extra object is added to; nothing, where none is wanted. */
-const withExtra = (members: Readonly<Record<string, string>>, extra: string | null): string =>
-  objectText(extra === null ? members : { ...members, bartleby: extra })
-
-const payloadOf = ({ facts, value }: StoredEvent): string =>
-  value === null || facts.valueForm !== 'json' ? 'null' : shownJson(value)
-
-/** The next event of a service: where it was read, with every header. */
-export const previewText = (event: StoredEvent, extra: string | null): string =>
-  withExtra(
-    {
-      topic: text(event.order.topic),
-      type_: text(event.facts.type),
-      payload: payloadOf(event),
-      key: text(shownBytes(event.key)),
-      headers: headersText(event.headers, ['type']),
-    },
-    extra,
-  )
-
-/** The same by its original topic: *StoredDLQEvent*. */
-export const storedEventText = (event: StoredEvent, extra: string | null): string => {
-  const { facts } = event
-  return withExtra(
-    {
-      headers: text(facts.correlationId === null ? {} : { correlation_id: facts.correlationId }),
-      topic: text(event.originalTopic),
-      type_: text(facts.type),
-      payload: payloadOf(event),
-      key: text(shownBytes(event.key)),
-      dlq_id: text(event.dlqId),
-      timestamp: text(recordTime(event.timestampMs)),
-      dlq_info: text({
-        service: event.service,
-        original_event_id: facts.originalEventId,
-        exc_class: facts.exception.class ?? '',
-        exc_msg: facts.exception.message ?? '',
-      }),
-    },
-    extra,
-  )
-}
-
-type Published = Extract<Resolution, { outcome: 'published' }>
-
-const outgoingPayload = ({ value }: OutgoingRecord): string =>
-  value === null || !scanJson(value).ok ? 'null' : shownJson(value)
-
-const outgoingType = ({ headers }: OutgoingRecord): string =>
-  text(shownBytes(lastHeader(headers, 'type') ?? null) ?? '')
-
-/** What a dry run would publish. Its id is not shown: it is minted only when it is published. */
-export const dryRunText = ({ record }: Published, extra: string | null): string =>
-  withExtra(
-    {
-      topic: text(record.topic),
-      type_: outgoingType(record),
-      payload: outgoingPayload(record),
-      key: text(shownBytes(record.key)),
-      headers: headersText(record.headers, ['type', 'event_id']),
-    },
-    extra,
-  )
-
-/** What is published, or would be: *PublishableEventData*. */
-export const publishableText = ({ record }: Published, extra: string | null): string =>
-  withExtra(
-    {
-      headers: headersText(record.headers, ['type', 'event_id', 'correlation_id']),
-      topic: text(record.topic),
-      type_: outgoingType(record),
-      payload: outgoingPayload(record),
-      key: text(shownBytes(record.key)),
-    },
-    extra,
-  )
-
-/** What an event's detail adds. */
-interface Seen {
-  readonly detail: EventDetail
-  /** Whether a value that is no JSON is shown too. */
-  readonly withValue: boolean
-  /** The size of a value that was left out; null when none was. */
-  readonly omittedBytes?: number | null
-  /** What it became meanwhile; left out, it is as it was read. */
-  readonly state?: string
-  /** What was found besides, when it was processed. */
-  readonly warnings?: readonly string[]
-}
-
-/** The extra member: where the event came from and how it stands, for operators. */
-function extraText(
-  event: StoredEvent,
-  { detail, withValue, omittedBytes = null, state, warnings = [] }: Seen,
-): string {
-  const { facts, order, value } = event
-  const later = detail.hasLaterSameKey ? ['later_same_key'] : []
-  return text({
-    letter_id: event.rowKey,
-    dlq_id: event.dlqId,
-    state: state ?? stateName(event.state),
-    topic: order.topic,
-    partition: order.partition,
-    offset: String(order.offset),
-    timestamp: recordTime(event.timestampMs),
-    family: facts.family,
-    attempts: event.attempts,
-    attempts_reported: facts.attemptsReported,
-    chain: detail.chain.map(linkView),
-    reasons: facts.reasons,
-    warnings: [...new Set([...facts.warnings, ...warnings, ...later])],
-    ...(omittedBytes === null ? {} : { value_omitted_bytes: omittedBytes }),
-    ...(withValue && value !== null && facts.valueForm !== 'json' ? { value_base64: base64(value) } : {}),
-  })
-}
-
-const linkView = (link: ChainLink) => ({
-  dlq_id: link.dlqId,
-  topic: link.topic,
-  partition: link.partition,
-  offset: String(link.recordOffset),
-  timestamp: recordTime(link.recordTs),
-  exc_class: link.facts.exception.class ?? '',
-  exc_msg: link.facts.exception.message ?? '',
-  sent: link.sent === null ? null : sentView(link.sent),
-})
 
 const sentView = (sent: Sent) => ({
   event_id: sent.eventId,
@@ -179,6 +66,146 @@ const sentView = (sent: Sent) => ({
   at: formatMicros(sent.madeAt),
 })
 
+/** An event for operators. */
+interface Seen extends DetailedEvent {
+  /** Whether a value that is no JSON is shown too. */
+  readonly withValue: boolean
+  /** The size of a value that was left out; null when none was. */
+  readonly omittedBytes: number | null
+  /** What it became meanwhile; left out, it is as it was read. */
+  readonly outcome?: string
+  /** What was found besides, when it was processed. */
+  readonly warnings?: readonly string[]
+}
+
+/** The extra member: where the event came from and how it stands. */
+const EXTRA: AnswerFields<Seen> = {
+  letter_id: [
+    { ...TEXT, description: "The row key of the letter at the office's API" },
+    ({ rowKey }) => rowKey,
+  ],
+  dlq_id: [TEXT, ({ dlqId }) => dlqId],
+  state: [{ type: 'string', enum: STATE_NAMES }, ({ outcome, state }) => outcome ?? stateName(state)],
+  topic: [TEXT, ({ order }) => order.topic],
+  partition: [INTEGER, ({ order }) => order.partition],
+  offset: [TEXT, ({ order }) => String(order.offset)],
+  timestamp: [TIME, ({ timestampMs }) => recordTime(timestampMs)],
+  family: [{ ...TEXT_OR_NULL, description: 'Whose headers these are' }, ({ facts }) => facts.family],
+  attempts: [INTEGER, ({ attempts }) => attempts],
+  attempts_reported: [{ type: ['integer', 'null'] }, ({ facts }) => facts.attemptsReported],
+  chain: [
+    { type: 'array', items: shapeOf(LINK), description: 'Its earlier deaths, the oldest first' },
+    ({ chain }) => chain.map((link) => answerOf(LINK, link)),
+  ],
+  reasons: [TEXTS, ({ facts }) => facts.reasons],
+  warnings: [TEXTS, (event) => warningsOf(event, event.warnings)],
+}
+
+const EXTRA_SHAPE: JsonSchema = {
+  ...shapeOf(EXTRA),
+  description:
+    'With `detail=true`, and always on quarantined events and on one whose payload is left out; then `value_omitted_bytes` is its size. With `detail=true` also `value_base64` when the value is no JSON',
+}
+
+const text = (value: unknown): string => JSON.stringify(value)
+
+function extraText(event: Seen): string {
+  const { facts, value, withValue, omittedBytes } = event
+  return text({
+    ...answerOf(EXTRA, event),
+    ...(omittedBytes === null ? {} : { value_omitted_bytes: omittedBytes }),
+    ...(withValue && value !== null && facts.valueForm !== 'json' ? { value_base64: base64(value) } : {}),
+  })
+}
+
+/** What is odd about an event; `more` was found when it was processed. */
+export const warningsOf = (
+  { facts, hasLaterSameKey }: Pick<DetailedEvent, 'facts' | 'hasLaterSameKey'>,
+  more: readonly string[] = [],
+): readonly string[] => [
+  ...new Set([...facts.warnings, ...more, ...(hasLaterSameKey ? ['later_same_key'] : [])]),
+]
+
+/** Fields as JSON. */
+type TextFields<Of> = Readonly<Record<string, readonly [schema: JsonSchema, of: (one: Of) => string]>>
+
+/** One form of events: how it is described, and its text, with the extra member that it may have. */
+const form = <Of>(fields: TextFields<Of>) => ({
+  shape: {
+    ...shapeOf<Of>({ ...fields, bartleby: [EXTRA_SHAPE, () => null] }),
+    required: Object.keys(fields),
+  },
+  text(one: Of, extra: string | null): string {
+    const members = Object.entries(fields).map(([name, [, of]]) => `${text(name)}:${of(one)}`)
+    return `{${[...members, ...(extra === null ? [] : [`"bartleby":${extra}`])].join(',')}}`
+  },
+})
+
+/** Headers by their names, except some; of a name that comes twice the last value. */
+function headersText(headers: readonly RawHeader[], ...hidden: readonly string[]): string {
+  const shown = new Map(headers.map(({ name, value }) => [shownBytes(name), shownBytes(value)]))
+  for (const name of hidden) shown.delete(name)
+  // No header becomes a member of the prototype: entries are defined, not assigned.
+  return text(Object.fromEntries(shown))
+}
+
+const CONTENT: TextFields<StoredEvent> = {
+  type_: [TEXT, ({ facts }) => text(facts.type)],
+  payload: [
+    PAYLOAD,
+    ({ facts, value }) => (value === null || facts.valueForm !== 'json' ? 'null' : shownJson(value)),
+  ],
+  key: [TEXT_OR_NULL, ({ key }) => text(shownBytes(key))],
+}
+
+/** The next event of a service: where it was read, with every header. */
+export const PREVIEW_EVENT = form<StoredEvent>({
+  topic: [TEXT, ({ order }) => text(order.topic)],
+  ...CONTENT,
+  headers: [HEADERS, ({ headers }) => headersText(headers, 'type')],
+})
+
+/** The same by its original topic: *StoredDLQEvent*. */
+export const STORED_EVENT = form<StoredEvent>({
+  headers: [
+    HEADERS,
+    ({ facts: { correlationId } }) => text(correlationId === null ? {} : { correlation_id: correlationId }),
+  ],
+  topic: [TEXT, ({ originalTopic }) => text(originalTopic)],
+  ...CONTENT,
+  dlq_id: [TEXT, ({ dlqId }) => text(dlqId)],
+  timestamp: [TIME, ({ timestampMs }) => text(recordTime(timestampMs))],
+  dlq_info: [
+    objectOf({ service: TEXT, original_event_id: TEXT_OR_NULL, exc_class: TEXT, exc_msg: TEXT }),
+    ({ service, facts: { originalEventId, exception } }) =>
+      text({
+        service,
+        original_event_id: originalEventId,
+        exc_class: exception.class ?? '',
+        exc_msg: exception.message ?? '',
+      }),
+  ],
+})
+
+const RECORD: TextFields<OutgoingRecord> = {
+  topic: [{ ...TEXT, description: 'The retry topic' }, ({ topic }) => text(topic)],
+  type_: [TEXT, ({ headers }) => text(shownBytes(lastHeader(headers, 'type') ?? null) ?? '')],
+  payload: [PAYLOAD, ({ value }) => (value === null || !scanJson(value).ok ? 'null' : shownJson(value))],
+  key: [TEXT_OR_NULL, ({ key }) => text(shownBytes(key))],
+}
+
+/** What a dry run would publish, in the form of a preview. Its id is not shown: it is minted only when it is published. */
+export const REHEARSED_EVENT = form<OutgoingRecord>({
+  ...RECORD,
+  headers: [HEADERS, ({ headers }) => headersText(headers, 'type', 'event_id')],
+})
+
+/** What is published, or would be: *PublishableEventData*. */
+export const PUBLISHABLE_EVENT = form<OutgoingRecord>({
+  headers: [HEADERS, ({ headers }) => headersText(headers, 'type', 'event_id', 'correlation_id')],
+  ...RECORD,
+})
+
 /** When it is asked for; and always where an event cannot be published as it is, because the reasons are there. */
 const isShownInDetail = ({ facts }: StoredEvent, wanted: boolean): boolean =>
   wanted || facts.reasons.length > 0
@@ -187,16 +214,19 @@ const isShownInDetail = ({ facts }: StoredEvent, wanted: boolean): boolean =>
 export async function previewAnswer(
   { reader, settings }: KafkaCalls,
   part: Omit<QueuePart, 'maxBytes'>,
-  wanted: boolean,
+  withValue: boolean,
   textOf: (event: StoredEvent, extra: string | null) => string,
 ): Promise<Answer> {
   const { events, details, omittedBytes, truncated } = await reader.preview(
     { ...part, maxBytes: settings.previewMaxBytes },
-    (event) => isShownInDetail(event, wanted),
+    (event) => isShownInDetail(event, withValue),
   )
-  const texts = events.map((event, index) => {
-    const detail = details[index] ?? null
-    return textOf(event, detail && extraText(event, { detail, withValue: wanted, omittedBytes }))
+  const texts = events.map((event) => {
+    const detail = details.get(event.letterId)
+    return textOf(
+      event,
+      detail === undefined ? null : extraText({ ...event, ...detail, withValue, omittedBytes }),
+    )
   })
   return json(`[${texts.join(',')}]`, truncated ? { 'Bartleby-Truncated': 'true' } : {})
 }
@@ -208,9 +238,9 @@ export async function extraOfResolution(
   { wanted, isDryRun }: { readonly wanted: boolean; readonly isDryRun: boolean },
 ): Promise<string | null> {
   if (!isShownInDetail(event, wanted)) return null
-  const state = isDryRun ? stateName(event.state) : outcome
+  const seen = { withValue: wanted, omittedBytes: null, warnings, ...(isDryRun ? {} : { outcome }) }
   try {
-    return extraText(event, { detail: await reader.detail(event), withValue: wanted, state, warnings })
+    return extraText({ ...(await reader.detailed(event)), ...seen })
   } catch (error) {
     // What was published was published: that its past cannot be read now must not look like a failure.
     if (isDryRun) throw error
