@@ -9,14 +9,8 @@
 import { backoffDelayMs, SETBACK } from '../core/backoff.ts'
 import { type Alarm, type Clock, type Instant, instant, later } from '../core/clock.ts'
 import type { Held } from '../core/work/held.ts'
-import {
-  type Blame,
-  type Claimed,
-  type Settlement,
-  type Trouble,
-  Worker,
-  type WorkTable,
-} from '../core/work/worker.ts'
+import type { Blame, Claimed, Settlement, Trouble, WorkTable } from '../core/work/work-table.ts'
+import { Worker } from '../core/work/worker.ts'
 import type { QueueClient } from './client.ts'
 import { DeadLetterError, givenError, LARGEST_FAILED_BATCH, QueueClientError } from './errors.ts'
 import { durationMs } from './times.ts'

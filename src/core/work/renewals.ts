@@ -1,7 +1,7 @@
 /** Keeps claims alive: those that are due together, again soon where that failed. The run of a claim that is lost is ended. */
 import { type Alarm, type Instant, later } from '../clock.ts'
 import type { Held } from './held.ts'
-import type { WorkerOptions } from './worker.ts'
+import type { WorkerOptions } from './work-table.ts'
 
 /** After failures, and when a claim is about to end, renewals come no closer than this. */
 const SHORTEST_PAUSE_US = 200_000n
@@ -48,42 +48,56 @@ export class Renewals<Job, Result> {
   }
 
   #look(): void {
-    const { clock, table, dropUs } = this.#options
+    const { clock, table } = this.#options
     const now = clock.now()
     const due: Held<Job>[] = []
     for (const held of this.#all()) {
       if (held.isLost) continue
+      const dropAt = this.#dropAt(held)
       // Before somebody else begins it as well.
-      if (dropUs !== undefined && held.isInDoubt && held.until - now <= dropUs) this.#lose(held, null)
+      if (dropAt !== null && held.isInDoubt && dropAt <= now) this.#lose(held, null)
       // With those that are due soon, a tenth of a claim from now.
       else if (!this.#underWay.has(held) && held.renewAt - (held.until - held.renewAt) / 7n <= now)
         due.push(held)
     }
     for (const group of Map.groupBy(due, ({ job }) => table.groupOf?.(job) ?? 0).values())
-      for (let from = 0; from < group.length; from += MOST_RENEWED)
-        void this.#renewSome(group.slice(from, from + MOST_RENEWED))
+      void this.#renewGroup(group)
     this.#watchFirst(now)
   }
 
-  #watchFirst(now: Instant): void {
+  /** When a claim that could not be renewed is given up. null: never; what is over is only still to be written. */
+  #dropAt({ until, isOver }: Held<Job>): Instant | null {
     const { dropUs } = this.#options
+    return dropUs === undefined || isOver ? null : later(until, -dropUs)
+  }
+
+  #watchFirst(now: Instant): void {
+    const soonest = later(now, SHORTEST_PAUSE_US)
     let first: Instant | undefined
+    const watch = (at: Instant) => {
+      if (first === undefined || at < first) first = at
+    }
     for (const held of this.#all()) {
       if (held.isLost) continue
-      const dropAt = dropUs === undefined ? null : later(held.until, -dropUs)
-      const at = this.#underWay.has(held) ? dropAt : held.renewAt
-      if (at !== null && (first === undefined || at < first)) first = at
+      const dropAt = this.#dropAt(held)
+      if (dropAt !== null && held.isInDoubt) watch(dropAt)
+      if (!this.#underWay.has(held)) watch(held.renewAt > soonest ? held.renewAt : soonest)
     }
-    const soonest = later(now, SHORTEST_PAUSE_US)
-    if (first !== undefined) this.watch(first > soonest ? first : soonest)
+    if (first !== undefined) this.watch(first)
+  }
+
+  /** One call after the other: others need the connections, too. */
+  async #renewGroup(group: readonly Held<Job>[]): Promise<void> {
+    for (const held of group) {
+      held.isInDoubt = true
+      this.#underWay.add(held)
+    }
+    for (let from = 0; from < group.length; from += MOST_RENEWED)
+      await this.#renewSome(group.slice(from, from + MOST_RENEWED))
   }
 
   async #renewSome(some: readonly Held<Job>[]): Promise<void> {
     const { clock, onTrouble } = this.#options
-    for (const held of some) {
-      held.isInDoubt = true
-      this.#underWay.add(held)
-    }
     const failure = await this.#renew(some)
     const now = clock.now()
     for (const held of some) {

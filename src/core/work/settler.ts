@@ -6,7 +6,7 @@ import { backoffDelayMs } from '../backoff.ts'
 import { type Alarm, after } from '../clock.ts'
 import { pause } from '../waiting.ts'
 import type { Held } from './held.ts'
-import type { Settlement, WorkerOptions } from './worker.ts'
+import type { Settlement, WorkerOptions } from './work-table.ts'
 
 /** Tries of what cannot be written once the worker stops: at least once is promised, and claims lapse. */
 const LAST_TRIES = 4
@@ -107,7 +107,7 @@ export class Settler<Job, Result> {
     error: unknown,
     failures: number,
   ): Promise<void> {
-    const { clock, outage, settlesInTime, onTrouble } = this.#options
+    const { clock, waitsBy = clock, outage, settlesInTime, onTrouble } = this.#options
     const isLast = this.#hurry.signal.aborted
     if (isLast) this.#triesLeft -= 1
     const now = clock.now()
@@ -124,7 +124,7 @@ export class Settler<Job, Result> {
       kept.map(({ held }) => held),
     )
     const us = BigInt(backoffDelayMs(isLast ? 2 : failures, outage) * 1_000)
-    await pause(clock, us, isLast ? this.#stopped.signal : this.#hurry.signal)
+    await pause(waitsBy, us, isLast ? this.#stopped.signal : this.#hurry.signal)
   }
 
   #refused(
@@ -133,7 +133,7 @@ export class Settler<Job, Result> {
     error: unknown,
     blamed: 'refused' | Held<Job>,
   ): void {
-    const { clock, outage, mostRefusals, onTrouble } = this.#options
+    const { clock, waitsBy = clock, outage, mostRefusals, onTrouble } = this.#options
     const refused = blamed === 'refused' ? batch : batch.filter(({ held }) => held === blamed)
     line.singly = Math.max(0, line.singly - 1)
     const [first] = refused
@@ -150,7 +150,7 @@ export class Settler<Job, Result> {
       return
     }
     onTrouble('settle', error, [held])
-    const alarm = after(clock, BigInt(backoffDelayMs(held.refusals, outage) * 1_000), () => {
+    const alarm = after(waitsBy, BigInt(backoffDelayMs(held.refusals, outage) * 1_000), () => {
       this.#later.delete(held)
       this.#add(first)
     })

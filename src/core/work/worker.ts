@@ -15,105 +15,20 @@
  * It knows no store: the client, which runs in browsers and stands on core alone, is a worker too. Hence core/work and not
  * work/. All time is the clock's.
  */
-import { type BackoffPolicy, backoffDelayMs } from '../backoff.ts'
+import { backoffDelayMs } from '../backoff.ts'
 import { type Alarm, after, type Clock, type Instant, later } from '../clock.ts'
 import { Signal } from '../signal.ts'
 import { holdProcess, pause } from '../waiting.ts'
 import { Held } from './held.ts'
 import { Renewals } from './renewals.ts'
 import { Settler } from './settler.ts'
-
-/** What a claim gave. */
-export interface Claimed<Job> {
-  readonly jobs: readonly Job[]
-  /** The claims end then, unless they are renewed. */
-  readonly until: Instant
-  /** When to look again if nobody wakes the worker: at once, then, or never. */
-  readonly again: 'now' | Instant | null
-  /** The jobs are ours, but nothing can be done with them: the next claim waits as after a failure. */
-  readonly trouble?: unknown
-}
-
-/** Whether an error is the fault of one job, of some job, or of none: then nothing is decided, and it is tried again. */
-export type Blame<Job> = 'away' | 'refused' | Held<Job>
-
-export interface Settlement<Job, Result> {
-  readonly held: Held<Job>
-  readonly result: Result
-}
-
-/** Where work lies: a queue, somebody's outbox table, jobs. Each source keeps its own tables and SQL. */
-export interface WorkTable<Job, Result> {
-  /** Claims at most so many. May wait for some until the signal aborts. */
-  claim(ask: { readonly most: number; readonly signal: AbortSignal }): Promise<Claimed<Job>>
-  /** Gives new ends: the same end of what could not be renewed now, none of what is lost. Left out: claims cannot be renewed. */
-  renew?(held: readonly Held<Job>[]): Promise<ReadonlyMap<Held<Job>, Instant>>
-  /** Writes down results of one group, in one transaction; rejects when it wrote none of them. */
-  settle(results: readonly Settlement<Job, Result>[]): Promise<void>
-  /** Whom an error of `renew` or `settle` meets. One of a renewal that blames nobody leaves all as they are: work is not cut short for what may pass. */
-  blame(error: unknown, held: readonly Held<Job>[], during: 'renew' | 'settle'): Blame<Job>
-  /** What can be renewed, or settled by one call, is of one group. Default: everything. */
-  groupOf?(job: Job, result?: Result): string | number
-  /** What a job is known by, where one may be claimed again while it is held. */
-  idOf?(job: Job): string
-}
-
-/** In which order jobs are begun. Default: as they were claimed. */
-export interface WorkOrder<Job, Result> {
-  add(held: Held<Job>): void
-  /** The next that can be begun now. */
-  next(): Held<Job> | undefined
-  /** A job is over: gives the results of others that are not begun because of it. */
-  ended?(held: Held<Job>, result: Result | null): readonly Settlement<Job, Result>[]
-  /** Gives up everything that is not begun. */
-  takeAll(): readonly Held<Job>[]
-}
-
-/** `claim`, `renew`, `settle`: it is tried again. `lost`: its run is ended. `refused`, `late`: the result is left. `run`: it threw. */
-export type Trouble = 'claim' | 'renew' | 'settle' | 'lost' | 'refused' | 'late' | 'run'
-
-export interface WorkerOptions<Job, Result> {
-  readonly clock: Clock
-  readonly table: WorkTable<Job, Result>
-  /** How many more may be claimed now. */
-  readonly room: (worker: Worker<Job, Result>) => number
-  /** Does a job, and ends soon after its signal aborts. null: nothing is to be written, the claim lapses or is lost. */
-  readonly run: (held: Held<Job>) => Promise<Result | null>
-  /** The result of a job that need not be done. */
-  readonly known?: (job: Job) => Result | undefined
-  /** What is written for a job that was not begun. null: nothing. 'run': it is begun all the same. */
-  readonly unbegun: (held: Held<Job>, why: 'lost' | 'stopped') => Result | null | 'run'
-  /** Why a run is ended: its claim is lost, it took too long, or the worker stops. */
-  readonly reasonOf: (why: 'lost' | 'late' | 'stopped', job: Job) => Error
-  readonly onTrouble: (during: Trouble, error: unknown, held: readonly Held<Job>[]) => void
-  /** False: claiming ends with this error. Default: it is tried again. */
-  readonly claimsAgain?: (error: unknown) => boolean
-  readonly order?: WorkOrder<Job, Result>
-  /** The process lives as long as the worker does: whatever else waits here waits on timers that do not hold it. */
-  readonly holdsProcess?: boolean
-  /** Runs at the same time; however many there are unless given. */
-  readonly concurrency?: number
-  /** How long a run may take; for ever unless given. */
-  readonly timeoutUs?: bigint
-  /** Jobs whose claims could not be renewed are dropped so long before they end; unless given, when the table says that they are lost. */
-  readonly dropUs?: bigint
-  /** Results of claims that are over are not written: the table would not notice that somebody else has the job. */
-  readonly settlesInTime?: boolean
-  readonly outage: BackoffPolicy
-  /** Results of one call, in a group that begins with this one. */
-  readonly mostSettled: (first: Result) => number
-  /** How often a result may be refused before it is left. */
-  readonly mostRefusals: number
-  /** How often a result is tried once everything that ran has ended; 4 times unless given. */
-  readonly lastTries?: number
-  /** How long a stop waits for runs that were cut short and for last results. */
-  readonly lastWritesMs: number
-}
+import type { Claimed, WorkerOptions, WorkOrder } from './work-table.ts'
 
 export class Worker<Job, Result> {
   readonly #options: WorkerOptions<Job, Result>
   readonly #order: WorkOrder<Job, Result>
   readonly #concurrency: number
+  readonly #waitsBy: Clock
   readonly #renewals: Renewals<Job, Result>
   readonly #settler: Settler<Job, Result>
   readonly #changes = new Signal()
@@ -141,6 +56,7 @@ export class Worker<Job, Result> {
     this.#options = options
     this.#order = options.order ?? new AsClaimed()
     this.#concurrency = options.concurrency ?? Number.POSITIVE_INFINITY
+    this.#waitsBy = options.waitsBy ?? options.clock
     this.#renewals = new Renewals(options, () => this.#held.values())
     this.#settler = new Settler(options, (settled) => this.#drop(settled))
   }
@@ -176,20 +92,14 @@ export class Worker<Job, Result> {
     this.#look()
   }
 
-  /** Claims once, room or not. False when nothing was there. */
-  async claimOnce(most: number): Promise<boolean> {
-    const { clock, table } = this.#options
+  /** Claims once, room or not, beside what `start` claims; when to look again is left to that. */
+  async claimOnce(claim: (signal: AbortSignal) => Promise<Claimed<Job>>): Promise<Claimed<Job>> {
     this.#claims += 1
     try {
-      const claimed = await table.claim({ most, signal: this.#stopping.signal })
-      const { jobs, again, trouble } = claimed
+      const claimed = await claim(this.#stopping.signal)
       this.#accept(claimed)
-      if (trouble !== undefined) throw trouble
-      this.#lookAlarm?.cancel()
-      this.#lookAlarm = undefined
-      if (again === 'now') this.#isWoken = true
-      else if (again !== null && !this.isStopping) this.#lookAlarm = clock.alarm(again, () => this.wake())
-      return jobs.length > 0
+      if (claimed.trouble !== undefined) throw claimed.trouble
+      return claimed
     } finally {
       this.#claims -= 1
       if (this.isStopping) this.#changes.notify()
@@ -247,7 +157,7 @@ export class Worker<Job, Result> {
 
   #deadline(ms: number): { readonly isOver: boolean; cancel(): void } {
     if (ms <= 0 || ms === Number.POSITIVE_INFINITY) return { isOver: ms <= 0, cancel: () => {} }
-    const alarm = after(this.#options.clock, BigInt(Math.round(ms * 1_000)), () => {
+    const alarm = after(this.#waitsBy, BigInt(Math.round(ms * 1_000)), () => {
       deadline.isOver = true
       this.#changes.notify()
     })
@@ -256,14 +166,15 @@ export class Worker<Job, Result> {
   }
 
   async #claimAll(): Promise<void> {
-    const { clock, room, outage, onTrouble, claimsAgain } = this.#options
+    const { table, room, outage, onTrouble, claimsAgain } = this.#options
     const { signal } = this.#stopping
     for (let failures = 0; !signal.aborted; ) {
       await this.#untilDue()
       if (signal.aborted) return
       this.#isWoken = false
       try {
-        await this.claimOnce(room(this))
+        const { again } = await this.claimOnce((signal) => table.claim({ most: room(this), signal }))
+        this.#lookAgain(again)
         failures = 0
       } catch (error) {
         if (signal.aborted) return
@@ -271,9 +182,16 @@ export class Worker<Job, Result> {
         failures += 1
         this.#isWoken = true
         onTrouble('claim', error, [])
-        await pause(clock, BigInt(backoffDelayMs(failures, outage) * 1_000), signal)
+        await pause(this.#waitsBy, BigInt(backoffDelayMs(failures, outage) * 1_000), signal)
       }
     }
+  }
+
+  #lookAgain(again: Claimed<Job>['again']): void {
+    this.#lookAlarm?.cancel()
+    if (again === 'now') this.#isWoken = true
+    else if (again !== null && !this.isStopping)
+      this.#lookAlarm = this.#options.clock.alarm(again, () => this.wake())
   }
 
   #mayClaim(): boolean {

@@ -10,14 +10,8 @@ import { type Clock, type Instant, later } from '../../core/clock.ts'
 import { BartlebyError } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
 import type { Held } from '../../core/work/held.ts'
-import {
-  type Blame,
-  type Claimed,
-  type Settlement,
-  type Trouble,
-  Worker,
-  type WorkTable,
-} from '../../core/work/worker.ts'
+import type { Blame, Claimed, Settlement, Trouble, WorkTable } from '../../core/work/work-table.ts'
+import { Worker } from '../../core/work/worker.ts'
 import type { EngineDirectory } from '../../queues/engines/engine-directory.ts'
 import { engineQueueSettings } from '../../queues/engines/engine-queues.ts'
 import type { Queues, RetryItem, Run } from '../../queues/queue.ts'
