@@ -1,20 +1,23 @@
 /** The configuration of a demo: where it listens and who may come in is the user's, what it delivers is the demo's own. */
-import { randomUUID } from 'node:crypto'
+import { Value } from 'typebox/value'
 import type { Config } from '../config/index.ts'
-import { REFUSED_BY_DEFAULT } from '../core/address-ranges.ts'
-import { DEFINITIONS } from './engine-roles.ts'
-import { PATHS } from './receiver.ts'
+import type { Settings } from '../core/settings/given.ts'
+import { SOURCES } from '../sources/index.ts'
+import type { SourceModule } from '../sources/source-module.ts'
+import type { DemoStory, SourceDemo } from './story/story.ts'
 
-export const OUTBOX = 'shop-events'
-/** A table of its own: rows of an application in the same database stay where they are. */
-export const OUTBOX_TABLE = 'demo_outbox_messages'
+/** A source of the list, with what it brings to the demo. */
+export type DemoSource = Pick<SourceModule, 'name' | 'settings'> & {
+  readonly demo: SourceDemo<unknown> | undefined
+}
 
-export const CHANNEL = 'shop-events'
-export const PRODUCER = 'shop'
-export const CONSUMERS = ['storefront', 'warehouse'] as const
-
-/** Longer than the past that is filed; what is resolved is gone then, so that a demo does not grow for ever. */
-const RETENTION_DAYS = 3
+export const demoSources = (): Promise<readonly DemoSource[]> =>
+  Promise.all(
+    SOURCES.map(async ({ name, settings, demo }) => ({
+      ...{ name, demo: await demo?.() },
+      ...(settings === undefined ? {} : { settings }),
+    })),
+  )
 
 export interface DemoTerms {
   /** The user named a store; without one nothing is left behind. */
@@ -23,58 +26,26 @@ export interface DemoTerms {
   readonly logLevelIsGiven: boolean
 }
 
-/** The demo's configuration, made of the user's; partners answer at `receiverUrl`. */
-export function demoConfig(config: Config, terms: DemoTerms, receiverUrl: string): Config {
+/** The demo's configuration, made of the user's. */
+export function demoConfig(
+  config: Config,
+  terms: DemoTerms,
+  sources: readonly DemoSource[],
+  story: DemoStory,
+): Config {
+  const given: Settings = config
+  const sections = sources.flatMap(({ name, settings, demo }) => {
+    if (settings === undefined) return []
+    // A source without a part is left alone: a demo reads no topics of the user's.
+    if (demo === undefined) return [[name, Value.Create(settings.schema)]]
+    return [[name, demo.section === undefined ? given[name] : demo.section(given[name], story)]]
+  })
   return {
     ...config,
     store: terms.storeIsGiven ? config.store : 'sqlite::memory:',
     log: terms.logLevelIsGiven ? config.log : { ...config.log, level: 'error' },
     console:
       config.console.environment === 'local' ? { environment: 'demo', colour: 'violet' } : config.console,
-    engines: {
-      context: 'publisher',
-      definitions: DEFINITIONS,
-      tables: { ...config.engines.tables, retentionDays: RETENTION_DAYS },
-    },
-    outbox: [
-      {
-        name: OUTBOX,
-        table: OUTBOX_TABLE,
-        transport: `${receiverUrl}${PATHS.erp}`,
-        pollIntervalSeconds: 2,
-        maxRetries: 2,
-        baseRetryDelaySeconds: 4,
-        // While the past is filed, minutes pass in a moment.
-        deliveryTimeoutSeconds: 300,
-        claimSeconds: 600,
-        onDead: 'skip',
-        retention: { processed: 1, keys: 1 },
-      },
-    ],
-    webhooks: {
-      ...config.webhooks,
-      delivery: {
-        ...config.webhooks.delivery,
-        maxRetry: 2,
-        backoffSeconds: [4, 8],
-        // Its receivers are on this machine, whatever the configuration keeps callbacks away from.
-        refusedAddresses: REFUSED_BY_DEFAULT,
-        // Low enough that a pause is seen when a partner is away for two minutes.
-        breaker: { failures: 10, forSeconds: 40, pauseSeconds: 20, longestPauseSeconds: 40 },
-      },
-      seed: {
-        // New tokens at every start: nobody who knows the demo knows them.
-        channels: [{ id: CHANNEL, name: 'Events of the shop', token: randomUUID() }],
-        producers: [{ id: PRODUCER, name: 'The shop', token: randomUUID() }],
-        consumers: CONSUMERS.map((id) => ({
-          id,
-          channel: CHANNEL,
-          callbackUrl: `${receiverUrl}${PATHS[id]}`,
-          token: randomUUID(),
-        })),
-      },
-      retention: { days: 1 },
-    },
-    kafka: {},
+    ...Object.fromEntries(sections),
   }
 }

@@ -6,10 +6,9 @@ import { setImmediate as turn } from 'node:timers/promises'
 import { type Instant, later } from '../core/clock.ts'
 import { BartlebyError } from '../core/errors.ts'
 import type { LetterStatus } from '../letters/letter.ts'
-import type { LetterKey } from '../letters/letters.ts'
-import { billing, ENGINE_ROLES, type EngineRole, payments, provisioning } from './engine-roles.ts'
-import { type PastGroup, type PastParts, PastWork } from './past-work.ts'
-import { DISCARD_NOTES, OPERATORS, RETRY_NOTES } from './payloads.ts'
+import { DISCARD_NOTES, OPERATORS, RETRY_NOTES } from './story/shop.ts'
+import { type DemoOffice, GATEWAY, type PastGroup } from './story/story.ts'
+import type { World } from './world.ts'
 
 const MINUTE_US = 60_000_000n
 const HOUR_US = 60n * MINUTE_US
@@ -50,23 +49,23 @@ const STORM_HOURS = 20
 const EXPIRY_HOURS = 7
 
 export class Past {
-  readonly #parts: PastParts
+  readonly #office: DemoOffice
+  readonly #world: World
   readonly #hours: number
   readonly #begin: Instant
-  readonly #work: PastWork
   readonly #timeline = new Timeline()
   #filed = 0
 
-  constructor(parts: PastParts, hours: number) {
-    this.#parts = parts
+  constructor(office: DemoOffice, world: World, hours: number) {
+    this.#office = office
+    this.#world = world
     this.#hours = hours
-    this.#begin = parts.clock.now()
-    this.#work = new PastWork(parts)
+    this.#begin = world.now
   }
 
   /** Files it all, from where the clock stands up to the present. */
   async file(): Promise<void> {
-    const { clock } = this.#parts
+    const { clock } = this.#world
     for (let hour = 0; hour < this.#hours; hour++) this.#planHour(hour)
     this.#planStorm(this.#hours - STORM_HOURS)
     this.#plan(hoursUs(this.#hours - EXPIRY_HOURS), () => this.#expireOldest())
@@ -85,96 +84,84 @@ export class Past {
 
   /** In the first slot after so many minutes from now. */
   #planInSlot(minutes: number, act: () => Promise<void>): void {
-    const afterUs = this.#parts.clock.now() - this.#begin + BigInt(minutes) * MINUTE_US
+    const afterUs = this.#world.now - this.#begin + BigInt(minutes) * MINUTE_US
     this.#plan((afterUs / SLOT_US + 1n) * SLOT_US, act)
   }
 
   #planHour(hour: number): void {
-    const { chance } = this.#parts
+    const { chance, parts } = this.#world
     const within = (): bigint => hoursUs(hour) + BigInt(chance.whole(0, 2)) * SLOT_US
     // More by day than by night.
     const deaths = chance.whole(1, hour % 24 < 12 ? 3 : 1)
     for (let count = 0; count < deaths; count++) this.#plan(within(), () => this.#somethingDies())
-    const role = chance.pickBy(ENGINE_ROLES)
-    this.#plan(within(), () => this.#work.succeed(role, chance.whole(3, 9)))
-    if (hour % 10 === 4) this.#plan(within(), () => this.#file(this.#work.dieAtPartner('outbox', 4)))
-    if (hour % 10 === 8) this.#plan(within(), () => this.#file(this.#work.dieAtPartner('webhooks', 4)))
+    for (const part of parts)
+      if (part.wentWell) this.#plan(within(), async () => void (await part.wentWell?.()))
+    for (const { who, past } of parts.flatMap(({ outages = [] }) => outages))
+      if (past?.hour === hour % 10)
+        this.#plan(within(), () => this.#file(this.#duringOutage(who, () => past.died(4))))
   }
 
   /** The hour that a visitor sees first is a busy one, and leaves something of every lesson to be learnt. */
   #planLastHour(hour: number): void {
-    for (let minute = 2; minute < 54; minute += 5) {
-      const role = minute % 4 === 1 ? billing : provisioning
-      const act = minute % 2 === 0 ? () => this.#somethingDies() : () => this.#leave(role)
+    const lessons = this.#world.parts.flatMap((part) => part.lessons ?? [])
+    for (let minute = 2, turns = 0; minute < 54; minute += 5) {
+      const lesson = minute % 2 === 0 ? undefined : lessons[turns++ % lessons.length]
+      const act = lesson === undefined ? () => this.#somethingDies() : async () => void (await lesson())
       this.#plan(hoursUs(hour) + BigInt(minute) * MINUTE_US, act)
     }
   }
 
-  /** Letters that nobody has seen yet. */
-  async #leave(role: EngineRole): Promise<void> {
-    await this.#work.dieInEngine(role, 2)
-  }
-
   /** More than a hundred payments that nobody answered, over half an hour; most of them were sent back. */
   #planStorm(hour: number): void {
-    for (let minute = 0; minute < 30; minute += 4)
-      this.#plan(hoursUs(hour) + BigInt(minute) * MINUTE_US, () => this.#file(this.#gatewayFails(15)))
+    for (const { storm } of this.#world.parts)
+      for (let minute = 0; storm !== undefined && minute < 30; minute += 4)
+        this.#plan(hoursUs(hour) + BigInt(minute) * MINUTE_US, () =>
+          this.#file(this.#duringOutage(GATEWAY, () => storm.past(15))),
+        )
   }
 
-  async #gatewayFails(count: number): Promise<PastGroup> {
-    const { world } = this.#parts
-    world.gatewayIsDown = true
-    const letters = await this.#work.dieInEngine(payments, count)
-    world.gatewayIsDown = false
-    return letters
+  async #duringOutage(who: string, died: () => Promise<PastGroup>): Promise<PastGroup> {
+    this.#world.setOut(who, true)
+    const group = await died()
+    this.#world.setOut(who, false)
+    return group
   }
 
   async #somethingDies(): Promise<void> {
-    const { chance } = this.#parts
-    const die = chance.next()
-    if (die < 0.6) return this.#file(this.#work.dieInEngine(this.#failingRole(), chance.whole(1, 3)))
-    if (die < 0.75) return this.#file(this.#work.dieInOrders())
-    if (die < 0.9) return this.#file(this.#work.report())
-    await this.#work.leaveLabel()
-  }
-
-  #failingRole(): EngineRole {
-    const { chance } = this.#parts
-    for (;;) {
-      const role = chance.pickBy(ENGINE_ROLES)
-      if (role.sickShare > 0) return role
-    }
+    const { chance, parts } = this.#world
+    await this.#file(chance.pickBy(parts.flatMap(({ died = [] }) => died)).act())
   }
 
   /** Plans what somebody does about letters that died together. */
-  async #file(died: Promise<PastGroup>): Promise<void> {
-    const { chance, office } = this.#parts
-    const { letters, workOn } = await died
+  async #file(died: Promise<PastGroup | null>): Promise<void> {
+    const { chance } = this.#world
+    const { letters } = this.#office
+    const group = await died
+    if (group === null) return
     const fate = FATES[this.#filed++ % FATES.length]
     const actor = chance.pick(OPERATORS)
     const notes = chance.pick(DISCARD_NOTES)
     const minutes = chance.whole(6, 480)
     const change = (status: LetterStatus, why: string | null) => async (): Promise<void> => {
-      for (const letter of letters) await office.letters.change(letter, { status, notes: why, actor })
+      for (const letter of group.letters) await letters.change(letter, { status, notes: why, actor })
     }
     const plan = (when: number, act: () => Promise<void>): void =>
       this.#planInSlot(when, () => unlessChanged(act))
-    if (fate === 'retry' && workOn !== null) plan(minutes, () => this.#sendBack(letters, workOn, actor))
+    if (fate === 'retry') plan(minutes, () => this.#sendBack(group, actor))
     if (fate === 'expire') plan(minutes, change('Expired', null))
     if (fate === 'discard' || fate === 'restore') plan(minutes, change('Resolved', notes))
     if (fate === 'restore') plan(minutes + 25, change('Pending', null))
   }
 
-  async #sendBack(letters: readonly LetterKey[], workOn: () => Promise<void>, actor: string): Promise<void> {
-    const { chance, office } = this.#parts
-    const notes = chance.pick(RETRY_NOTES)
-    for (const letter of letters) await office.letters.retry(letter, { edit: null, notes, actor })
+  async #sendBack({ letters, workOn }: PastGroup, actor: string): Promise<void> {
+    if (workOn === null) return
+    const notes = this.#world.chance.pick(RETRY_NOTES)
+    for (const letter of letters) await this.#office.letters.retry(letter, { edit: null, notes, actor })
     await workOn()
   }
 
   async #expireOldest(): Promise<void> {
-    const { letters } = this.#parts.office
-    await letters.expireOlder({ olderThanDays: 1, engine: 'alerts', actor: OPERATORS[0] })
+    await this.#office.letters.expireOlder({ olderThanDays: 1, engine: 'alerts', actor: OPERATORS[0] })
   }
 }
 

@@ -3,9 +3,9 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { loadConfig } from '../config/index.ts'
 import type { RunningServer } from '../http/serve.ts'
 import type { LetterSummary } from '../letters/letter.ts'
+import { DEMO_SIGNATURES, RETURNING_SIGNATURE } from '../sources/engines/demo-roles.ts'
 import { verifyStore } from '../verify/verify.ts'
 import { serveDemo } from './serve-demo.ts'
-import { DEMO_SIGNATURES, RETURNING_SIGNATURE } from './troubles.ts'
 
 const HOUR_US = 3_600_000_000n
 const RETRY = { edit: null, notes: null, actor: 'visitor' }

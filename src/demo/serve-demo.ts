@@ -7,18 +7,13 @@
 import { setTimeout as rest } from 'node:timers/promises'
 import type { Config } from '../config/index.ts'
 import { type RunningServer, serve } from '../http/serve.ts'
-import { Chance } from './chance.ts'
+import type { Office } from '../office.ts'
 import { CatchUpClock } from './clock.ts'
-import { type DemoTerms, demoConfig } from './config.ts'
-import { startEngines } from './engine-roles.ts'
-import { Partners } from './partners.ts'
+import { type DemoSource, type DemoTerms, demoConfig, demoSources } from './config.ts'
 import { hoursUs, PAST_HOURS, Past } from './past.ts'
-import type { PastParts } from './past-work.ts'
-import { consumePlainQueues, makeQueues } from './plain-queues.ts'
-import { Receiver } from './receiver.ts'
 import { checkDemoStore } from './store.ts'
+import type { DemoPart } from './story/story.ts'
 import { Traffic } from './traffic.ts'
-import { DEMO_SIGNATURES } from './troubles.ts'
 import { World } from './world.ts'
 
 export interface DemoOptions extends DemoTerms {
@@ -28,73 +23,73 @@ export interface DemoOptions extends DemoTerms {
   readonly pastHours?: number
 }
 
-/** The past is the same in every demo; the present is not, or its reports would be known already after a restart. */
-const PAST_SEED = 1853
-
 /** What happens ends within a moment; a store that does not answer must not hold up the stop. */
 const LAST_ACTS_MS = 1_000
 
 /** Serves a demo; resolves when its past is filed and its present has begun. */
 export async function serveDemo(config: Config, options: DemoOptions): Promise<RunningServer> {
-  const { isNew } = options.storeIsGiven ? await checkDemoStore(config.store) : { isNew: true }
-  const world = new World()
-  const receiver = new Receiver(world)
-  const settings = demoConfig(config, options, await receiver.listen())
-  const hours = options.pastHours ?? (options.storeIsGiven ? PAST_HOURS.onDisk : PAST_HOURS.inMemory)
+  const { storeIsGiven, say } = options
+  const sources = await demoSources()
+  const { isNew } = storeIsGiven ? await checkDemoStore(config.store, sources) : { isNew: true }
+  const hours = options.pastHours ?? (storeIsGiven ? PAST_HOURS.onDisk : PAST_HOURS.inMemory)
   const clock = new CatchUpClock(isNew ? hoursUs(hours) : 0n)
   if (!isNew) clock.release()
+  const world = new World(clock)
+  await world.listen()
   try {
-    const server = await serve(settings, {
+    const signatures = sources.flatMap(({ demo }) => demo?.signatures ?? [])
+    const server = await serve(demoConfig(config, options, sources, world), {
       clock,
-      demo: DEMO_SIGNATURES,
+      ...signatures.map((demo) => ({ demo }))[0],
       prepare: async (office) => {
-        await makeQueues(office)
-        if (isNew && options.storeIsGiven) options.say('demo: filing a day of past, which takes some seconds')
-        if (isNew) await filePast({ office, clock, world }, hours)
-        clock.release()
+        world.parts = await openParts(office, sources, world)
+        if (isNew && storeIsGiven) say('demo: filing a day of past, which takes some seconds')
+        if (isNew) await new Past(office, world, hours).file()
+        world.beginPresent()
       },
     })
-    return await withLife(server, { receiver, world, say: options.say })
+    return await withLife(server, world, say)
   } catch (error) {
-    await receiver.close()
+    await world.close()
     throw error
   }
 }
 
-async function filePast(parts: Pick<PastParts, 'office' | 'clock' | 'world'>, hours: number): Promise<void> {
-  const partners = new Partners(parts.office)
-  await new Past({ ...parts, chance: new Chance(PAST_SEED), partners }, hours).file()
-}
-
-interface Life {
-  readonly receiver: Receiver
-  readonly world: World
-  readonly say: (line: string) => void
+/** The parts of sources, in the order of their list. */
+export async function openParts(
+  office: Office,
+  sources: readonly DemoSource[],
+  world: World,
+): Promise<readonly DemoPart[]> {
+  const parts: DemoPart[] = []
+  // An office has what all sources of the list add to it.
+  for (const { demo } of sources) if (demo !== undefined) parts.push(await demo.open(office, world))
+  return parts
 }
 
 /** The server with people and machines at work; its stop ends them first, and partners last. */
-async function withLife(server: RunningServer, { receiver, world, say }: Life): Promise<RunningServer> {
-  const { office } = server
-  const now = office.clock.now()
-  const chance = new Chance(Number(now % 0xffff_ffffn))
+async function withLife(
+  server: RunningServer,
+  world: World,
+  say: (line: string) => void,
+): Promise<RunningServer> {
   const ended = new AbortController()
-  const { signal } = ended
-  world.begin(now)
   try {
-    await startEngines(office, world, chance)
+    for (const part of world.parts) await part.start?.()
   } catch (error) {
     await server.stop()
     throw error
   }
-  const traffic = new Traffic({ office, world, partners: new Partners(office), chance, say, signal })
-  const live = Promise.all([traffic.run(), consumePlainQueues(office, world, signal)])
+  const { letters } = server.office
+  const traffic = new Traffic({ letters, world, say, signal: ended.signal }).run()
   const end = async (): Promise<void> => {
     ended.abort()
+    const live = Promise.all([traffic, ...world.parts.map((part) => part.stop?.())])
     await Promise.race([live, rest(LAST_ACTS_MS, undefined, { ref: false })])
     try {
       await server.stop()
     } finally {
-      await receiver.close()
+      await world.close()
     }
   }
   let stopped: Promise<void> | undefined

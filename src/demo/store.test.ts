@@ -2,8 +2,11 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { type FreshStore, stores } from '../../test/harness/stores.ts'
 import { ConfigError } from '../core/settings/config-error.ts'
 import { Office } from '../office.ts'
-import { makeQueues } from './plain-queues.ts'
-import { checkDemoStore } from './store.ts'
+import { demoSources } from './config.ts'
+import * as demo from './store.ts'
+import { makeQueues } from './story/story.ts'
+
+const checkDemoStore = async (store: string) => demo.checkDemoStore(store, await demoSources())
 
 describe.each(stores)('a demo on a store of $name', (kind) => {
   let place: FreshStore
@@ -22,7 +25,9 @@ describe.each(stores)('a demo on a store of $name', (kind) => {
 
   it('takes one without letters and queues, and knows its own again', async () => {
     expect(await checkDemoStore(place.url)).toEqual({ isNew: true })
-    await inOffice(makeQueues)
+    await inOffice((office) =>
+      makeQueues(office, [{ queueName: 'invoices', leaseTimeout: '1m', expireTimeout: '1h' }]),
+    )
     expect(await checkDemoStore(place.url)).toEqual({ isNew: false })
   })
 

@@ -7,22 +7,24 @@ import { readAccounts } from '../letters/numbers/books.ts'
 import { requireThisVersion } from '../migrations.ts'
 import { readQueue, readQueues } from '../queues/records.ts'
 import { checkListQueues } from '../queues/validate.ts'
-import { hasChannels } from '../sources/webhooks/registry/holders.ts'
 import type { Session } from '../store/database.ts'
 import { StoreTooNew, StoreTooOld } from '../store/migrations.ts'
 import { openDatabase } from '../store/open.ts'
 import { parseStoreUrl } from '../store/store-url.ts'
+import type { DemoSource } from './config.ts'
+import { MARK } from './story/story.ts'
 
-/** The queue that tells a demo's store, and what its reference says. */
-export const MARKED_QUEUE = 'invoices'
-export const MARK = 'bartleby demo: everything in this store is invented'
+const MARKED_QUEUE = 'invoices'
 
 /** Looks before anything is opened: refuses a store with letters, queues or channels of others, unchanged. Tells whether it is new. */
-export async function checkDemoStore(store: string): Promise<{ readonly isNew: boolean }> {
+export async function checkDemoStore(
+  store: string,
+  sources: readonly DemoSource[],
+): Promise<{ readonly isNew: boolean }> {
   if (parseStoreUrl(store).kind === 'memory') return { isNew: true }
   const db = openDatabase(store, { poolSize: 1 })
   try {
-    const owner = await db.session('demo.owner', ownerOf)
+    const owner = await db.session('demo.owner', (session) => ownerOf(session, sources))
     if (owner === 'others')
       throw new ConfigError([
         refusalOf(store, 'holds letters, queues or channels that the demo did not make'),
@@ -35,7 +37,10 @@ export async function checkDemoStore(store: string): Promise<{ readonly isNew: b
   }
 }
 
-async function ownerOf(session: Session): Promise<'nobody' | 'demo' | 'others' | 'unknown'> {
+async function ownerOf(
+  session: Session,
+  sources: readonly DemoSource[],
+): Promise<'nobody' | 'demo' | 'others' | 'unknown'> {
   try {
     await requireThisVersion(session)
   } catch (error) {
@@ -46,8 +51,9 @@ async function ownerOf(session: Session): Promise<'nobody' | 'demo' | 'others' |
   if ((await readQueue(session, MARKED_QUEUE))?.reference === MARK) return 'demo'
   const hasQueues = (await readQueues(session, checkListQueues({ limit: 1 }))).length > 0
   const hasLetters = (await readAccounts(session)).some(({ ever }) => ever.arrived > 0)
-  // Webhooks need no queue, and a demo would send what waits there.
-  return hasQueues || hasLetters || (await hasChannels(session)) ? 'others' : 'nobody'
+  if (hasQueues || hasLetters) return 'others'
+  for (const { demo } of sources) if (await demo?.isInUse?.(session)) return 'others'
+  return 'nobody'
 }
 
 const refusalOf = (store: string, why: string): string =>

@@ -3,33 +3,34 @@ import { setImmediate as turn } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { loadConfig } from '../config/index.ts'
 import { instant } from '../core/clock.ts'
-import { TestClock } from '../core/test-clock.ts'
 import { Office } from '../office.ts'
-import { Chance } from './chance.ts'
-import { demoConfig } from './config.ts'
-import { startEngines } from './engine-roles.ts'
-import { Partners } from './partners.ts'
-import { makeQueues } from './plain-queues.ts'
+import { DEMO_SIGNATURES } from '../sources/engines/demo-roles.ts'
+import { CatchUpClock } from './clock.ts'
+import { demoConfig, demoSources } from './config.ts'
+import { openParts } from './serve-demo.ts'
+import { GATEWAY } from './story/story.ts'
 import { Traffic } from './traffic.ts'
-import { DEMO_SIGNATURES } from './troubles.ts'
 import { World } from './world.ts'
 
-/** Where no partner listens. */
-const NOBODY = 'http://127.0.0.1:9'
 const NOON = instant(1_798_804_800_000_000n)
 
 let office: Office
-let clock: TestClock
+let clock: CatchUpClock
 let world: World
 let said: string[]
 let ended: AbortController
 let running: Promise<void>
 
 beforeEach(async () => {
-  clock = new TestClock()
+  clock = new CatchUpClock(0n)
   clock.freeze(NOON)
+  world = new World(clock)
+  await world.listen()
+  const sources = await demoSources()
   const terms = { storeIsGiven: false, logLevelIsGiven: false }
-  const { store, engines, outbox, webhooks } = demoConfig(loadConfig({ env: {} }), terms, NOBODY)
+  const { store, engines, outbox, webhooks } = demoConfig(loadConfig({ env: {} }), terms, sources, world)
+  // Deliveries end in nothing.
+  await world.close()
   office = await Office.open({
     store,
     clock,
@@ -37,12 +38,11 @@ beforeEach(async () => {
     outbox,
     webhooks,
   })
-  world = new World()
-  world.begin(NOON)
   said = []
   ended = new AbortController()
   running = Promise.resolve()
-  await makeQueues(office)
+  world.parts = await openParts(office, sources, world)
+  world.chance.restart(7)
 })
 
 afterEach(async () => {
@@ -60,10 +60,8 @@ afterEach(async () => {
 
 function run(mostPending: number): void {
   const { signal } = ended
-  const chance = new Chance(7)
   const say = (line: string): void => void said.push(line)
-  const partners = new Partners(office)
-  running = new Traffic({ office, world, partners, chance, say, signal, mostPending }).run()
+  running = new Traffic({ letters: office.letters, world, say, signal, mostPending }).run()
 }
 
 /** Lets that many seconds pass, one after the other. */
@@ -82,14 +80,14 @@ const stormLetters = async (): Promise<number> => {
 
 describe('a storm', () => {
   it('makes hundreds of letters of one error within a minute and a half, and ends', async () => {
-    await startEngines(office, world, new Chance(7))
+    for (const part of world.parts) if (part.storm !== undefined) await part.start?.()
     run(5_000)
     await pass(15)
     expect(await stormLetters()).toBe(0)
     await pass(75)
     expect(await stormLetters()).toBeGreaterThan(200)
     await pass(15)
-    expect(world.gatewayIsDown).toBe(false)
+    expect(world.isOut(GATEWAY)).toBe(false)
     expect(said).toEqual([expect.stringContaining('stopped answering'), expect.stringContaining('again')])
   })
 })

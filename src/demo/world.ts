@@ -1,39 +1,98 @@
-/** The state of the invented world: who is out of order, and which invoices found their period locked once already. */
-import type { Instant } from '../core/clock.ts'
-import { invoiceNumber } from './payloads.ts'
+/** The invented world of a demo: its time, its chance, who is out of order, and partners who answer on a port of this machine. */
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { setTimeout as rest } from 'node:timers/promises'
+import { type Instant, later } from '../core/clock.ts'
+import type { CatchUpClock } from './clock.ts'
+import { Chance } from './story/chance.ts'
+import type { DemoPart, DemoStory, PartnerReply } from './story/story.ts'
 
-export class World {
-  /** Payments time out. */
-  gatewayIsDown = false
-  /** The ERP behind the outbox answers 503. */
-  erpIsDown = false
-  /** The warehouse's endpoint answers 503. */
-  warehouseIsDown = false
-  /** Nobody takes labels from their queue. */
-  printerIsOut = false
-  readonly #died = new Set<number>()
-  #liveFrom = 0
+/** The past is the same in every demo; the present is not, or its reports would be known already after a restart. */
+const PAST_SEED = 1853
 
-  /** Invoices from before now died before, if at all: in the past that was filed, or under an earlier run of the demo. */
-  begin(now: Instant): void {
-    this.#liveFrom = invoiceNumber(now)
+/** Deliveries go over a real connection: the clock is moved in steps that wait for them. */
+const STEP_US = 4_000_000n
+const STEP_MS = 3
+const MOST_STEPS = 500
+
+const WELL: PartnerReply = { status: 204, text: '' }
+
+export class World implements DemoStory {
+  readonly clock: CatchUpClock
+  readonly chance = new Chance(PAST_SEED)
+  /** Those who are out of order. */
+  readonly out = new Set<string>()
+  /** The parts of sources, once they are open. */
+  parts: readonly DemoPart[] = []
+  readonly #partners = new Map<string, (body: string) => PartnerReply | null>()
+  readonly #server = createServer((request, response) => void this.#answer(request, response))
+
+  constructor(clock: CatchUpClock) {
+    this.clock = clock
   }
 
-  /** Whether the period of this invoice is locked for it. */
-  isLocked(invoice: string): boolean {
-    const number = numberOf(invoice)
-    return number >= this.#liveFrom && !this.#died.has(number)
+  get now(): Instant {
+    return this.clock.now()
   }
 
-  /** The invoice became a letter: when it is sent back, its period is open. */
-  died(invoice: string): void {
-    this.#died.add(numberOf(invoice))
+  isOut(who: string): boolean {
+    return this.out.has(who)
   }
 
-  /** It was posted after all. */
-  posted(invoice: string): void {
-    this.#died.delete(numberOf(invoice))
+  setOut(who: string, isOut: boolean): void {
+    if (isOut) this.out.add(who)
+    else this.out.delete(who)
+  }
+
+  partner(path: string, replyTo: (body: string) => PartnerReply | null): string {
+    this.#partners.set(path, replyTo)
+    // A server that listens on a port has an address with one.
+    const { port } = this.#server.address() as AddressInfo
+    return `http://127.0.0.1:${port}${path}`
+  }
+
+  passTime(us: bigint): void {
+    this.clock.moveTo(later(this.now, us))
+  }
+
+  async until(isSo: () => Promise<boolean>): Promise<void> {
+    for (let steps = 0; steps < MOST_STEPS && !(await isSo()); steps++) {
+      if (!this.parts.some((part) => part.isBusy?.())) this.passTime(STEP_US)
+      await rest(STEP_MS)
+    }
+  }
+
+  /** The past is over: time and chance are those of the present. */
+  beginPresent(): void {
+    this.clock.release()
+    this.chance.restart(Number(this.now % 0xffff_ffffn))
+  }
+
+  /** Listens on loopback, on any free port. */
+  async listen(): Promise<void> {
+    const { promise, resolve, reject } = Promise.withResolvers<void>()
+    this.#server.once('error', reject)
+    this.#server.listen(0, '127.0.0.1', resolve)
+    await promise
+  }
+
+  async close(): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    this.#server.close(() => resolve())
+    this.#server.closeAllConnections()
+    await promise
+  }
+
+  async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    try {
+      const chunks: Buffer[] = []
+      for await (const chunk of request) chunks.push(chunk)
+      const replyTo = this.#partners.get(request.url ?? '')
+      const { status, text } = replyTo?.(Buffer.concat(chunks).toString()) ?? WELL
+      response.writeHead(status, { 'content-type': 'text/plain; charset=utf-8' }).end(text)
+    } catch {
+      // The sender has gone: it tells what came of it.
+      response.destroy()
+    }
   }
 }
-
-const numberOf = (invoice: string): number => Number(invoice.slice('INV-'.length))

@@ -9,10 +9,10 @@ import { type Config, checkExposure, officeOptionsOf } from '../config/index.ts'
 import type { Clock } from '../core/clock.ts'
 import { ConfigError } from '../core/settings/config-error.ts'
 import { TestClock } from '../core/test-clock.ts'
+import type { DemoSignatures } from '../demo/story/story.ts'
 import { Office } from '../office.ts'
 import type { SourceModule } from '../sources/source-module.ts'
 import { createHttpServer, type HttpServer } from './server.ts'
-import type { DemoSignatures } from './session/routes.ts'
 
 export interface ServeOptions {
   readonly clock?: Clock

@@ -9,6 +9,7 @@ import type { Log } from '../core/log.ts'
 import type { Service } from '../core/rounds.ts'
 import type { Settings } from '../core/settings/given.ts'
 import type { Fixed, Given } from '../core/settings/kinds.ts'
+import type { SourceDemo } from '../demo/story/story.ts'
 import type { History } from '../history/history.ts'
 import type { Invariant } from '../letters/audit/invariant.ts'
 import type { SourceKind } from '../letters/kinds.ts'
@@ -49,6 +50,8 @@ export interface SourceModule<
   offers?(options: Options | undefined): Offers
   /** Makes it ready, on a store that is up to date. Nothing runs before it is started. */
   open(parts: OfficeParts, options: Options | undefined): OpenSource<Face> | Promise<OpenSource<Face>>
+  /** Its part in the demo, which is loaded there alone. Left out: it is not configured in a demo. */
+  demo?(): Promise<SourceDemo<SectionOf<Schema>, Face>>
 }
 
 /** The section of a configuration that has the source's name. */

@@ -13,6 +13,7 @@ const FLOORS = [
   'redrive',
   'client',
   'terminal',
+  'demo/story',
   'sources/source-*.ts',
   'sources/*/',
   'sources/index.ts',
@@ -40,9 +41,10 @@ const NARROW: Readonly<Record<string, readonly string[]>> = {
   terminal: ['core', 'client'],
 }
 
-/** The folder, or the file at the root, that a file belongs to. Each source is one; so is what a source is, and so are the lists. */
+/** The folder, or the file at the root, that a file belongs to. Each source is one; so is what a source is, so are the lists, and so is what parts of the demo stand on. */
 export function partOf(path: string): string {
   const [first = '', second = ''] = path.split('/')
+  if (first === 'demo' && second === 'story') return 'demo/story'
   if (first !== 'sources') return first
   if (!second.endsWith('.ts')) return `sources/${second}`
   return second.startsWith('source-') ? 'sources/source-*.ts' : 'sources/*.ts'

@@ -5,8 +5,8 @@ import { files, parsed, type SourceFile } from './product.ts'
 
 const NAMES = SOURCES.map(({ name }) => name)
 
-/** May name any source: the lists, the table of errors, the story that the demo tells, and what the library gives to its users. */
-const FREE = /^(sources\/[\w-]+\.ts|core\/errors\.ts|demo\/.*|index\.ts)$/
+/** May name any source: the lists, the table of errors, and what the library gives to its users. */
+const FREE = /^(sources\/[\w-]+\.ts|core\/errors\.ts|index\.ts)$/
 
 /** Texts that are something else, by where they stand. */
 const OTHER_WORDS: readonly (readonly [path: RegExp, name: string, what: string])[] = [

@@ -12,8 +12,8 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { RedriveClient, type RedriveDetail, type RedrivePlanRequest } from '../../src/client/index.ts'
 import { loadConfig } from '../../src/config/index.ts'
 import { serveDemo } from '../../src/demo/serve-demo.ts'
-import { DEMO_SIGNATURES } from '../../src/demo/troubles.ts'
 import type { RunningServer } from '../../src/http/serve.ts'
+import { DEMO_SIGNATURES } from '../../src/sources/engines/demo-roles.ts'
 import { describeBrowser, openView, type View } from '../harness/browser.ts'
 
 const IMAGES = fileURLToPath(new URL('../../docs/images', import.meta.url))

@@ -1,6 +1,6 @@
 /**
  * A source that somebody adds with one line is everywhere where sources are: configuration, lists, counts, console, command line,
- * redrives, verify, metrics.
+ * redrives, verify, metrics, demo.
  */
 import { writeFileSync } from 'node:fs'
 import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
@@ -8,6 +8,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { loadConfig } from '../../src/config/index.ts'
+import { serveDemo } from '../../src/demo/serve-demo.ts'
 import { type RunningServer, serve } from '../../src/http/serve.ts'
 import type * as List from '../../src/sources/index.ts'
 import { bartleby } from '../harness/terminal-double.ts'
@@ -107,5 +108,20 @@ describe('a source that is added with one line', () => {
     const { checks } = (await get('/api/verify')).data
     expect(checks.filter(({ holds }) => !holds)).toEqual([])
     expect(checks).toContainEqual(expect.objectContaining({ id: 'F1', findings: 0 }))
+  })
+
+  it('has its part in the demo', async () => {
+    handler.isBroken = true
+    // Where its folder is made.
+    vi.stubEnv('TMPDIR', home)
+    const terms = { storeIsGiven: false, logLevelIsGiven: false, say: () => {}, pastHours: 22 }
+    const demo = await serveDemo(loadConfig({ env: {}, flags: { port: 0 } }), terms)
+    try {
+      const { totals } = await demo.office.letters.ledger.counts({ source: 'folders' })
+      expect(totals.Pending + totals.Resolved + totals.Expired).toBeGreaterThan(0)
+    } finally {
+      await demo.stop()
+      vi.unstubAllEnvs()
+    }
   })
 })

@@ -5,7 +5,17 @@
  * Files are moved when the transaction of the act is durable. A crash between the two is made up for at the next start: the letter says
  * where its file belongs.
  */
-import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import Type, { type Static } from 'typebox'
 import { microseconds } from '../../src/core/clock.ts'
@@ -13,6 +23,7 @@ import { failure } from '../../src/core/errors.ts'
 import { Rounds, type Service } from '../../src/core/rounds.ts'
 import { section, wholeNumber } from '../../src/core/settings/kinds.ts'
 import { describeError } from '../../src/core/thrown.ts'
+import type { SourceDemo } from '../../src/demo/story/story.ts'
 import type { Invariant } from '../../src/letters/audit/invariant.ts'
 import { closeCasesOf } from '../../src/letters/confirm.ts'
 import type { LetterSummary } from '../../src/letters/letter.ts'
@@ -73,7 +84,24 @@ export const folderSource = (
       health: async () => ({ state: 'ok', note: null }),
     }
   },
+  demo: async () => foldersDemo,
 })
+
+/** Its part in the demo: files are put into a folder now, and were in the past. */
+const foldersDemo: SourceDemo<FolderSettings, FolderFace> = {
+  section: (given) => ({ ...given, path: mkdtempSync(join(tmpdir(), 'bartleby-demo-folder-')) }),
+  open({ folder }, { chance }) {
+    const put = () => folder.put(`${chance.hex(8)}.json`, '{"invented":true}')
+    const workOn = () => folder.rounds[0].now()
+    const died = async () => {
+      const name = put()
+      await workOn()
+      const letter = await folder.find(name)
+      return letter === undefined ? null : { letters: [letter], workOn }
+    }
+    return { happens: [{ weight: 5, act: async () => put() }], died: [{ weight: 10, act: died }] }
+  },
+}
 
 export class Folder implements Service {
   readonly name = NAME
@@ -130,7 +158,7 @@ export class Folder implements Service {
   /** Puts every file where its letter says, then begins. */
   async start(): Promise<void> {
     for (const name of this.waiting('dead')) {
-      const letter = await this.#find(name)
+      const letter = await this.find(name)
       if (letter !== undefined) this.#move(letter, roomOf(letter))
     }
     this.rounds[0].start()
@@ -143,6 +171,11 @@ export class Folder implements Service {
   waiting(room: Room = 'live'): readonly string[] {
     const entries = readdirSync(join(this.#path, ROOMS[room]), { withFileTypes: true })
     return entries.flatMap((entry) => (entry.isFile() ? entry.name : [])).toSorted()
+  }
+
+  put(name: string, content: string): string {
+    writeFileSync(this.#file('live', name), content)
+    return name
   }
 
   has(room: Room, name: string): boolean {
@@ -182,7 +215,7 @@ export class Folder implements Service {
       this.#move({ sourceId: name }, 'dead')
       return
     }
-    const letter = await this.#find(name)
+    const letter = await this.find(name)
     if (letter !== undefined)
       await inOffice(store.db, clock, 'folders.confirm', (work) => closeCasesOf(work, [letter.id], new Map()))
     rmSync(this.#file('live', name))
@@ -190,7 +223,7 @@ export class Folder implements Service {
 
   /** A new letter, or the next failure of one that was sent back. */
   async #bury(name: string, payload: Buffer, thrown: unknown): Promise<void> {
-    const dequeueCount = ((await this.#find(name))?.dequeueCount ?? 0) + 1
+    const dequeueCount = ((await this.find(name))?.dequeueCount ?? 0) + 1
     await this.#parts.letters.capture({
       ...{ source: NAME, engine: NAME, instanceId: this.#path, correlationId: name, sourceId: name },
       ...{ originalQueue: this.#path, encoding: '', kind: '', reference: '', headers: null, payload },
@@ -200,7 +233,8 @@ export class Folder implements Service {
     })
   }
 
-  async #find(name: string): Promise<LetterSummary | undefined> {
+  /** The letter of a file. */
+  async find(name: string): Promise<LetterSummary | undefined> {
     const { items } = await this.#parts.letters.list({ engine: NAME, correlationId: name })
     return items.find(({ sourceId }) => sourceId === name)
   }

@@ -16,6 +16,7 @@ import { refuseUnknownFields, requiredText } from '../../api/json-body.ts'
 import { BartlebyError } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
 import { VERSION } from '../../core/version.ts'
+import type { DemoSignatures } from '../../demo/story/story.ts'
 import type { NamedSource } from '../../sources/source-module.ts'
 import { clearingCookie, type Sessions, settingCookie } from './sessions.ts'
 
@@ -26,14 +27,6 @@ export interface ServerFace {
   readonly sources: readonly Pick<NamedSource, 'name' | 'title' | 'http'>[]
   /** Null unless this server plays the demo. */
   readonly demo: DemoSignatures | null
-}
-
-/** The groups of letters that a tour of the demo leads to. */
-export interface DemoSignatures {
-  /** Its cause goes away: what is retried succeeds. */
-  readonly healingSignature: string
-  /** Its cause stays, and brings many at once. */
-  readonly stormSignature: string
 }
 
 export interface SessionRoutesOptions extends ApiScope {

@@ -37,4 +37,5 @@ export const enginesModule: SourceModule<'engines', typeof EnginesSchema, Engine
   },
   kind: { goesToQueues: true, ordersByKey: true, hasEngines: true, capturesItems: true },
   open: async (parts, options) => (await import('./open.ts')).openEngines(parts, options),
+  demo: async () => (await import('./demo.ts')).enginesDemo,
 }

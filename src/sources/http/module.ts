@@ -9,4 +9,5 @@ export const reportsModule: SourceModule<'http', TSchema, undefined> = {
   open({ queues }) {
     return { letters: queues.letterSource(this.name), services: [], face: {} }
   },
+  demo: async () => (await import('./demo.ts')).reportsDemo,
 }

@@ -29,4 +29,5 @@ export const outboxModule: SourceModule<
       ...servedOutboxes(() => outboxes.all(), clock),
     }
   },
+  demo: async () => (await import('./demo.ts')).outboxDemo,
 }

@@ -35,4 +35,5 @@ export const queuesModule: SourceModule<'queues', typeof QueuesSchema, QueueOpti
       http: { serve: async (server) => (await import('./api.ts')).queueApi(served, server) },
     }
   },
+  demo: async () => (await import('./demo.ts')).queuesDemo,
 }

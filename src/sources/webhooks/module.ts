@@ -36,4 +36,5 @@ export const webhooksModule: SourceModule<'webhooks', typeof WebhooksSchema, Web
       ...servedWebhooks(webhooks),
     }
   },
+  demo: async () => (await import('./demo.ts')).webhooksDemo,
 }

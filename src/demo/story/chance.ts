@@ -7,6 +7,11 @@ export class Chance {
     this.#state = seed >>> 0
   }
 
+  /** Goes on from another seed. */
+  restart(seed: number): void {
+    this.#state = seed >>> 0
+  }
+
   /** From 0 up to, and without, 1. */
   next(): number {
     // A Weyl sequence, mixed twice: even enough for invented orders.
