@@ -41,6 +41,8 @@ export const orNull =
 export const integer = (value: Integer): number => Number(value)
 export const big = (value: Integer): bigint => BigInt(value)
 export const text = (value: string): string => value
+/** NULL where there is none. */
+export const bytes = (value: Uint8Array | null): Uint8Array | null => value
 export const number = (value: number): number => value
 export const flag = (value: Integer): boolean => Number(value) === 1
 export const at = (value: Integer): Instant => instant(BigInt(value))

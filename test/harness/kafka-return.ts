@@ -11,7 +11,6 @@ import {
   type EventId,
   eventId,
   type StateName,
-  type StoredEvent,
   stateName,
 } from '../../src/sources/kafka/event.ts'
 import type { KafkaListener } from '../../src/sources/kafka/metrics.ts'
@@ -26,6 +25,7 @@ import {
   resolveNext,
 } from '../../src/sources/kafka/routes/resolve.ts'
 import type { KafkaSettings } from '../../src/sources/kafka/settings/settings.ts'
+import type { StoredEvent } from '../../src/sources/kafka/stored-event.ts'
 import { shownBytes } from '../../src/sources/kafka/wire/bytes.ts'
 import type { Database } from '../../src/store/database.ts'
 import { KafkaStore, kafkaSettingsFor, type RecordDraft, type SettingsDraft } from './kafka-store.ts'

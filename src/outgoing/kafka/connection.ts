@@ -10,26 +10,6 @@ export const SECURITY_PROTOCOLS = ['PLAINTEXT', 'SSL', 'SASL_PLAINTEXT', 'SASL_S
 
 export const SASL_MECHANISMS = ['PLAIN', 'SCRAM-SHA-256', 'SCRAM-SHA-512', 'OAUTHBEARER'] as const
 
-/** How brokers are reached. Secrets are texts here, wherever they were read from. */
-export interface ConnectionSettings {
-  readonly servers: readonly string[]
-  readonly clientId: string
-  readonly protocol: (typeof SECURITY_PROTOCOLS)[number]
-  readonly tls: {
-    readonly ca: string | null
-    readonly cert: string | null
-    readonly key: string | null
-    readonly passphrase: string | null
-    readonly checkHostname: boolean
-  } | null
-  readonly sasl: {
-    readonly mechanism: (typeof SASL_MECHANISMS)[number]
-    readonly username: string | null
-    readonly password: string | null
-    readonly token: string | null
-  } | null
-}
-
 const SERVER = /^(?:\[[\da-fA-F:.]+\]|[\w.-]+):(\d{1,5})$/
 
 /** Whether it is `HOST:PORT`. */
@@ -114,6 +94,9 @@ function problemsOfSasl(given: ConnectionOptions, protocol: string): readonly st
   ]
 }
 
+/** How brokers are reached. Secrets are texts here, wherever they were read from. */
+export type ConnectionSettings = Readonly<NonNullable<ReturnType<typeof connectionOf>>>
+
 type SecretKey = (typeof SECRET_KEYS)[number]
 type FileKey = 'ssl_cafile' | 'ssl_certfile' | 'ssl_keyfile' | `${SecretKey}_file`
 
@@ -121,11 +104,7 @@ type FileKey = 'ssl_cafile' | 'ssl_certfile' | 'ssl_keyfile' | `${SecretKey}_fil
  * The settings of keys that were checked; null when they name no server. Files lie relative to `folder`. Throws one ConfigError with all
  * files that are of no use, each by its key behind `prefix`.
  */
-export function connectionOf(
-  given: ConnectionOptions,
-  folder: string,
-  prefix: string,
-): ConnectionSettings | null {
+export function connectionOf(given: ConnectionOptions, folder: string, prefix: string) {
   const { servers = [], security_protocol: protocol = 'PLAINTEXT' } = given
   if (servers.length === 0) return null
   const files = new Files(given, folder)
@@ -143,7 +122,7 @@ export function connectionOf(
   return { servers, clientId: given.client_id ?? 'bartleby', protocol, tls, sasl }
 }
 
-function tlsOf(given: ConnectionOptions, files: Files): NonNullable<ConnectionSettings['tls']> {
+function tlsOf(given: ConnectionOptions, files: Files) {
   const ca = files.text('ssl_cafile')
   const cert = files.text('ssl_certfile')
   const key = files.text('ssl_keyfile')

@@ -11,12 +11,13 @@ import {
 import { base64 } from '../../core/content.ts'
 import { formatMicros } from '../../core/timestamp.ts'
 import type { RawHeader } from '../../outgoing/kafka/record.ts'
-import { STATE_NAMES, type StoredEvent, stateName } from './event.ts'
+import { STATE_NAMES, stateName } from './event.ts'
 import { INTAKE_STATES, type IntakeStanding, lagOf, type PartitionStanding } from './intake/standing.ts'
 import type { ChainLink, DetailedEvent } from './queue-reader.ts'
 import { recordTime, warningsOf } from './routes/views.ts'
 import { type KafkaService, PROFILES } from './settings/schema.ts'
 import type { KafkaSettings } from './settings/settings.ts'
+import type { StoredEvent } from './stored-event.ts'
 import { shownBytes } from './wire/bytes.ts'
 
 const TEXTS = { type: 'array', items: TEXT }

@@ -10,7 +10,6 @@
  * In the office's terms the first three and `uncertain` are Pending, `published` is Resolved by retry, `discarded` is Resolved by
  * discard, or Expired.
  */
-import type { LetterId } from '../../letters/letter.ts'
 import type { RawHeader } from '../../outgoing/kafka/record.ts'
 import type { Integer } from '../../store/database.ts'
 
@@ -201,38 +200,6 @@ export interface EventFacts {
   readonly duplicateOf?: string
 }
 
-/** The place of a letter in the queue of its service: by these, in this order. */
-export interface QueueOrder {
-  /** Milliseconds; never less than that of the record before in its partition. */
-  readonly orderTs: bigint
-  readonly topic: string
-  readonly partition: number
-  readonly offset: bigint
-  readonly intake: bigint
-}
-
-export interface StoredEvent {
-  readonly letterId: LetterId
-  /** The letter's name in the office. */
-  readonly rowKey: string
-  readonly state: State
-  readonly service: string
-  readonly originalTopic: string
-  readonly order: QueueOrder
-  readonly dlqId: DlqId
-  readonly timestampMs: bigint
-  readonly key: Uint8Array | null
-  readonly value: Uint8Array | null
-  /** What an operator made of the value; null when nobody did. */
-  readonly editedValue: Uint8Array | null
-  readonly headers: readonly RawHeader[]
-  readonly facts: EventFacts
-  /** How often the event died. */
-  readonly attempts: number
-  /** The id of the current publish: while it is publishing, uncertain or published. */
-  readonly eventId: EventId | null
-}
-
 /** Who acts, and in which request. */
 export interface Caller {
   /** The name of a token, `token#n` for the n-th hash of the configuration, or `system`. */
@@ -243,7 +210,6 @@ export interface Caller {
 export const SYSTEM: Caller = { actor: 'system', requestId: null }
 
 /** What became of an id that was minted for a publish, as `kafka_sends` keeps it. */
-
 export const SEND = { publishing: 0, uncertain: 1, published: 2, failed: 3 } as const
 /** The condition of kafka_sends_unplaced: a copy may lie where nobody knows, and has not come back. */
 export const UNPLACED = `(published_offset IS NULL OR resends > 0) AND reopened = 0 AND outcome <> ${SEND.failed}`

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { KafkaStore } from '../../../test/harness/kafka-store.ts'
 import { stores } from '../../../test/harness/stores.ts'
 import { verifyStore } from '../../verify/verify.ts'
-import type { StoredEvent } from './event.ts'
+import type { StoredEvent } from './stored-event.ts'
 
 /** The events of the store that is broken. */
 interface Fates {

@@ -6,7 +6,7 @@ import type { Ledger } from '../../letters/numbers/ledger.ts'
 import type { OfficeRuns } from '../../letters/work.ts'
 import { requireKafkaLibrary } from '../../outgoing/kafka/library.ts'
 import { type Publisher, TopicProducer } from '../../outgoing/kafka/producer.ts'
-import type { Caller, StoredEvent } from './event.ts'
+import type { Caller } from './event.ts'
 import { Reader } from './intake/reader.ts'
 import type { IntakeStanding } from './intake/standing.ts'
 import { createRecordStore, type RecordStoreOptions } from './intake/store.ts'
@@ -17,6 +17,7 @@ import { type Assignment, defineReassignment, reassign } from './reassign.ts'
 import { ReturnPath } from './return/return-path.ts'
 import type { KafkaCalls, ServedKafka } from './routes/call.ts'
 import type { LetterReturn } from './source.ts'
+import type { StoredEvent } from './stored-event.ts'
 
 export interface KafkaParts extends Omit<RecordStoreOptions, 'listener'> {
   readonly log: Log

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { KafkaStore, SERVICES } from '../../../test/harness/kafka-store.ts'
 import { stores } from '../../../test/harness/stores.ts'
 import { sql } from '../../store/database.ts'
-import type { StoredEvent } from './event.ts'
+import type { StoredEvent } from './stored-event.ts'
 import { earlierOpenSameKey, hasLaterSameKey, sameKeyOf } from './stored-event.ts'
 
 const setState = sql(

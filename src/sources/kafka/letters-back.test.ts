@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest
 import { AWAY, Desk, DOUBT, refusalId, TOO_LARGE } from '../../../test/harness/kafka-return.ts'
 import { stores } from '../../../test/harness/stores.ts'
 import { BartlebyError } from '../../core/errors.ts'
-import type { StoredEvent } from './event.ts'
+import type { StoredEvent } from './stored-event.ts'
 
 /** The code of the error that a call fails with, and what it says of it. */
 async function failureOf(call: Promise<unknown>): Promise<string> {

@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { KafkaHttp } from '../../../test/harness/kafka-http.ts'
 import { SERVICES } from '../../../test/harness/kafka-store.ts'
 import { stores } from '../../../test/harness/stores.ts'
-import type { StoredEvent } from './event.ts'
+import type { StoredEvent } from './stored-event.ts'
 
 const BINARY = Buffer.from([0, 255, 1, 254, 0x7b])
 

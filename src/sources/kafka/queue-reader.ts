@@ -8,16 +8,7 @@ import { type LetterId, letterId } from '../../letters/letter.ts'
 import type { Ledger } from '../../letters/numbers/ledger.ts'
 import { type Database, type Integer, type Session, sql } from '../../store/database.ts'
 import { at, big, integer, orNull, type RowOf, rowShape, text } from '../../store/row.ts'
-import {
-  type DlqId,
-  dlqId,
-  eventId,
-  KAFKA,
-  STATE,
-  type StoredEvent,
-  sendOutcomeName,
-  UNKNOWN,
-} from './event.ts'
+import { type DlqId, dlqId, eventId, KAFKA, STATE, sendOutcomeName, UNKNOWN } from './event.ts'
 import {
   canHaveLetters,
   eventNamed,
@@ -26,6 +17,7 @@ import {
   hasLaterSameKey,
   QUEUE_ORDER,
   readSmallEvents,
+  type StoredEvent,
 } from './stored-event.ts'
 
 /** Which part of a queue is asked for. */

@@ -8,8 +8,9 @@ import {
 import { stores } from '../../../test/harness/stores.ts'
 import { silentLog } from '../../core/log.ts'
 import { type OfficeRuns, officeRuns } from '../../letters/work.ts'
-import { REASSIGNMENT, STATE, type StoredEvent, UNKNOWN } from './event.ts'
+import { REASSIGNMENT, STATE, UNKNOWN } from './event.ts'
 import { type Assignment, defineReassignment, type Reassigner, reassign } from './reassign.ts'
+import type { StoredEvent } from './stored-event.ts'
 
 describe.each(stores)('giving events to a service, on $name', (kind) => {
   let opened: KafkaStore | undefined

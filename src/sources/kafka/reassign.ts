@@ -16,11 +16,9 @@ import {
   type Caller,
   type EventFacts,
   KAFKA,
-  type QueueOrder,
   type RawRecord,
   REASSIGNMENT,
   STATE,
-  type StoredEvent,
   SYSTEM,
   stateName,
   UNKNOWN,
@@ -33,11 +31,12 @@ import { outputOf } from './return/claim.ts'
 import { lockEvent } from './return/service-queue.ts'
 import { isUuid, type KafkaSettings, listedService, serviceNamed } from './settings/settings.ts'
 import {
-  type EventRow,
   eventNamed,
   factsBytes,
   QUEUE_ORDER,
+  type QueueOrder,
   SMALL_EVENT_COLUMNS,
+  type StoredEvent,
   toEvent,
 } from './stored-event.ts'
 
@@ -135,7 +134,7 @@ export function defineReassignment(
     async step(work, { place }, most) {
       const [orderTs, topic, partition, offset, intake] = place ?? START
       const behind = [BigInt(orderTs), topic, partition, BigInt(offset), BigInt(intake)] as const
-      const events = (await work.tx.rows<EventRow>(readUnknown, ...behind, most)).map(toEvent)
+      const events = (await work.tx.rows<object>(readUnknown, ...behind, most)).map(toEvent)
       const done = await moveKnown(work, parts, events)
       const last = events.at(-1)?.order
       if (last === undefined || events.length < most) return { done, next: 'finished' }

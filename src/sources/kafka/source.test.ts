@@ -1,7 +1,8 @@
 import { afterEach, describe, expect, it } from 'vitest'
 import { KafkaStore, type KafkaStoreOptions } from '../../../test/harness/kafka-store.ts'
 import { stores } from '../../../test/harness/stores.ts'
-import { STATE, type StoredEvent } from './event.ts'
+import { STATE } from './event.ts'
+import type { StoredEvent } from './stored-event.ts'
 
 describe.each(stores)('letters of Kafka in the office, on $name', (kind) => {
   let opened: KafkaStore | undefined

@@ -4,28 +4,56 @@
  */
 
 import { hash } from 'node:crypto'
-import { instant } from '../../core/clock.ts'
+import { storedPayload } from '../../core/content.ts'
 import { formatRowKey, keyNumber } from '../../core/row-key.ts'
 import { type LetterId, letterId } from '../../letters/letter.ts'
 import { isTopicName } from '../../outgoing/kafka/record.ts'
 import { type Integer, type Session, type Statement, sql, type Value } from '../../store/database.ts'
-import { dlqId, type EventFacts, eventId, STATE, type StoredEvent, stateOf, UNKNOWN } from './event.ts'
+import { at, big, bytes, flag, integer, orNull, rowShape, text } from '../../store/row.ts'
+import { dlqId, type EventFacts, eventId, STATE, stateOf, UNKNOWN } from './event.ts'
 import { isServiceName } from './settings/settings.ts'
 import { decodeHeaders, utf8 } from './wire/bytes.ts'
 
 /** The order of a queue. */
 export const ORDER = 'order_ts, topic, partition, record_offset, intake'
 /** The same of `kafka_events AS event`. */
-export const QUEUE_ORDER = ORDER.replaceAll(/\w+/g, 'event.$&')
+export const QUEUE_ORDER = ofTable('event', ORDER)
 
-/**
- * What `toEvent` reads, from `kafka_events AS event` and `letters AS letter`. Select it with `bigints: true`. UUIDs are cast: PostgreSQL
- * gives them as texts, and so does SQLite.
- */
-export const EVENT_COLUMNS = `event.letter_id, event.order_ts, event.record_offset, event.intake, event.record_ts, event.partition,
-  event.attempts, event.state, event.value_null, event.dlq_id, event.event_id, event.service, event.original_topic, event.topic,
-  event.record_key, event.facts, letter.captured_at, letter.short_key, letter.source_id, letter.headers, letter.payload, letter.edited,
-  letter.edited_payload`
+/** What is read of `kafka_events AS event`. UUIDs are texts in both stores. */
+const EVENT = rowShape({
+  letterId,
+  /** Milliseconds; never less than that of the record before in its partition. */
+  orderTs: big,
+  recordOffset: big,
+  intake: big,
+  recordTs: big,
+  partition: integer,
+  /** How often the event died. */
+  attempts: integer,
+  state: stateOf,
+  valueNull: flag,
+  dlqId,
+  /** The id of the current publish: while it is publishing, uncertain or published. */
+  eventId: orNull(eventId),
+  service: text,
+  originalTopic: text,
+  topic: text,
+  recordKey: bytes,
+  facts: factsOf,
+})
+
+/** And of `letters AS letter`. */
+const LETTER = rowShape({
+  ...{ capturedAt: at, shortKey: orNull(big), sourceId: text, headers: decodeHeaders },
+  ...{ payload: bytes, edited: flag, editedPayload: bytes },
+})
+
+function ofTable(table: string, columns: string): string {
+  return columns.replaceAll(/\w+/g, `${table}.$&`)
+}
+
+/** What `toEvent` reads. Select it with `bigints: true`. */
+export const EVENT_COLUMNS = `${ofTable('event', EVENT.columns)}, ${ofTable('letter', LETTER.columns)}`
 
 /** The same without what may be large: such an event has an empty value, whatever its own is. */
 export const SMALL_EVENT_COLUMNS = EVENT_COLUMNS.replace('letter.payload', 'NULL AS payload').replace(
@@ -33,53 +61,38 @@ export const SMALL_EVENT_COLUMNS = EVENT_COLUMNS.replace('letter.payload', 'NULL
   'NULL AS edited_payload',
 )
 
-export type EventRow = Readonly<
-  Record<'letter_id' | 'order_ts' | 'record_offset' | 'intake' | 'record_ts' | 'partition', Integer> &
-    Record<'attempts' | 'state' | 'value_null' | 'captured_at' | 'edited', Integer> &
-    Record<'dlq_id' | 'service' | 'original_topic' | 'topic' | 'source_id', string> &
-    Record<'record_key' | 'headers' | 'payload' | 'edited_payload', Uint8Array | null> & {
-      event_id: string | null
-      short_key: Integer | null
-      facts: Uint8Array
-    }
->
+/** A dead event as the store keeps it. */
+export type StoredEvent = Readonly<ReturnType<typeof toEvent>>
 
-const EMPTY = new Uint8Array(0)
+/** The place of an event in the queue of its service. */
+export type QueueOrder = StoredEvent['order']
 
-export const toEvent = (row: EventRow): StoredEvent => ({
-  letterId: letterId(row.letter_id),
-  rowKey: formatRowKey({
-    name: row.source_id,
-    at: instant(BigInt(row.captured_at)),
-    number: keyNumber(row.letter_id, row.short_key),
-  }),
-  state: stateOf(row.state),
-  service: row.service,
-  originalTopic: row.original_topic,
-  order: {
-    orderTs: BigInt(row.order_ts),
-    topic: row.topic,
-    partition: Number(row.partition),
-    offset: BigInt(row.record_offset),
-    intake: BigInt(row.intake),
-  },
-  dlqId: dlqId(row.dlq_id),
-  timestampMs: BigInt(row.record_ts),
-  key: row.record_key,
-  // Letters keep empty payloads as NULL.
-  value: Number(row.value_null) === 1 ? null : (row.payload ?? EMPTY),
-  editedValue: Number(row.edited) === 1 ? (row.edited_payload ?? EMPTY) : null,
-  headers: decodeHeaders(row.headers),
-  facts: factsOf(row.facts),
-  attempts: Number(row.attempts),
-  eventId: row.event_id === null ? null : eventId(row.event_id),
-})
+export function toEvent(row: object) {
+  const { orderTs, topic, partition, recordOffset, intake, recordTs, recordKey, valueNull, ...event } =
+    EVENT.read(row)
+  const { capturedAt, shortKey, sourceId, headers, payload, edited, editedPayload } = LETTER.read(row)
+  return {
+    ...event,
+    /** The letter's name in the office. */
+    rowKey: formatRowKey({ name: sourceId, at: capturedAt, number: keyNumber(event.letterId, shortKey) }),
+    /** By these, in this order. */
+    order: { orderTs, topic, partition, offset: recordOffset, intake } as const,
+    timestampMs: recordTs,
+    key: recordKey,
+    // Letters keep empty payloads as NULL.
+    value: valueNull ? null : storedPayload(payload),
+    /** What an operator made of the value; null when nobody did. */
+    editedValue: edited ? storedPayload(editedPayload) : null,
+    headers,
+  }
+}
 
 export const factsBytes = (facts: EventFacts): Uint8Array => Buffer.from(JSON.stringify(facts))
 
-export const factsOf = (bytes: Uint8Array): EventFacts =>
+export function factsOf(bytes: Uint8Array): EventFacts {
   // Written by `factsBytes`.
-  JSON.parse(utf8(bytes)) as EventFacts
+  return JSON.parse(utf8(bytes)) as EventFacts
+}
 
 /** Events with their letters, both by primary key, in any order. */
 const eventsBy = (name: string, columns: string): Statement =>
@@ -99,7 +112,7 @@ export async function eventsOf(
   statement = readEvents,
 ): Promise<StoredEvent[]> {
   if (ids.length === 0) return []
-  const rows = await session.rows<EventRow>(statement, ids)
+  const rows = await session.rows<{ letter_id: Integer }>(statement, ids)
   const byId = new Map(rows.map((row) => [BigInt(row.letter_id), row]))
   return ids.flatMap((id) => {
     const row = byId.get(BigInt(id))

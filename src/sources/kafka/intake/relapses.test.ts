@@ -3,8 +3,9 @@ import { afterEach, describe, expect, it } from 'vitest'
 import { KafkaStore, type KafkaStoreOptions, oldRecord } from '../../../../test/harness/kafka-store.ts'
 import { reused } from '../../../../test/harness/reused-store.ts'
 import { stores } from '../../../../test/harness/stores.ts'
-import { type EventId, type RawRecord, STATE, type StoredEvent } from '../event.ts'
+import { type EventId, type RawRecord, STATE } from '../event.ts'
 import { earlierValue, readChain } from '../queue-reader.ts'
+import type { StoredEvent } from '../stored-event.ts'
 
 const text = (bytes: Uint8Array | null | undefined): string | null =>
   bytes == null ? null : Buffer.from(bytes).toString()

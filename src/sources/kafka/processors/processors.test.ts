@@ -6,8 +6,9 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { kafkaSettingsFor } from '../../../../test/harness/kafka-settings.ts'
 import { ConfigError } from '../../../core/settings/config-error.ts'
 import { letterId } from '../../../letters/letter.ts'
-import { dlqId, type EventFacts, STATE, type StoredEvent } from '../event.ts'
+import { dlqId, type EventFacts, STATE } from '../event.ts'
 import type { ProcessorSettings } from '../settings/settings.ts'
+import type { StoredEvent } from '../stored-event.ts'
 import { type Decision, Processors } from './processors.ts'
 
 let folder: string

@@ -5,8 +5,8 @@
  */
 import { type Log, silentLog } from '../../../core/log.ts'
 import { describeError } from '../../../core/thrown.ts'
-import type { StoredEvent } from '../event.ts'
 import type { KafkaSettings, ProcessorSettings } from '../settings/settings.ts'
+import type { StoredEvent } from '../stored-event.ts'
 import { type RunRequest, sentEvent, Thread, type ThreadListener } from './thread.ts'
 
 /** What a processor wants changed. Left out: as it is. */

@@ -20,9 +20,9 @@ import {
   KAFKA_OPERATIONS,
   STATE,
   type State,
-  type StoredEvent,
   stateOf,
 } from '../event.ts'
+import type { StoredEvent } from '../stored-event.ts'
 import { leaseUs, type Obstacle, type ReturnParts, type Terms } from './terms.ts'
 
 export interface Claim {

@@ -4,8 +4,8 @@ import { oldRecord } from '../../../../test/harness/kafka-store.ts'
 import { stores } from '../../../../test/harness/stores.ts'
 import type { PublishOutcome } from '../../../outgoing/kafka/producer.ts'
 import type { OutgoingRecord } from '../../../outgoing/kafka/record.ts'
-import type { StoredEvent } from '../event.ts'
 import type { Stored } from '../intake/store-partitions.ts'
+import type { StoredEvent } from '../stored-event.ts'
 
 const AT = { partition: 1, offset: 70n } as const
 const PUBLISHED: PublishOutcome = { outcome: 'published', ...AT }

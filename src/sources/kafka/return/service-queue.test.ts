@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { AWAY, Desk, refusal, refusalId } from '../../../../test/harness/kafka-return.ts'
 import { stores } from '../../../../test/harness/stores.ts'
-import type { StoredEvent } from '../event.ts'
+import type { StoredEvent } from '../stored-event.ts'
 import { ServiceTurns } from './service-queue.ts'
 
 describe.each(stores)('calls at the same time on $name', (kind) => {

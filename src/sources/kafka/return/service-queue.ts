@@ -9,8 +9,14 @@ import { type LetterId, letterId } from '../../../letters/letter.ts'
 import { lockLetters } from '../../../letters/locked.ts'
 import { type Session, sql, type Transaction } from '../../../store/database.ts'
 import { at, type RowOf, rowShape, text } from '../../../store/row.ts'
-import { dlqId, STATE, type StoredEvent } from '../event.ts'
-import { canHaveLetters, earlierOpenSameKey, eventOfLetter, ORDER } from '../stored-event.ts'
+import { dlqId, STATE } from '../event.ts'
+import {
+  canHaveLetters,
+  earlierOpenSameKey,
+  eventOfLetter,
+  ORDER,
+  type StoredEvent,
+} from '../stored-event.ts'
 import type { Obstacle, OneLetter, QueueHead, Target } from './terms.ts'
 
 /** The first of a queue. */

@@ -4,10 +4,11 @@ import type { Log } from '../../../core/log.ts'
 import type { LetterId, RedriveRef, Settled } from '../../../letters/letter.ts'
 import type { Publisher } from '../../../outgoing/kafka/producer.ts'
 import type { Database } from '../../../store/database.ts'
-import type { Caller, DlqId, EventId, Reason, StoredEvent } from '../event.ts'
+import type { Caller, DlqId, EventId, Reason } from '../event.ts'
 import type { KafkaListener } from '../metrics.ts'
 import type { Processors } from '../processors/processors.ts'
 import type { KafkaSettings } from '../settings/settings.ts'
+import type { StoredEvent } from '../stored-event.ts'
 
 export interface ReturnParts {
   readonly db: Database

@@ -5,12 +5,13 @@ import type { IncomingMessage } from 'node:http'
 import type { FastifyRequest } from 'fastify'
 import { type Answer, paramsOf, queryOf, type RequestLimits, readWithin } from '../../../api/exact-answer.ts'
 import type { JsonSchema } from '../../../api/proto-schema.ts'
-import type { Caller, StoredEvent } from '../event.ts'
+import type { Caller } from '../event.ts'
 import type { IntakeStanding } from '../intake/standing.ts'
 import type { QueueReader } from '../queue-reader.ts'
 import type { Assignment } from '../reassign.ts'
 import type { ReturnPath } from '../return/return-path.ts'
 import { isUuidV4, type KafkaSettings } from '../settings/settings.ts'
+import type { StoredEvent } from '../stored-event.ts'
 
 export interface KafkaCalls {
   readonly settings: KafkaSettings

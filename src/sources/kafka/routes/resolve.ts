@@ -3,9 +3,10 @@
  * `rehearse`: only the target is the next event, whichever it is, instead of that of one letter. What was in the way is told in the
  * words of this API.
  */
-import type { Caller, StoredEvent } from '../event.ts'
+import type { Caller } from '../event.ts'
 import type { Resolution } from '../return/attempt.ts'
 import type { Obstacle, QueueHead, Terms } from '../return/terms.ts'
+import type { StoredEvent } from '../stored-event.ts'
 import type { KafkaCalls } from './call.ts'
 import { KafkaRefused } from './reply.ts'
 
