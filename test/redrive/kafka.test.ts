@@ -5,7 +5,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import type { RedriveDetail } from '../../src/redrive/redrive.ts'
 import { KAFKA } from '../../src/sources/kafka/event.ts'
-import { type StoredEvent } from '../../src/sources/kafka/stored-event.ts'
+import type { StoredEvent } from '../../src/sources/kafka/stored-event.ts'
 import type { Database } from '../../src/store/database.ts'
 import { AWAY, Desk, DOUBT, TOO_LARGE } from '../harness/kafka-return.ts'
 import { reused } from '../harness/reused-store.ts'

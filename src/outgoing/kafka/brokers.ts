@@ -62,6 +62,14 @@ export function breakConnections(pool: ConnectionPool): void {
 type ApiVersions = ReadonlyMap<number, { readonly min: number; readonly max: number }>
 
 const REQUEST_TIMEOUT_MS = 30_000
+const GROUP_KEY_TYPE = 0
+
+/** What a broker says that does not look after a group, or not yet: a cluster that nobody has used makes what it needs for groups first. */
+export const COORDINATOR_AWAY = [
+  'NOT_COORDINATOR',
+  'COORDINATOR_NOT_AVAILABLE',
+  'COORDINATOR_LOAD_IN_PROGRESS',
+] as const
 
 /**
  * Brokers answer the requests of a connection one after the other; so what waits on purpose (for records, for a group to gather) asks in
@@ -110,6 +118,14 @@ export class BrokerLink {
     const broker = this.#brokers.get(node)
     if (broker === undefined) throw new Error(`broker ${node} is not known`)
     return pool.get(broker)
+  }
+
+  /** The broker that looks after a group. */
+  async coordinatorOf(group: string): Promise<Broker> {
+    const { api } = this.library.findCoordinatorV3
+    const asked = await api.async(await this.any(), GROUP_KEY_TYPE, [group])
+    const { host = '', port = 0 } = asked.coordinators[0] ?? {}
+    return { host, port }
   }
 
   /** What the broker at the other end can do, by the number of the request; asked once. */

@@ -3,7 +3,7 @@
  * group and commits nothing, so it can run beside a server.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { BrokerLink, lookUpTopics } from '../../outgoing/kafka/brokers.ts'
+import { BrokerLink, COORDINATOR_AWAY, lookUpTopics } from '../../outgoing/kafka/brokers.ts'
 import type { TopicsFound } from '../../outgoing/kafka/connection.ts'
 import { isTrouble, troubleOf } from '../../outgoing/kafka/library.ts'
 import { ORIGINAL } from './settings/schema.ts'
@@ -87,9 +87,7 @@ async function checkGroup(link: BrokerLink, group: string): Promise<readonly Kaf
   const right = `may not be joined; grant Read on group ${group}`
   try {
     await patiently(async () => {
-      const asked = await library.findCoordinatorV3.api.async(await link.any(), 0, [group])
-      const { host = '', port = 0 } = asked.coordinators[0] ?? {}
-      const connection = await link.asking.get({ host, port })
+      const connection = await link.asking.get(await link.coordinatorOf(group))
       await library.heartbeatV4.api.async(connection, group, -1, 'bartleby-kafka-check', null)
     })
   } catch (error) {
@@ -100,7 +98,6 @@ async function checkGroup(link: BrokerLink, group: string): Promise<readonly Kaf
   return [fine(subject, 'can be joined')]
 }
 
-const LOADING = ['COORDINATOR_NOT_AVAILABLE', 'COORDINATOR_LOAD_IN_PROGRESS', 'NOT_COORDINATOR']
 const PAUSE_MS = 200
 const MOST_TRIES = 50
 
@@ -110,7 +107,7 @@ async function patiently<T>(ask: () => Promise<T>): Promise<T> {
     try {
       return await ask()
     } catch (error) {
-      if (tries === MOST_TRIES || !isTrouble(error, ...LOADING)) throw error
+      if (tries === MOST_TRIES || !isTrouble(error, ...COORDINATOR_AWAY)) throw error
       await sleep(PAUSE_MS)
     }
   }

@@ -8,7 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Broker, Connection, ConnectionPool } from '@platformatic/kafka'
 import type { Log } from '../../../core/log.ts'
 import { rest } from '../../../core/waiting.ts'
-import type { BrokerLink } from '../../../outgoing/kafka/brokers.ts'
+import { type BrokerLink, COORDINATOR_AWAY } from '../../../outgoing/kafka/brokers.ts'
 import { isTrouble, troubleOf } from '../../../outgoing/kafka/library.ts'
 import { partitionKey } from '../event.ts'
 
@@ -32,13 +32,12 @@ export interface OffsetAnswer extends Offset {
 }
 
 const PROTOCOL = { type: 'consumer', name: 'roundrobin' } as const
-const GROUP_KEY_TYPE = 0
 /** Beyond the time after which brokers wait for no further member. */
 const GATHERING_MARGIN_MS = 10_000
 const MOST_TRIES = 50
 const PAUSE_MS = 200
 
-const MOVED = ['NOT_COORDINATOR', 'COORDINATOR_NOT_AVAILABLE', 'COORDINATOR_LOAD_IN_PROGRESS']
+const MOVED: readonly string[] = COORDINATOR_AWAY
 const FORGOTTEN = ['UNKNOWN_MEMBER_ID', 'FENCED_INSTANCE_ID']
 const GATHERING = ['REBALANCE_IN_PROGRESS', 'ILLEGAL_GENERATION']
 
@@ -191,12 +190,7 @@ export class Group {
   }
 
   async #connect(pool = this.#pool): Promise<Connection> {
-    if (this.#coordinator === null) {
-      const { api } = this.#link.library.findCoordinatorV3
-      const asked = await api.async(await this.#link.any(), GROUP_KEY_TYPE, [this.#options.groupId])
-      const { host = '', port = 0 } = asked.coordinators[0] ?? {}
-      this.#coordinator = { host, port }
-    }
+    this.#coordinator ??= await this.#link.coordinatorOf(this.#options.groupId)
     return pool.get(this.#coordinator)
   }
 

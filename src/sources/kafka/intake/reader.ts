@@ -1,16 +1,25 @@
 /**
  * Intake: reads all DLQ topics and puts every record into the store; an offset is committed after its record is durable. Whatever
- * happens, it goes on: when brokers fail, sessions follow each other with growing pauses, for ever.
+ * happens, it goes on: when brokers fail, sessions follow each other with growing pauses, for ever. A session is a membership in the
+ * group and what it reads, until it is stopped, the topics change or brokers fail; nothing but offsets carries over.
+ *
+ *   join ──► arrange readers ──► round: one loop per broker ──► arrange …
+ *    ▲                                      │
+ *    └────── the group gathers anew ◄───────┘
  */
+
+import type { ConnectionPool } from '@platformatic/kafka'
 import { type BackoffPolicy, backoffDelayMs } from '../../../core/backoff.ts'
 import type { Clock } from '../../../core/clock.ts'
 import type { Log } from '../../../core/log.ts'
-import { rest, untilAborted } from '../../../core/waiting.ts'
-import { BrokerLink, lookUpTopics } from '../../../outgoing/kafka/brokers.ts'
+import { aborted, atMost, rest, untilAborted } from '../../../core/waiting.ts'
+import { areOthers, BrokerLink, breakConnections, lookUpTopics } from '../../../outgoing/kafka/brokers.ts'
 import type { TopicsFound } from '../../../outgoing/kafka/connection.ts'
 import { troubleOf } from '../../../outgoing/kafka/library.ts'
 import { dlqTopicsOf, type KafkaSettings } from '../settings/settings.ts'
-import { ReadingSession } from './reader-session.ts'
+import { Commits, Group, type TopicPartitions } from './reader-group.ts'
+import { nameOf, PartitionReaders } from './reader-partitions.ts'
+import { type RoundParts, readFrom } from './reader-round.ts'
 import { Board, type IntakeStanding } from './standing.ts'
 import type { RecordStore } from './store.ts'
 
@@ -52,7 +61,7 @@ export class Reader {
   /** Commits what is durable and leaves the group, within some seconds whatever brokers do. */
   async stop(): Promise<void> {
     this.#stopping.abort()
-    this.#session?.stop()
+    this.#session?.end()
     await this.#work
     this.#work = null
     this.#board.phase('stopped')
@@ -86,36 +95,23 @@ export class Reader {
   async #readOnce(onReading: () => void): Promise<number> {
     const { settings } = this.#parts
     const link = await BrokerLink.open(settings.connection)
-    const looking = untilAborted(lookUpTopics(link, this.#wanted), this.#stopping.signal)
-    const topics = await looking.catch((error: unknown) => {
-      link.close()
-      throw error
-    })
-    this.#board.topics(topics)
-    if (topics.found.size === 0) {
-      link.close()
-      this.#board.readers(new Map())
-      this.#board.trouble('brokers', null)
-      return settings.topicRefreshMs
-    }
-    const session = new ReadingSession(
-      {
-        ...this.#parts,
-        link,
-        board: this.#board,
-        wanted: this.#wanted,
-        anew: this.#recogniseNew(topics),
-        onReading,
-      },
-      topics,
-    )
-    this.#session = session
     try {
-      await session.run()
+      const looking = lookUpTopics(link, this.#wanted)
+      const topics = await untilAborted(looking, this.#stopping.signal)
+      this.#board.topics(topics)
+      if (topics.found.size === 0) {
+        this.#board.readers(new Map())
+        this.#board.trouble('brokers', null)
+        return settings.topicRefreshMs
+      }
+      const own = { link, board: this.#board, wanted: this.#wanted, anew: this.#recogniseNew(topics) }
+      this.#session = new ReadingSession({ ...this.#parts, ...own, onReading }, topics)
+      await this.#session.run()
+      return CHANGED_PAUSE_MS
     } finally {
       this.#session = null
+      link.close()
     }
-    return CHANGED_PAUSE_MS
   }
 
   /** The topics that have another id than when they were read last. */
@@ -134,5 +130,174 @@ export class Reader {
     const { groupId } = this.#parts.settings
     const right = code === 'GROUP_AUTHORIZATION_FAILED' ? `; grant Read on group ${groupId}` : ''
     return `Kafka cannot be read: ${code}: ${message}${right}`
+  }
+}
+
+interface SessionParts extends Pick<RoundParts, 'settings' | 'store' | 'log' | 'link' | 'board'> {
+  readonly wanted: readonly string[]
+  /** Topics that were made anew since they were read last. */
+  readonly anew: ReadonlySet<string>
+  /** Called when records can come. */
+  readonly onReading: () => void
+}
+
+const HEARTBEAT_MS = 3_000
+const MOVED_PAUSE_MS = 200
+const BROKER_AWAY_PAUSE_MS = 1_000
+/** For each of the two steps of leaving: what is being stored, then commit and goodbye. */
+const CLOSE_TIMEOUT_MS = 2_000
+
+/** One session; when it ends, the reader begins another. */
+class ReadingSession {
+  readonly #parts: SessionParts
+  readonly #group: Group
+  readonly #commits: Commits
+  readonly #readers: PartitionReaders
+  /** Connections that wait for records. */
+  readonly #fetching: ConnectionPool
+  #topics: TopicsFound
+  #assignment: readonly TopicPartitions[] = []
+  /** Ends the loops of the present round. */
+  #round = new AbortController()
+  readonly #ended = Promise.withResolvers<void>()
+  readonly #ending = new AbortController()
+
+  constructor(parts: SessionParts, topics: TopicsFound) {
+    this.#parts = parts
+    this.#topics = topics
+    const { link, board, settings, log, anew } = parts
+    this.#group = new Group(link, {
+      groupId: settings.groupId,
+      topics: [...topics.found.keys()],
+      sessionTimeoutMs: settings.sessionTimeoutMs,
+      partitionCounts: async (names) => {
+        const { found } = await lookUpTopics(link, names)
+        return new Map([...found].map(([name, { leaders }]) => [name, leaders.length]))
+      },
+    })
+    this.#commits = new Commits({
+      commit: (offsets) => this.#group.commit(offsets),
+      onCommitted: ({ topic, partition, offset }) => {
+        const reader = this.#readers.of(topic, partition)
+        if (reader !== undefined) reader.committed = offset
+      },
+      log,
+    })
+    this.#fetching = link.newPool()
+    this.#readers = new PartitionReaders({ link, board, group: this.#group, commits: this.#commits, anew })
+    // `run` looks at it, but may not have come that far when it is rejected.
+    this.#ended.promise.catch(() => {})
+  }
+
+  /** Reads until the end, which `end` or a change brings; throws what went wrong. */
+  async run(): Promise<void> {
+    let work: readonly Promise<void>[] = []
+    try {
+      this.#assignment = await untilAborted(this.#group.join(), this.#ending.signal)
+      work = [this.#readRounds(), this.#stayMember(), this.#lookAgain()]
+      for (const part of work) part.catch((error) => this.end(error))
+      await this.#ended.promise
+    } finally {
+      this.end()
+      await atMost(CLOSE_TIMEOUT_MS, work[0] ?? Promise.resolve())
+      await atMost(CLOSE_TIMEOUT_MS, this.#sayGoodbye())
+    }
+  }
+
+  /** Asks the session to end, because of an error or without one; `run` returns when it has. */
+  end(error?: Error): void {
+    if (this.#ending.signal.aborted) return
+    if (error === undefined) this.#ended.resolve()
+    else this.#ended.reject(error)
+    this.#ending.abort()
+    this.#round.abort()
+    breakConnections(this.#fetching)
+  }
+
+  async #sayGoodbye(): Promise<void> {
+    try {
+      await this.#commits.close()
+      await this.#group.leave()
+    } catch (error) {
+      this.#parts.log.info(troubleOf(error), 'left the Kafka group without saying so')
+    }
+  }
+
+  async #stayMember(): Promise<void> {
+    const { sessionTimeoutMs, groupId } = this.#parts.settings
+    const intervalMs = Math.min(HEARTBEAT_MS, Math.ceil(sessionTimeoutMs / 4))
+    for (let failures = 0; await this.#rest(intervalMs); ) {
+      try {
+        if ((await this.#group.heartbeat()) === 'rejoin') {
+          this.#parts.log.info({ group: groupId }, 'the Kafka group gathers anew')
+          this.#assignment = await this.#group.join()
+          this.#round.abort()
+        }
+        failures = 0
+      } catch (error) {
+        failures += 1
+        if (failures * intervalMs > sessionTimeoutMs) throw error
+      }
+    }
+  }
+
+  /** Topics come, go and grow; and what could not be read may be readable now. */
+  async #lookAgain(): Promise<void> {
+    while (await this.#rest(this.#parts.settings.topicRefreshMs)) {
+      await this.#refresh()
+      if (this.#readers.wake()) this.#round.abort()
+    }
+  }
+
+  async #refresh(): Promise<void> {
+    const { link, wanted, board } = this.#parts
+    const topics = await lookUpTopics(link, wanted)
+    board.topics(topics)
+    if (areOthers(this.#topics, topics)) this.end()
+    this.#topics = topics
+  }
+
+  async #readRounds(): Promise<void> {
+    while (!this.#ending.signal.aborted) {
+      this.#round = new AbortController()
+      const { signal } = this.#round
+      await this.#readers.arrange(this.#assignment, this.#topics)
+      this.#parts.onReading()
+      const leaders = new Set(this.#readers.all().map(({ leader }) => leader))
+      await Promise.all([...leaders].map((leader) => this.#readFrom(leader, signal)))
+      await aborted(signal)
+    }
+  }
+
+  async #readFrom(leader: number, signal: AbortSignal): Promise<void> {
+    const readers = this.#readers.all().filter((reader) => reader.leader === leader)
+    try {
+      if (leader < 0) throw new Error('it has no leader')
+      const parts: RoundParts = {
+        ...this.#parts,
+        ...{ pool: this.#fetching, readers: this.#readers, commits: this.#commits },
+        onMoved: () => this.#askAgain(MOVED_PAUSE_MS),
+        onGone: () => this.end(),
+      }
+      await readFrom(parts, leader, readers, signal)
+    } catch (error) {
+      if (signal.aborted) return
+      const { message } = troubleOf(error)
+      for (const reader of readers)
+        this.#parts.board.partitionTrouble(reader, `${nameOf(reader)} cannot be read: ${message}.`)
+      await this.#askAgain(BROKER_AWAY_PAUSE_MS)
+    }
+  }
+
+  /** Asks where partitions are now, and begins another round. */
+  async #askAgain(pauseMs: number): Promise<void> {
+    if (!(await this.#rest(pauseMs))) return
+    await this.#refresh()
+    this.#round.abort()
+  }
+
+  /** False when the session ended meanwhile. */
+  #rest(ms: number): Promise<boolean> {
+    return rest(ms, this.#ending.signal)
   }
 }

@@ -23,6 +23,7 @@ import {
 } from '../event.ts'
 import type { KafkaListener } from '../metrics.ts'
 import type { KafkaSettings } from '../settings/settings.ts'
+import type { RedriveOf, Settled } from './bury.ts'
 import { buryRecords, holdCases } from './bury.ts'
 import { isElsewhere, type Known, type KnownSend, lookUp, takenAmong } from './known-records.ts'
 import {
@@ -46,7 +47,6 @@ import {
   storedByTopic,
   sum,
 } from './store-partitions.ts'
-import type { RedriveOf, Settled } from './store-renew.ts'
 
 export interface RecordStoreOptions {
   readonly db: Database

@@ -6,6 +6,7 @@
  * knows whether it arrived, and it is shown so. Live claims are left alone, whoever has them.
  */
 
+import { type BackoffPolicy, backoffDelayMs } from '../../../core/backoff.ts'
 import { Rounds } from '../../../core/rounds.ts'
 import { sleep } from '../../../core/waiting.ts'
 import { inOffice } from '../../../letters/work.ts'
@@ -136,7 +137,7 @@ export class ReturnPath {
       if (!('again' in done)) return done
       if (done.again === 'lapsed') await letLapse(this.#parts, done.by)
       else if (deadline.aborted) return busy(done.by)
-      else if (done.again === 'held') await rest(deadline)
+      else if (done.again === 'held') await sleep(backoffDelayMs(1, PAUSE), deadline)
     }
   }
 
@@ -158,14 +159,8 @@ export class ReturnPath {
 }
 
 const EMPTY: Obstacle = { why: 'empty' }
-const SHORTEST_MS = 25
-const LONGEST_MS = 100
-
-/** Rests before another attempt, at most until the deadline. Not always for the same time: others wait too. */
-async function rest(deadline: AbortSignal): Promise<void> {
-  const ms = SHORTEST_MS + Math.random() * (LONGEST_MS - SHORTEST_MS)
-  await sleep(ms, deadline)
-}
+/** Before another attempt. Not always the same time: others wait too. */
+const PAUSE: BackoffPolicy = { baseMs: 100, factor: 1, maxMs: 100, jitter: 0.75 }
 
 const busy = (by: Pick<InFlight, 'service' | 'dlqId'> | null, service = ''): Obstacle => ({
   why: 'busy',

@@ -8,58 +8,43 @@ import { BartlebyError } from '../../../core/errors.ts'
 import type { Reason } from '../event.ts'
 import type { ShapeRefused } from './call.ts'
 
-/** The refusals with their data, as the contract has them. Clients switch on `exception_id`. */
-interface RefusalData {
-  readonly previewParamsError: { readonly skip: number; readonly limit: number }
-  readonly overrideValidationError: {
-    readonly event: object
-    readonly reason: string
-    readonly reasons: readonly Reason[]
-  }
-  readonly unexpectedBodyError: Readonly<Record<never, never>>
-  readonly invalidCorrelationId: Readonly<Record<never, never>>
-  readonly unknownServiceError: { readonly service: string }
-  readonly emptyDLQError: { readonly service: string; readonly topic?: string }
-  readonly dlqSequenceError: {
-    readonly service: string
-    /** null where the call names no topic. */
-    readonly topic: string | null
-    readonly supplied_dlq_id: string
-    readonly expected_dlq_id: string
-  }
-  readonly dlqBusyError: { readonly service: string; readonly dlq_id: string | null }
-  readonly publishGuardError: { readonly dlq_id: string; readonly reasons: readonly Reason[] }
-  readonly uncertainPublishError: { readonly dlq_id: string; readonly event_id: string }
-  readonly processingError: { readonly dlq_id: string; readonly message: string }
-  readonly processingTimeoutError: { readonly dlq_id: string; readonly message: string }
-  readonly kafkaUnavailableError: Readonly<Record<never, never>>
-}
-type RefusalId = keyof RefusalData
+type Nothing = Readonly<Record<never, never>>
 
-const REFUSAL_STATUS: Readonly<Record<RefusalId, number>> = {
-  previewParamsError: 400,
-  overrideValidationError: 400,
-  unexpectedBodyError: 400,
-  invalidCorrelationId: 400,
-  unknownServiceError: 404,
-  emptyDLQError: 404,
-  dlqSequenceError: 409,
-  dlqBusyError: 409,
-  publishGuardError: 409,
-  uncertainPublishError: 409,
-  processingError: 500,
-  processingTimeoutError: 504,
-  kafkaUnavailableError: 503,
+/** A status, and the type of the data that comes with it. */
+const refusal = <Data extends object = Nothing>(
+  status: number,
+): { readonly status: number; readonly data?: Data } => ({ status })
+
+/** The refusals, as the contract has them. Clients switch on `exception_id`. */
+const REFUSALS = {
+  previewParamsError: refusal<{ skip: number; limit: number }>(400),
+  overrideValidationError: refusal<{ event: object; reason: string; reasons: readonly Reason[] }>(400),
+  unexpectedBodyError: refusal(400),
+  invalidCorrelationId: refusal(400),
+  unknownServiceError: refusal<{ service: string }>(404),
+  emptyDLQError: refusal<{ service: string; topic?: string }>(404),
+  /** The topic is null where the call names none. */
+  dlqSequenceError: refusal<
+    Record<'service' | 'supplied_dlq_id' | 'expected_dlq_id', string> & { topic: string | null }
+  >(409),
+  dlqBusyError: refusal<{ service: string; dlq_id: string | null }>(409),
+  publishGuardError: refusal<{ dlq_id: string; reasons: readonly Reason[] }>(409),
+  uncertainPublishError: refusal<{ dlq_id: string; event_id: string }>(409),
+  processingError: refusal<{ dlq_id: string; message: string }>(500),
+  processingTimeoutError: refusal<{ dlq_id: string; message: string }>(504),
+  kafkaUnavailableError: refusal(503),
 }
+type RefusalId = keyof typeof REFUSALS
+type RefusalData<Id extends RefusalId> = Readonly<NonNullable<(typeof REFUSALS)[Id]['data']>>
 
 export class KafkaRefused<Id extends RefusalId = RefusalId> extends Error {
   override readonly name = 'KafkaRefused'
   readonly id: Id
-  readonly data: RefusalData[Id]
+  readonly data: RefusalData<Id>
   /** Differs from the table's only where a condition of the request failed: 412 instead of 409. */
   readonly status: number
 
-  constructor(id: Id, data: RefusalData[Id], description: string, status: number = REFUSAL_STATUS[id]) {
+  constructor(id: Id, data: RefusalData<Id>, description: string, status: number = REFUSALS[id].status) {
     super(description)
     this.id = id
     this.data = data
