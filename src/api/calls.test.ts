@@ -45,7 +45,7 @@ function thing(answer: (request: ApiRequest) => unknown, setting: Setting = {}):
   })
   serveApi(app, { clock, stopping: () => setting.stopping ?? false }, [
     call({ method: 'GET', role: 'viewer', query: { limit: TEXT, engine: TEXT } }),
-    call({ method: 'POST', role: 'operator', body: { fields: {} }, bodyLimit: 64 }),
+    call({ method: 'POST', role: 'operator', body: { properties: {} }, bodyLimit: 64 }),
     call({ method: 'PATCH', role: 'operator', isBodyOptional: true }),
   ])
   return app

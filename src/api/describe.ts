@@ -1,8 +1,33 @@
 /** How a call of the office API looks in the OpenAPI document: its parameters, its body, and the envelope around `data`. */
+import Type, { type TSchema } from 'typebox'
 import type { Role } from './auth.ts'
-import type { JsonSchema } from './proto-schema.ts'
+import { ERROR, TEXT, TIME } from './shapes.ts'
 
-type Fields = Readonly<Record<string, JsonSchema>>
+export {
+  DATE,
+  ERROR,
+  FILED_ENGINE,
+  INTEGER,
+  PAGE_QUERY,
+  pageOf,
+  SOUGHT_ENGINE,
+  TEXT,
+  TEXT_OR_NULL,
+  TIME,
+  TIME_OR_NULL,
+  textUpTo,
+} from './shapes.ts'
+
+type Fields = Readonly<Record<string, TSchema>>
+
+/** The schema of an object. */
+export interface ObjectSchema {
+  readonly properties: Fields
+  readonly required?: readonly string[] | undefined
+}
+
+/** An object of these fields, all of them present. */
+export const objectOf = Type.Object
 
 export interface ApiDescription {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
@@ -15,10 +40,9 @@ export interface ApiDescription {
   readonly params?: Fields
   /** The query parameters it knows. */
   readonly query?: Fields
-  /** The fields of the body, and which of them must be there. */
-  readonly body?: { readonly fields: Fields; readonly required?: readonly string[] }
+  readonly body?: ObjectSchema
   /** What `data` holds, and the status it comes with: 200 unless said otherwise. */
-  readonly data: JsonSchema
+  readonly data: TSchema
   readonly statuses?: readonly number[]
   /** Why it can fail beside what every call can: 409 where it meets a state that it does not fit, say. */
   readonly failures?: readonly (401 | 404 | 409)[]
@@ -26,50 +50,18 @@ export interface ApiDescription {
   readonly idempotent?: boolean
 }
 
-export const TEXT: JsonSchema = { type: 'string' }
-/** A text that is asked for: so many characters at most, and one at least unless said otherwise. */
-export const textUpTo = (maxLength: number, minLength = 1): JsonSchema => ({
-  type: 'string',
-  minLength,
-  maxLength,
-})
-/** An engine to look for. */
-export const SOUGHT_ENGINE = {
-  type: 'string',
-  description: 'One that is defined, or that ever had a letter or a run',
-}
-/** An engine to file something under. */
-export const FILED_ENGINE = {
-  type: 'string',
-  description: 'Any name of your own; where `engines.context` is configured, one that is defined',
-}
-
-export const TEXT_OR_NULL: JsonSchema = { type: ['string', 'null'] }
-export const INTEGER: JsonSchema = { type: 'integer' }
-export const TIME: JsonSchema = { type: 'string', format: 'date-time' }
-export const TIME_OR_NULL: JsonSchema = { type: ['string', 'null'], format: 'date-time' }
-
-/** An object of these fields, all of them present. */
-export const objectOf = (fields: Fields): JsonSchema => ({
-  type: 'object',
-  required: Object.keys(fields),
-  properties: fields,
-})
-
 /** The variable parts of a path, for the schema of its route; nothing where it has none. */
-export function paramsIn(path: string): { readonly params?: JsonSchema } {
+export function paramsIn(path: string): { readonly params?: TSchema } {
   // A colon of the path itself is written twice.
   const names = [...path.replaceAll('::', '').matchAll(/:(\w+)/g)].map(([, name = '']) => name)
   return names.length === 0 ? {} : { params: objectOf(Object.fromEntries(names.map((name) => [name, TEXT]))) }
 }
 
 /** What an answer says of something: of each field its schema, and where it comes from. */
-export type AnswerFields<Of> = Readonly<
-  Record<string, readonly [schema: JsonSchema, of: (one: Of) => unknown]>
->
+export type AnswerFields<Of> = Readonly<Record<string, readonly [schema: TSchema, of: (one: Of) => unknown]>>
 
 /** The schema of such an answer. */
-export const shapeOf = <Of>(fields: AnswerFields<Of>): JsonSchema =>
+export const shapeOf = <Of>(fields: AnswerFields<Of>) =>
   objectOf(Object.fromEntries(Object.entries(fields).map(([name, [schema]]) => [name, schema])))
 
 /** What it says of this one. */
@@ -79,30 +71,7 @@ export const answerOf = <Of, Fields extends AnswerFields<Of>>(fields: Fields, on
     readonly [Name in keyof Fields]: ReturnType<Fields[Name][1]>
   }
 
-/** A page of a list. */
-export const pageOf = (item: JsonSchema): JsonSchema =>
-  objectOf({ items: { type: 'array', items: item }, continuationToken: TEXT_OR_NULL })
-
-/** The parameters of every list that has pages. */
-export const PAGE_QUERY = {
-  limit: { type: 'integer', minimum: 1, maximum: 100, default: 50 },
-  continuationToken: { type: 'string', description: 'Of the page before, asked with the same filters' },
-} as const satisfies Fields
-
-/** A time as a filter: a date-time with a zone, or a date. */
-export const DATE: JsonSchema = {
-  type: 'string',
-  description: 'ISO 8601 with a zone, or a date (midnight UTC)',
-}
-
 const ENVELOPE = { correlationId: TEXT, timestamp: TIME }
-
-/** What went wrong. */
-export const ERROR: JsonSchema = {
-  type: 'object',
-  required: ['code', 'message'],
-  properties: { code: TEXT, message: TEXT, details: { type: 'object' } },
-}
 
 const FAILED = objectOf({
   status: { type: 'string', const: 'Failed' },
@@ -112,7 +81,7 @@ const FAILED = objectOf({
 
 const SUCCESSES: Readonly<Record<number, string>> = { 201: 'Created', 202: 'Accepted; it goes on' }
 
-const json = (schema: JsonSchema) => ({ 'application/json': { schema } })
+const json = (schema: TSchema) => ({ 'application/json': { schema } })
 
 /** The schema of a call, for its route. */
 export function describeCall(call: ApiDescription): Readonly<Record<string, unknown>> {
@@ -137,9 +106,7 @@ export function describeCall(call: ApiDescription): Readonly<Record<string, unkn
     ...params,
     ...(query === undefined ? {} : { querystring: { type: 'object', properties: notEmpty(query) } }),
     ...(idempotent ? { headers: { type: 'object', properties: headers } } : {}),
-    ...(body === undefined
-      ? {}
-      : { body: { type: 'object', required: body.required ?? [], properties: body.fields } }),
+    ...(body === undefined ? {} : { body: { type: 'object', required: [], ...body } }),
     response: {
       ...Object.fromEntries(answers),
       ...failuresOf({ ...call, ...params }),
@@ -152,7 +119,7 @@ export function describeCall(call: ApiDescription): Readonly<Record<string, unkn
 const notEmpty = (query: Fields): Fields =>
   Object.fromEntries(
     Object.entries(query).map(([name, schema]) => {
-      const isText = schema.type === 'string' && schema.enum === undefined
+      const isText = 'type' in schema && schema.type === 'string' && !('enum' in schema)
       return [name, isText ? { minLength: 1, ...schema } : schema]
     }),
   )

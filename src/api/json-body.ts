@@ -3,12 +3,12 @@
  * that both stores keep them: well-formed, and without the null character.
  */
 import type { IncomingMessage } from 'node:http'
+import type { TObject, TOptional, TProperties, TSchema } from 'typebox'
 import type { Instant } from '../core/clock.ts'
 import { failure, refuse } from '../core/errors.ts'
 import { kindOf } from '../core/json/exact.ts'
 import { parseTimestamp } from '../core/timestamp.ts'
 import { readBody } from './body.ts'
-import type { JsonSchema } from './proto-schema.ts'
 
 /** What a call may send, unless it says otherwise. */
 export const BODY_LIMIT = 1_048_576
@@ -134,13 +134,48 @@ export function optionalInstant(fields: JsonObject, name: string): Instant | nul
   return parsed.at
 }
 
+/** What a field gives: null only where it may be left out. */
+type Read<Field, Value> = Field extends TOptional<TSchema> ? Value | null : Value
+
+/** The limits of a field, as its schema has them. */
+interface Limits {
+  readonly minLength?: number
+  readonly maxLength?: number
+  readonly minimum?: number
+  readonly maximum?: number
+}
+
+/** The fields of a body, one by one, as its shape says: none but those, within their limits. Null is as if it were left out. */
+export function given<Fields extends TProperties>(shape: TObject<Fields>, fields: JsonObject) {
+  refuseUnknownFields(fields, Object.keys(shape.properties))
+  const required: readonly PropertyKey[] = shape.required ?? []
+  const limits = (name: keyof Fields): Limits => shape.properties[name] ?? {}
+  const read =
+    <Value>(find: (name: string, limits: Limits) => Value | null) =>
+    <Name extends keyof Fields & string>(name: Name): Read<Fields[Name], Value> => {
+      const value = find(name, limits(name))
+      if (value === null && required.includes(name)) throw refuse(name, 'it is missing')
+      // Null only where the shape does not require it.
+      return value as Read<Fields[Name], Value>
+    }
+  return {
+    text: read((name, { minLength = 0, maxLength = Number.POSITIVE_INFINITY }) =>
+      optionalText(fields, name, { min: minLength, max: maxLength }),
+    ),
+    integer: read((name, { minimum = Number.MIN_SAFE_INTEGER, maximum }) =>
+      optionalInteger(fields, name, minimum, maximum),
+    ),
+    instant: read((name) => optionalInstant(fields, name)),
+  }
+}
+
 /** As much of a schema as tells where null may stand. */
 interface Described {
   readonly type?: string | readonly string[]
-  readonly properties?: Readonly<Record<string, JsonSchema>>
-  readonly additionalProperties?: JsonSchema
+  readonly properties?: Readonly<Record<string, TSchema>>
+  readonly additionalProperties?: TSchema
   readonly required?: readonly string[]
-  readonly items?: JsonSchema
+  readonly items?: TSchema
 }
 
 const KINDS: Readonly<Record<string, string>> = {

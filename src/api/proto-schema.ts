@@ -1,12 +1,13 @@
 /** JSON Schema of protobuf messages, so that the OpenAPI document and the codecs have one source. */
 import { type DescField, type DescMessage, ScalarType } from '@bufbuild/protobuf'
+import type { TSchema } from 'typebox'
 
-export type JsonSchema = Readonly<Record<string, unknown>>
+export type JsonSchema = TSchema
 
 const TIMESTAMP = 'google.protobuf.Timestamp'
 
 /** The schema of a message, named after it. Fields have their JSON names; none is required, as in proto3. */
-export function messageSchema(message: DescMessage): JsonSchema & { readonly $id: string } {
+export function messageSchema(message: DescMessage) {
   return {
     $id: message.name,
     type: 'object',

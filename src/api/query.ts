@@ -72,4 +72,6 @@ export function flagOf(query: Query, name: string): boolean {
   throw refuse(name, `'${shorten(text)}' is neither true nor false`)
 }
 
-const shorten = (text: string): string => (text.length > 64 ? `${text.slice(0, 64)}…` : text).toWellFormed()
+/** A text of the caller's, as refusals show it. */
+export const shorten = (text: string): string =>
+  (text.length > 64 ? `${text.slice(0, 64)}…` : text).toWellFormed()

@@ -5,6 +5,7 @@ import type { KnownToken, OwnTokens, WrongTokens } from './auth.ts'
 import type { ApiScope } from './calls.ts'
 import type { RequestLimits } from './exact-answer.ts'
 import type { Facade } from './facade.ts'
+import type { SOURCE_STATES } from './shapes.ts'
 
 /** What a server lends to a source. */
 export interface ServerScope extends ApiScope, RequestLimits {
@@ -37,9 +38,6 @@ export interface ServedApi {
   readonly facade?: Facade
   routes(app: FastifyInstance): Promise<void>
 }
-
-/** How a source is: well, worth a look, not working, or not in use. */
-export const SOURCE_STATES = ['ok', 'warn', 'fail', 'off'] as const
 
 export interface SourceHealth {
   readonly state: (typeof SOURCE_STATES)[number]

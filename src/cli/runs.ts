@@ -5,7 +5,7 @@ import { officeCommand, printListAt, SERVER_HELP } from '../terminal/office.ts'
 import { type Column, counted, type Field, fieldLines, stateColumn } from '../terminal/table.ts'
 import { printable, type Style, stateIn } from '../terminal/terminal.ts'
 import { ageOf, grouped, nowMs, secondsOf } from '../terminal/words.ts'
-import { RUN_STATES } from '../work/run.ts'
+import { RUN_STATES } from '../work/shapes.ts'
 
 const ID = 'd0sk3v9rkmnc73a1b2cg'
 

@@ -2,7 +2,7 @@
 import { type Instant, instant } from '../core/clock.ts'
 import { formatRowKey, keyNumber } from '../core/row-key.ts'
 import { type Integer, type Session, sql } from '../store/database.ts'
-import { HISTORY_STATUSES, type HistoryStatus } from './record.ts'
+import { HISTORY_STATUSES, type HistoryStatus } from './shapes.ts'
 
 /** An entry as lists show it: without input and output. */
 export interface HistorySummary {

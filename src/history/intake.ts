@@ -16,7 +16,8 @@ import {
   type SummaryRow,
   summaryOf,
 } from './entry.ts'
-import { type HistoryStatus, recordHistory } from './record.ts'
+import { recordHistory } from './record.ts'
+import type { HistoryStatus } from './shapes.ts'
 
 /** An operation that a worker reports. */
 export interface RunReport {

@@ -6,9 +6,7 @@
 import type { Instant } from '../core/clock.ts'
 import { type Integer, type Session, sql, type Transaction } from '../store/database.ts'
 import { type GivenRow, rowsGiven } from '../store/idioms.ts'
-
-export const HISTORY_STATUSES = ['Succeeded', 'Failed'] as const
-export type HistoryStatus = (typeof HISTORY_STATUSES)[number]
+import { HISTORY_STATUSES, type HistoryStatus } from './shapes.ts'
 
 /** One row by its unique label. */
 const readSeries = sql(

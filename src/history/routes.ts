@@ -2,96 +2,23 @@
 import { isUtf8 } from 'node:buffer'
 import type { FastifyInstance } from 'fastify'
 import { type ApiCall, type ApiRequest, type ApiScope, onceKeyOf, serveApi } from '../api/calls.ts'
-import {
-  DATE,
-  FILED_ENGINE,
-  INTEGER,
-  objectOf,
-  PAGE_QUERY,
-  pageOf,
-  SOUGHT_ENGINE,
-  TEXT,
-  TEXT_OR_NULL,
-  TIME,
-  textUpTo,
-} from '../api/describe.ts'
-import {
-  type JsonBody,
-  optionalText,
-  refuseUnknownFields,
-  requiredInteger,
-  requiredText,
-} from '../api/json-body.ts'
+import { given, type JsonBody, requiredText } from '../api/json-body.ts'
 import { limitOf, periodOf } from '../api/query.ts'
+import { PAGE_QUERY, pageOf } from '../api/shapes.ts'
+import { viewOf } from '../api/view.ts'
 import { storable } from '../core/content.ts'
 import { failure, refuse } from '../core/errors.ts'
 import { JsonText } from '../core/json/text.ts'
-import { formatMicros } from '../core/timestamp.ts'
-import type { HistoryDetail, HistorySummary } from './entry.ts'
+import type { HistoryDetail } from './entry.ts'
 import type { History } from './history.ts'
 import type { RunReport } from './intake.ts'
-import { HISTORY_STATUSES, type HistoryStatus } from './record.ts'
+import { ENTRY, ENTRY_DETAIL, HISTORY_QUERY, HISTORY_STATUSES, type HistoryStatus, RECORD } from './shapes.ts'
 
 interface HistoryRoutesOptions extends ApiScope {
   readonly history: History
 }
 
-/** Ids are parts of index keys and of row keys, which have their limits. */
-const MAX_ID_CHARACTERS = 256
 const MAX_ERROR_BYTES = 1_048_576
-
-const STATUS = { type: 'string', enum: HISTORY_STATUSES }
-
-const ENTRY_FIELDS = {
-  engine: TEXT,
-  rowKey: TEXT,
-  instanceId: TEXT,
-  operation: TEXT,
-  status: STATUS,
-  durationMs: INTEGER,
-  createdAtUtc: TIME,
-  correlationId: TEXT,
-  actor: TEXT_OR_NULL,
-}
-
-const ENCODING = { type: ['string', 'null'], enum: ['utf8', 'base64', null] }
-
-const DETAIL_FIELDS = {
-  ...ENTRY_FIELDS,
-  input: TEXT_OR_NULL,
-  inputEncoding: ENCODING,
-  output: TEXT_OR_NULL,
-  outputEncoding: ENCODING,
-  error: TEXT_OR_NULL,
-  notes: TEXT_OR_NULL,
-  letter: { type: ['object', 'null'], properties: { engine: TEXT, rowKey: TEXT } },
-}
-
-const LIST_QUERY = {
-  engine: SOUGHT_ENGINE,
-  instanceId: TEXT,
-  status: STATUS,
-  operation: TEXT,
-  fromDate: DATE,
-  toDate: DATE,
-  correlationId: TEXT,
-  ...PAGE_QUERY,
-}
-
-const ANY = { description: 'Any JSON value; kept as it is written' }
-
-const RECORD_FIELDS = {
-  engine: { ...FILED_ENGINE, ...textUpTo(MAX_ID_CHARACTERS) },
-  instanceId: textUpTo(MAX_ID_CHARACTERS),
-  operation: textUpTo(MAX_ID_CHARACTERS),
-  status: STATUS,
-  durationMs: { type: 'integer', minimum: 0 },
-  input: ANY,
-  output: ANY,
-  error: { type: 'string', description: 'What failed; needed when status is Failed' },
-  correlationId: textUpTo(MAX_ID_CHARACTERS),
-  sourceId: textUpTo(MAX_ID_CHARACTERS),
-}
 
 /** Adds the calls of the history to a server. */
 export async function historyRoutes(app: FastifyInstance, options: HistoryRoutesOptions): Promise<void> {
@@ -105,8 +32,8 @@ const listCall = (history: History): ApiCall => ({
   operationId: 'history.list',
   tag: 'history',
   summary: 'Operations of engines and acts on letters, the newest first',
-  query: LIST_QUERY,
-  data: pageOf(objectOf(ENTRY_FIELDS)),
+  query: { ...HISTORY_QUERY, ...PAGE_QUERY },
+  data: pageOf(ENTRY),
   answer: async ({ query }) => {
     const status = query.get('status')
     const filter = {
@@ -132,7 +59,7 @@ const getCall = (history: History): ApiCall => ({
   operationId: 'history.get',
   tag: 'history',
   summary: 'One entry with its input and output',
-  data: objectOf(DETAIL_FIELDS),
+  data: ENTRY_DETAIL,
   answer: async ({ params: { engine = '', rowKey = '' } }) => ({
     status: 200,
     data: detailOnWire(await history.get(engine, rowKey)),
@@ -146,8 +73,8 @@ const recordCall = (history: History): ApiCall => ({
   operationId: 'history.record',
   tag: 'history',
   summary: 'Puts an operation on record; a known sourceId answers 200 with the entry that there is',
-  body: { fields: RECORD_FIELDS, required: ['engine', 'operation', 'status', 'durationMs'] },
-  data: objectOf(ENTRY_FIELDS),
+  body: RECORD,
+  data: ENTRY,
   statuses: [200, 201],
   idempotent: true,
   answer: async (request) => {
@@ -169,20 +96,18 @@ function statusNamed(name: string): HistoryStatus {
 }
 
 function readReport({ body, caller, correlationId }: ApiRequest): RunReport {
-  const { fields } = body
-  refuseUnknownFields(fields, Object.keys(RECORD_FIELDS))
-  const id = (name: string) => optionalText(fields, name, { max: MAX_ID_CHARACTERS })
-  const error = fields.error ?? null
+  const { text, integer } = given(RECORD, body.fields)
+  const error = body.fields.error ?? null
   if (error !== null && typeof error !== 'string') throw refuse('error', 'give a text')
   const members = JsonText.of(body.text)
   return {
-    engine: requiredText(fields, 'engine', { max: MAX_ID_CHARACTERS }),
-    operation: requiredText(fields, 'operation', { max: MAX_ID_CHARACTERS }),
-    status: statusNamed(requiredText(fields, 'status', { max: 64 })),
-    durationMs: requiredInteger(fields, 'durationMs', 0),
-    instanceId: id('instanceId'),
-    correlationId: id('correlationId') ?? correlationId,
-    sourceId: id('sourceId'),
+    engine: text('engine'),
+    operation: text('operation'),
+    status: statusNamed(requiredText(body.fields, 'status', { max: 64 })),
+    durationMs: integer('durationMs'),
+    instanceId: text('instanceId'),
+    correlationId: text('correlationId') ?? correlationId,
+    sourceId: text('sourceId'),
     actor: caller.name,
     input: valueBytes(body, members, 'input'),
     output: valueBytes(body, members, 'output'),
@@ -197,24 +122,13 @@ function valueBytes({ fields }: JsonBody, members: JsonText, name: 'input' | 'ou
   return Buffer.from(typeof value === 'string' ? value : (members.at(name)?.written ?? ''))
 }
 
-/** An entry with the names of the wire. */
-const entryOnWire = ({ createdAt, ...entry }: HistorySummary) => ({
-  engine: entry.engine,
-  rowKey: entry.rowKey,
-  instanceId: entry.instanceId,
-  operation: entry.operation,
-  status: entry.status,
-  durationMs: entry.durationMs,
-  createdAtUtc: formatMicros(createdAt),
-  correlationId: entry.correlationId,
-  actor: entry.actor,
-})
+const entryOnWire = viewOf(ENTRY)
+const entryDetail = viewOf(ENTRY_DETAIL)
 
 function detailOnWire(detail: HistoryDetail) {
   const [input, inputEncoding] = textOf(detail.input)
   const [output, outputEncoding] = textOf(detail.output)
-  const { error, notes, letter } = detail
-  return { ...entryOnWire(detail), input, inputEncoding, output, outputEncoding, error, notes, letter }
+  return entryDetail({ ...detail, input, inputEncoding, output, outputEncoding })
 }
 
 /** Bytes as text when they are UTF-8, as base64 otherwise; and which. */

@@ -5,7 +5,6 @@
 
 import type { FastifyDynamicSwaggerOptions } from '@fastify/swagger'
 import type { FastifyInstance } from 'fastify'
-import type { JsonSchema } from '../api/proto-schema.ts'
 import { VERSION } from '../core/version.ts'
 import type { Facades } from './facades.ts'
 import { escapeHtml, PAGE_HEADERS, page } from './page.ts'
@@ -61,6 +60,8 @@ interface Operation {
   readonly requestBody?: { readonly content: Content }
   readonly responses?: Readonly<Record<string, { readonly description?: string; readonly content?: Content }>>
 }
+
+type JsonSchema = Readonly<Record<string, unknown>>
 
 interface Parameter {
   readonly name: string

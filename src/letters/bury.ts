@@ -6,7 +6,7 @@
 import type { Instant } from '../core/clock.ts'
 import { storableError } from '../core/content.ts'
 import { signatureOf } from '../core/signature.ts'
-import type { HistoryStatus } from '../history/record.ts'
+import type { HistoryStatus } from '../history/shapes.ts'
 import type { Statement, Transaction, Value } from '../store/database.ts'
 import {
   allocateLetterIds,

@@ -3,6 +3,8 @@
  * declared once in a process, by the list of sources; nothing here knows one of them by its name.
  */
 
+import { SOURCE_NAMES } from './shapes.ts'
+
 /** The name of a source. Where it has no engines of its own it is the name of their engine, too. */
 export type SourceName = string
 
@@ -34,6 +36,7 @@ const KINDS = new Map<SourceName, { readonly kind: SourceKind; readonly times: n
 export function declareKind(kind: SourceKind): () => void {
   const { name } = kind
   KINDS.set(name, { kind, times: (KINDS.get(name)?.times ?? 0) + 1 })
+  nameAll()
   let isForgotten = false
   return () => {
     if (isForgotten) return
@@ -41,8 +44,12 @@ export function declareKind(kind: SourceKind): () => void {
     const times = (KINDS.get(name)?.times ?? 0) - 1
     if (times > 0) KINDS.set(name, { kind, times })
     else KINDS.delete(name)
+    nameAll()
   }
 }
+
+/** The schema of a source's name is older than the list, and allows what is declared. */
+const nameAll = (): void => void SOURCE_NAMES.splice(0, Number.POSITIVE_INFINITY, ...KINDS.keys())
 
 /** Of a source that is not there any more nothing is known but its name. */
 export const kindOf = (name: SourceName): SourceKind => KINDS.get(name)?.kind ?? { name }
@@ -60,15 +67,7 @@ function onlyOneThat(trait: 'hasEngines' | 'takesReports'): SourceName {
   return kind.name
 }
 
-export const sourceNames = (): readonly SourceName[] => [...KINDS.keys()]
-
-/** What the schema of a source's name allows; made when it is read, because schemas are older than the list. */
-export const SOURCE_SCHEMA = {
-  type: 'string',
-  get enum(): SourceName[] {
-    return [...KINDS.keys()]
-  },
-}
+export const sourceNames = (): readonly SourceName[] => SOURCE_NAMES
 
 /** Letters of these go back to queues, and are kept in order by their instance; the others have an order of their own. */
 export const goesToQueues = (source: SourceName): boolean => kindOf(source).goesToQueues === true

@@ -12,7 +12,10 @@
 import type { Instant } from '../core/clock.ts'
 import type { ErrorDescription } from '../core/thrown.ts'
 import type { SourceName } from './kinds.ts'
+import type { DeathReason, ItemHeader, LetterStatus } from './shapes.ts'
 import type { OfficeWork } from './work.ts'
+
+export { type DeathReason, ITEM_HEADERS, type ItemHeader, type LetterStatus, STATUSES } from './shapes.ts'
 
 declare const letterIdBrand: unique symbol
 
@@ -21,9 +24,6 @@ export type LetterId = bigint & { readonly [letterIdBrand]: true }
 
 /** Marks a number from the store as a letter's. */
 export const letterId = (value: bigint | number | string): LetterId => BigInt(value) as LetterId
-
-export const STATUSES = ['Pending', 'Resolved', 'Expired'] as const
-export type LetterStatus = (typeof STATUSES)[number]
 
 /**
  * How statuses are stored; the last three exist only as counts. `unconfirmed` are letters that a retry resolved and of whose item
@@ -43,10 +43,6 @@ export const OFFICE = 'office'
 
 /** The instance of messages whose worker names none: no key, they have nothing in common. */
 export const UNNAMED_INSTANCE = 'publisher'
-
-/** Why it died: its attempts are used up, its time is over, a consumer rejected it, its worker failed for good. */
-export const REASONS = ['attempts', 'expired', 'rejected', 'failed'] as const
-export type DeathReason = (typeof REASONS)[number]
 
 /** What is done to letters; the operation of the history row that records it. */
 export const ACTS = [
@@ -152,10 +148,6 @@ export interface Place {
   readonly leaseDeadline: Instant | null
   readonly laidAt: Instant
 }
-
-/** What an item of a queue carries beside its payload. */
-export const ITEM_HEADERS = ['encoding', 'kind', 'reference'] as const
-export type ItemHeader = (typeof ITEM_HEADERS)[number]
 
 /** Headers that somebody changed; an empty text empties one. */
 export type HeaderEdit = Readonly<Partial<Record<ItemHeader, string>>>

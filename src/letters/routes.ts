@@ -2,10 +2,8 @@
 import type { FastifyInstance } from 'fastify'
 import { type ApiScope, serveApi } from '../api/calls.ts'
 import type { Letters } from './letters.ts'
-import { type AskSources, activityCalls } from './routes/activity.ts'
-import { countCalls } from './routes/counts.ts'
 import { dlqCalls } from './routes/dlq.ts'
-import { signatureCalls } from './routes/signatures.ts'
+import { type AskSources, numberCalls } from './routes/numbers.ts'
 
 interface LetterRoutesOptions extends ApiScope {
   readonly letters: Letters
@@ -15,11 +13,6 @@ interface LetterRoutesOptions extends ApiScope {
 
 /** Adds the calls on letters to a server. */
 export async function letterRoutes(app: FastifyInstance, options: LetterRoutesOptions): Promise<void> {
-  const { letters, clock, sourceHealth = async () => new Map() } = options
-  serveApi(app, options, [
-    ...dlqCalls(letters, clock),
-    ...countCalls(letters.ledger),
-    ...signatureCalls(letters.ledger),
-    ...activityCalls(letters.ledger, sourceHealth),
-  ])
+  const { letters, clock, sourceHealth } = options
+  serveApi(app, options, [...dlqCalls(letters, clock), ...numberCalls(letters.ledger, sourceHealth)])
 }

@@ -1,7 +1,8 @@
 /** Redrives as Prometheus sees them: how many are under way and how much is before them, and what this server did. */
 import { Counter, Gauge, type Registry } from 'prom-client'
 import type { Step } from './driving/drive.ts'
-import { REDRIVE_ACTIONS, type RedriveStanding, type RedriveState } from './redrive.ts'
+import type { RedriveStanding } from './redrive.ts'
+import { REDRIVE_ACTIONS, type RedriveState } from './shapes.ts'
 
 const UNDER_WAY = ['canary', 'running', 'paused'] as const
 const ENDS = ['done', 'stopped', 'cancelled'] as const

@@ -19,6 +19,29 @@ import type { LetterKey } from '../letters/letters.ts'
 import type { LetterFilter } from '../letters/lists/filter.ts'
 import type { Recipe } from './repair/recipe.ts'
 import type { StoredRedrive } from './rows/rows.ts'
+import type {
+  Canary,
+  ExceptionReason,
+  MemberOutcome,
+  PlanNumbers,
+  RedriveAction,
+  RedriveCounts,
+  RedriveOrder,
+  RedriveState,
+  StopRule,
+} from './shapes.ts'
+
+export type {
+  Canary,
+  ExceptionReason,
+  MemberOutcome,
+  PlanNumbers,
+  RedriveAction,
+  RedriveCounts,
+  RedriveOrder,
+  RedriveState,
+  StopRule,
+}
 
 declare const redriveNumberBrand: unique symbol
 
@@ -33,18 +56,6 @@ export const redriveNumber = (value: bigint | number | string): RedriveNumber =>
 export const PLAN_RUN = 'redrive-plan'
 export const REDRIVE_RUN = 'redrive'
 
-export const REDRIVE_STATES = [
-  'planning',
-  'planned',
-  'canary',
-  'running',
-  'paused',
-  'done',
-  'stopped',
-  'cancelled',
-] as const
-export type RedriveState = (typeof REDRIVE_STATES)[number]
-
 /** Those that a server works on. */
 export type WorkingState = 'canary' | 'running'
 
@@ -54,35 +65,9 @@ export const isWorking = (state: RedriveState): state is WorkingState =>
 export const isOver = (state: RedriveState): boolean =>
   state === 'done' || state === 'stopped' || state === 'cancelled'
 
-/** `move` sends them to another queue than the one they came from. */
-export const REDRIVE_ACTIONS = ['retry', 'move', 'discard', 'restore'] as const
-export type RedriveAction = (typeof REDRIVE_ACTIONS)[number]
-
 /** Whether letters leave the office by it, and something may be heard of them afterwards. */
 export const isSending = (action: RedriveAction): action is 'retry' | 'move' =>
   action === 'retry' || action === 'move'
-
-/**
- * `key`: letters of one key go out in the order in which they were captured, and none before one that stays behind; different keys
- * at once. `capture`: one after the other for each destination. `none`: as it comes.
- */
-export const REDRIVE_ORDERS = ['key', 'capture', 'none'] as const
-export type RedriveOrder = (typeof REDRIVE_ORDERS)[number]
-
-/** A few letters that go first. */
-export interface Canary {
-  readonly letters: number
-  /** How many of these must be confirmed, of a hundred. */
-  readonly confirmPercent: number
-  /** How long their outcomes are waited for; after that the redrive pauses. */
-  readonly waitSeconds: number
-}
-
-/** Halts when more than `percent` of the last `of` outcomes were deaths. */
-export interface StopRule {
-  readonly percent: number
-  readonly of: number
-}
 
 /** How a redrive is to go. */
 export interface Terms {
@@ -110,61 +95,6 @@ export interface PlanRequest {
   readonly reason: string | null
   readonly actor: string
 }
-
-export const PLAN_NUMBERS = [
-  'matched',
-  'eligible',
-  'inFlight',
-  'noDestination',
-  'orderBlocked',
-  'duplicate',
-  'invalid',
-] as const
-
-/**
- * What a plan found. `matched` is the sum of all others.
- *
- *   eligible        those that are in the plan
- *   inFlight        somebody works on them: sent back and not heard of, leased from their dead queue, or in another redrive
- *   noDestination   there is nowhere to send them to
- *   orderBlocked    an earlier letter of their key is pending and not in the plan
- *   duplicate       named more than once
- *   invalid         unknown, not in the status that the action needs, or the repair does not apply
- */
-export type PlanNumbers = Readonly<Record<(typeof PLAN_NUMBERS)[number], number>>
-
-export const COUNTS = [
-  'planned',
-  'sent',
-  'skipped',
-  'failed',
-  'remaining',
-  'confirmed',
-  'returned',
-  'unconfirmed',
-] as const
-
-/**
- * planned = sent + skipped + failed + remaining; sent = confirmed + returned + unconfirmed. At every moment.
- *
- *   sent       sent, discarded or restored: the act was done
- *   skipped    left as they are, because they were not what they were when they were planned, or must not go out
- *   failed     it was tried, and refused
- *   returned   they died again
- */
-export type RedriveCounts = Readonly<Record<(typeof COUNTS)[number], number>>
-
-/** Why letters of a plan were not sent; `SKIPS` and `FAILURES` say it in words. */
-export const EXCEPTION_REASONS = [
-  'changed',
-  'leased',
-  'gone',
-  'in_other_redrive',
-  'order_blocked',
-  'repair_refused',
-  'send_refused',
-] as const
-export type ExceptionReason = (typeof EXCEPTION_REASONS)[number]
 
 /** A letter of a plan that was not sent. */
 export interface Exception {
@@ -235,18 +165,6 @@ export interface SampleLetter {
   /** Why it would be refused; null when it would not. */
   readonly refusal: string | null
 }
-
-/** What became of a letter of a redrive. `superseded`: it was sent, and something else was done to it since. */
-export const MEMBER_OUTCOMES = [
-  'remaining',
-  'skipped',
-  'failed',
-  'confirmed',
-  'returned',
-  'unconfirmed',
-  'superseded',
-] as const
-export type MemberOutcome = (typeof MEMBER_OUTCOMES)[number]
 
 export interface Member {
   /** null: retention has removed the letter. */

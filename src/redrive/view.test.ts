@@ -2,7 +2,8 @@ import { describe, expect, it } from 'vitest'
 import { redriveAt } from '../../test/harness/redrive.ts'
 import { instant } from '../core/clock.ts'
 import type { SampleLetter } from './redrive.ts'
-import { MAX_SHOWN_PAYLOAD, redriveDetail, redriveFields } from './view.ts'
+import { MAX_SHOWN_PAYLOAD } from './shapes.ts'
+import { redriveDetail, redriveFields } from './view.ts'
 
 const NOW = instant(1_800_000_060_000_000n)
 

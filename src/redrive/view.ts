@@ -1,87 +1,82 @@
 /** Redrives as the API shows them: a line of a list, the whole of one, its letters, and what is said of it as it goes. */
 import { isUtf8 } from 'node:buffer'
+import { viewOf } from '../api/view.ts'
 import { type Instant, instant } from '../core/clock.ts'
 import { formatMicros } from '../core/timestamp.ts'
 import type { LetterFilter } from '../letters/lists/filter.ts'
 import { showPayload } from '../letters/reports/payload.ts'
-import { measuredRate, optionalTime } from '../work/view.ts'
+import { measuredRate } from '../work/view.ts'
 import { redriveSentence } from './planning/sentence.ts'
-import {
-  COUNTS,
-  type Destination,
-  type Member,
-  PLAN_NUMBERS,
-  type RedriveDetail,
-  type RedriveStanding,
-  type SampleLetter,
-  type Selection,
+import type {
+  Destination,
+  Member,
+  RedriveDetail,
+  RedriveStanding,
+  SampleLetter,
+  Selection,
 } from './redrive.ts'
 import { showRecipe } from './repair/recipe.ts'
 import { remainingOf } from './rows/lanes.ts'
+import {
+  COUNTS,
+  DESTINATION,
+  MAX_SHOWN_PAYLOAD,
+  MEMBER,
+  NEWS,
+  PLAN_NUMBERS,
+  REDRIVE,
+  REDRIVE_DETAIL,
+  type RedriveItem,
+  type RedriveLetter,
+  type RedriveSample,
+  SAMPLE,
+  type RedriveDetail as ToldDetail,
+} from './shapes.ts'
 
-/** What of a payload is shown in a sample, in bytes. */
-export const MAX_SHOWN_PAYLOAD = 65_536
+const itemOnWire = viewOf(REDRIVE)
+const detailOnWire = viewOf(REDRIVE_DETAIL)
+const newsOnWire = viewOf(NEWS)
+const countsOnWire = viewOf(COUNTS)
+const numbersOnWire = viewOf(PLAN_NUMBERS)
+const destinationOnWire = viewOf(DESTINATION)
+const sampleOnWire = viewOf(SAMPLE)
+const memberOnWire = viewOf(MEMBER)
 
 /** A redrive as lists show it. */
-export const redriveFields = (redrive: RedriveStanding, now: Instant) => fieldsOf(redrive, now, [])
+export const redriveFields = (redrive: RedriveStanding, now: Instant): RedriveItem =>
+  itemOnWire(seenAt(redrive, now, []))
 
 /** A redrive with everything on file about it. */
-export const redriveDetail = (redrive: RedriveDetail, now: Instant) => ({
-  ...fieldsOf(redrive, now, redrive.destinations),
-  destinations: redrive.destinations.map(destinationFields),
-  exceptions: redrive.exceptions.map(({ outcome, reason, letters }) => ({ outcome, reason, letters })),
-  sample: redrive.sample.map(sampleFields),
-})
+export const redriveDetail = (redrive: RedriveDetail, now: Instant): ToldDetail =>
+  detailOnWire({
+    ...seenAt(redrive, now, redrive.destinations),
+    destinations: redrive.destinations.map((destination) =>
+      destinationOnWire({ ...destination, remaining: remainingOf(destination) }),
+    ),
+    exceptions: redrive.exceptions,
+    sample: redrive.sample.map(sampleFields),
+  })
 
 /** What those who watch are told again and again. */
-export const redriveNews = (redrive: RedriveStanding) => ({
-  id: redrive.id,
-  state: redrive.state,
-  sentence: redriveSentence(redrive),
-  action: redrive.action,
-  counts: picked(COUNTS, redrive.counts),
-  rateNow: measuredRate(redrive.rateNow),
-  secondsLeft: redrive.secondsLeft,
-  note: redrive.note,
-  resumed: redrive.resumed,
-})
+export const redriveNews = (redrive: RedriveStanding) =>
+  newsOnWire({
+    ...redrive,
+    sentence: redriveSentence(redrive),
+    counts: countsOnWire(redrive.counts),
+    rateNow: measuredRate(redrive.rateNow),
+  })
 
-const fieldsOf = (redrive: RedriveStanding, now: Instant, destinations: readonly Destination[]) => ({
-  id: redrive.id,
-  state: redrive.state,
-  sentence: redriveSentence(redrive, destinations),
-  action: redrive.action,
-  queue: redrive.queue,
+const seenAt = (redrive: RedriveStanding, now: Instant, destinations: readonly Destination[]) => ({
+  ...redrive,
+  ...redrive.terms,
   ...selectionFields(redrive.selection),
-  counts: picked(COUNTS, redrive.counts),
-  numbers: picked(PLAN_NUMBERS, redrive.numbers),
-  rate: redrive.terms.rate,
-  canary: redrive.terms.canary,
-  stopRule: redrive.terms.stopRule,
-  order: redrive.terms.order,
+  sentence: redriveSentence(redrive, destinations),
+  counts: countsOnWire(redrive.counts),
+  numbers: numbersOnWire(redrive.numbers),
   repair: redrive.recipe === null ? null : showRecipe(redrive.recipe),
-  reason: redrive.reason,
-  plannedBy: redrive.plannedBy,
-  plannedAtUtc: formatMicros(redrive.plannedAt),
-  validUntilUtc: formatMicros(redrive.validUntil),
   isExpired: redrive.state === 'planned' && now >= redrive.validUntil,
-  startedBy: redrive.startedBy,
-  startedAtUtc: optionalTime(redrive.startedAt),
-  endedAtUtc: optionalTime(redrive.endedAt),
-  note: redrive.note,
-  resumed: redrive.resumed,
-  isHeld: redrive.isHeld,
   rateNow: measuredRate(redrive.rateNow),
-  secondsLeft: redrive.secondsLeft,
 })
-
-/** By their names: what else the store keeps beside them is not for the outside. */
-const picked = <Name extends string>(
-  names: readonly Name[],
-  of: Readonly<Record<Name, number>>,
-): Record<Name, number> =>
-  // A record of all the names that are given.
-  Object.fromEntries(names.map((name) => [name, of[name]])) as Record<Name, number>
 
 /** Of a list of ids only how many they were: the letters themselves have a call of their own. */
 const selectionFields = (selection: Selection) =>
@@ -97,32 +92,22 @@ const filterFields = (filter: LetterFilter) =>
       .map(([name, value]) => [name, typeof value === 'bigint' ? formatMicros(instant(value)) : value]),
   )
 
-const destinationFields = ({ source, name, ...counts }: Destination) => ({
-  ...{ source, name, ...counts },
-  remaining: remainingOf(counts),
-})
-
-function sampleFields({ key, instanceId, errorMessage, outgoing, before, refusal }: SampleLetter) {
-  const shown = outgoing === null ? null : payloadStart(outgoing.payload)
-  return {
-    engine: key.engine,
-    rowKey: key.rowKey,
-    instanceId,
-    errorMessage,
-    queue: outgoing?.queue ?? null,
-    encoding: outgoing?.encoding ?? null,
-    kind: outgoing?.kind ?? null,
-    reference: outgoing?.reference ?? null,
-    payload: shown?.payload ?? null,
-    payloadEncoding: shown?.payloadEncoding ?? null,
-    payloadTruncated: shown?.payloadTruncated ?? false,
+function sampleFields({ key, outgoing, before, ...letter }: SampleLetter): RedriveSample {
+  return sampleOnWire({
+    ...{ queue: null, encoding: null, kind: null, reference: null },
+    ...letter,
+    ...key,
+    ...outgoing,
+    ...(outgoing === null ? NOTHING : payloadStart(outgoing.payload)),
     before: before === null ? null : payloadStart(before.payload),
-    refusal,
-  }
+  })
 }
 
+/** Of a letter that does not leave. */
+const NOTHING = { payload: null, payloadEncoding: null, payloadTruncated: false }
+
 /** A payload as far as it is shown: text when all of it is, and then never half a character. */
-function payloadStart(bytes: Uint8Array) {
+function payloadStart(bytes: Uint8Array): NonNullable<RedriveSample['before']> {
   if (bytes.length <= MAX_SHOWN_PAYLOAD) {
     const { text, encoding } = showPayload(bytes)
     return { payload: text, payloadEncoding: encoding, payloadTruncated: false }
@@ -141,11 +126,5 @@ function characterStart(bytes: Uint8Array): number {
 }
 
 /** A letter of a redrive, and what became of it there. */
-export const memberFields = ({ key, destination, outcome, reason, detail }: Member) => ({
-  engine: key?.engine ?? null,
-  rowKey: key?.rowKey ?? null,
-  destination,
-  outcome,
-  reason,
-  detail,
-})
+export const memberFields = ({ key, ...member }: Member): RedriveLetter =>
+  memberOnWire({ ...member, ...(key ?? { engine: null, rowKey: null }) })

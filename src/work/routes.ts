@@ -2,15 +2,16 @@
 import type { FastifyInstance } from 'fastify'
 import { isBounded, requireReach } from '../api/auth.ts'
 import { type ApiCall, type ApiRequest, type ApiScope, onceKeyOf, serveApi } from '../api/calls.ts'
-import { PAGE_QUERY } from '../api/describe.ts'
-import { optionalText, refuseUnknownFields } from '../api/json-body.ts'
+import { given, refuseUnknownFields } from '../api/json-body.ts'
 import { limitOf, type Query } from '../api/query.ts'
+import { PAGE_QUERY, pageOf } from '../api/shapes.ts'
 import { failure, refuse } from '../core/errors.ts'
 import { decodePageToken, encodePageToken } from '../core/page-token.ts'
 import { parseXid, type Xid } from '../core/xid.ts'
-import { RUN_STATES, type Run, type RunCommand, type RunState, type RunWork } from './run.ts'
+import type { Run, RunCommand, RunWork } from './run.ts'
 import type { Runs } from './runs.ts'
-import { RUN, RUNS, runFields } from './view.ts'
+import { RUN, RUN_STATES, type RunState, WHY } from './shapes.ts'
+import { runFields } from './view.ts'
 
 /** An answer that can be given again. */
 interface Answer {
@@ -50,8 +51,6 @@ const LIST_QUERY = {
     description: `One or more of ${RUN_STATES.join(', ')}, with commas between them`,
   },
 }
-const MAX_REASON = 4_000
-const WHY = { fields: { reason: { type: 'string', maxLength: MAX_REASON } } }
 
 const listCall = <Work extends RunWork>(runs: Runs<Work>): ApiCall => ({
   method: 'GET',
@@ -61,7 +60,7 @@ const listCall = <Work extends RunWork>(runs: Runs<Work>): ApiCall => ({
   tag: 'runs',
   summary: 'Work over many rows that any server goes on with, the newest first',
   query: LIST_QUERY,
-  data: RUNS,
+  data: pageOf(RUN),
   answer: async ({ query }) => {
     const [kinds, states] = [namesOf(query, 'kind'), statesOf(query)]
     const filters = { list: 'runs', kind: kinds?.join(',') ?? '', state: states?.join(',') ?? '' }
@@ -99,11 +98,7 @@ const steer = <Work extends RunWork>(
   failures: [409],
   idempotent: true,
   answer: async (request) => {
-    const { fields } = request.body
-    refuseUnknownFields(fields, verb === 'resume' ? [] : Object.keys(WHY.fields))
-    const reason = optionalText(fields, 'reason', { max: MAX_REASON, min: 0 })?.trim() || null
-    const actor = request.caller.name
-    const command: RunCommand = verb === 'resume' ? { act: verb, actor } : { act: verb, actor, reason }
+    const command = commandOf(verb, request)
     const run = await readRun(runs, request)
     if (isBounded(request.caller)) requireReach(request.caller, await runs.sourcesOf(run))
     const { status, body } = await once(`run.${verb}`, onceKeyOf(request), async (work) => ({
@@ -113,6 +108,13 @@ const steer = <Work extends RunWork>(
     return { status, data: body }
   },
 })
+
+function commandOf(act: 'pause' | 'resume' | 'cancel', { body: { fields }, caller }: ApiRequest): RunCommand {
+  const actor = caller.name
+  if (act !== 'resume') return { act, actor, reason: given(WHY, fields).text('reason')?.trim() || null }
+  refuseUnknownFields(fields, [])
+  return { act, actor }
+}
 
 async function readRun<Work extends RunWork>(
   runs: Runs<Work>,

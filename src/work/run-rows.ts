@@ -3,6 +3,7 @@ import type { Instant } from '../core/clock.ts'
 import { type Xid, xid } from '../core/xid.ts'
 import { type Integer, type Session, sql, type Transaction } from '../store/database.ts'
 import { at, integer, json, number, oneOf, orNull, type RowOf, rowShape, text } from '../store/row.ts'
+import type { RunState } from './shapes.ts'
 
 /**
  * Selected beside what is locked: locks of servers that stand still. A server that is frozen, or whose machine is gone, in the middle of
@@ -10,9 +11,6 @@ import { at, integer, json, number, oneOf, orNull, type RowOf, rowShape, text } 
  * cancel it. So whoever locks one asks PostgreSQL to end the transaction when nothing was heard of it for as long as its lease lasts.
  */
 export const LET_GO = `set_config('idle_in_transaction_session_timeout', '3s', true) AS let_go`
-
-export const RUN_STATES = ['running', 'paused', 'done', 'cancelled', 'failed'] as const
-export type RunState = (typeof RUN_STATES)[number]
 
 const RUN = rowShape({
   id: xid,

@@ -13,10 +13,11 @@
 import { type Instant, later } from '../core/clock.ts'
 import type { Xid } from '../core/xid.ts'
 import type { Transaction } from '../store/database.ts'
-import type { Run, RunChange, RunState } from './run-rows.ts'
+import type { Run, RunChange } from './run-rows.ts'
+import type { RunState } from './shapes.ts'
 import type { Yielding } from './yielding.ts'
 
-export { RUN_STATES, type Run, type RunPage, type RunState } from './run-rows.ts'
+export type { Run, RunPage } from './run-rows.ts'
 
 /** A transaction as steps need it; `now` is when it began. */
 export interface RunWork {

@@ -1,7 +1,7 @@
 /** `bartleby redrive …`: acts on many letters, planned first, then carried out by the server under control. */
 import { pathTo } from '../../client/envelope.ts'
 import type { RedriveItem, RedriveLetter } from '../../client/redrives.ts'
-import { MEMBER_OUTCOMES, REDRIVE_STATES } from '../../redrive/redrive.ts'
+import { MEMBER_OUTCOMES, REDRIVE_STATES } from '../../redrive/shapes.ts'
 import { commandGroup } from '../../terminal/command.ts'
 import { usage } from '../../terminal/exit.ts'
 import { wholeNumber } from '../../terminal/flags.ts'

@@ -15,7 +15,7 @@ import {
   REDRIVE_ORDERS,
   type RedriveAction,
   type RedriveOrder,
-} from '../../redrive/redrive.ts'
+} from '../../redrive/shapes.ts'
 import { reasonOf, usage } from '../../terminal/exit.ts'
 import { decimal, durationNs, given, pairs, readText } from '../../terminal/flags.ts'
 import type { Desk, TextFlags } from '../../terminal/office.ts'

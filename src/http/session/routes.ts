@@ -141,7 +141,7 @@ function sessionCalls({
       operationId: 'session.begin',
       tag: 'session',
       summary: 'Sign a browser in with a token: the cookie that is set stands in for it for twelve hours',
-      body: { fields: { token: textUpTo(MAX_TOKEN_CHARACTERS) }, required: ['token'] },
+      body: objectOf({ token: textUpTo(MAX_TOKEN_CHARACTERS) }),
       failures: [401],
       data: shape,
       answer: async ({ body: { fields }, headers: { origin }, address }) => {

@@ -6,11 +6,8 @@ import type { Session } from '../../store/database.ts'
 import type { SourceName } from '../kinds.ts'
 import { type LetterStatus, STATUS, STATUSES } from '../letter.ts'
 import { findDrawers } from '../numbers/drawers.ts'
+import type { RetryOutcome } from '../shapes.ts'
 import { ANY_TIME, justBefore, type Span, TOP } from './positions.ts'
-
-/** What is known of letters that were sent back: their item was completed, or nothing was heard of it yet. */
-export const RETRY_OUTCOMES = ['confirmed', 'unconfirmed'] as const
-export type RetryOutcome = (typeof RETRY_OUTCOMES)[number]
 
 export interface LetterFilter {
   readonly engine?: string | undefined

@@ -5,28 +5,21 @@
 
 import { type Instant, instant } from '../../core/clock.ts'
 import type { Integer, Session } from '../../store/database.ts'
-import {
-  ACTIVITY,
-  ACTIVITY_NAMES,
-  type ActivityName,
-  DAY_US,
-  HOUR_US,
-  MINUTE_US,
-  ofEachActivity,
-  WHOLE_OFFICE,
-} from './activity.ts'
+import { ACTIVITY, DAY_US, HOUR_US, MINUTE_US, ofEachActivity, WHOLE_OFFICE } from './activity.ts'
 import { type AccountFilter, readAccounts } from './books.ts'
 import { letterCounter, startOf } from './counts.ts'
 import { findDrawers } from './drawers.ts'
+import { ACTIVITY_NAMES, type ActivityName, type ActivityRange } from './shapes.ts'
 
 /** How far back activity is told, and in which steps. */
-export const RANGES = {
+export const RANGES: Readonly<
+  Record<ActivityRange, { readonly lengthUs: bigint; readonly bucketUs: bigint }>
+> = {
   '1h': { lengthUs: HOUR_US, bucketUs: MINUTE_US },
   '24h': { lengthUs: DAY_US, bucketUs: 15n * MINUTE_US },
   '7d': { lengthUs: 7n * DAY_US, bucketUs: HOUR_US },
   '30d': { lengthUs: 30n * DAY_US, bucketUs: 6n * HOUR_US },
-} as const
-export type ActivityRange = keyof typeof RANGES
+}
 
 /** Numbers of each activity, one for every bucket, the oldest first. */
 type ActivitySeries = Readonly<Record<ActivityName, readonly number[]>>

@@ -10,9 +10,10 @@ import { foldCounts } from '../../store/fold.ts'
 import { verifyStore } from '../../verify/verify.ts'
 import type { LetterStatus } from '../letter.ts'
 import { forgetActivity } from './activity.ts'
-import { type ActivityRange, RANGES } from './activity-series.ts'
+import { RANGES } from './activity-series.ts'
 import type { AccountFilter } from './books.ts'
 import { letterCounter } from './counts.ts'
+import type { ActivityRange } from './shapes.ts'
 
 const ACTS = 120
 const MINUTE = 60_000_000n

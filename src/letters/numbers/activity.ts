@@ -7,20 +7,19 @@
 import type { Instant } from '../../core/clock.ts'
 import { type Statement, sql, type Transaction } from '../../store/database.ts'
 import { STATUS } from '../letter.ts'
+import { ACTIVITY_NAMES, type ActivityName } from './shapes.ts'
 
-/** What is told about letters over time, and how it is stored. */
-export const ACTIVITY = {
+export { ACTIVITY_NAMES, type ActivityName }
+
+/** How what is told about letters over time is stored. */
+export const ACTIVITY: Readonly<Record<ActivityName, number>> = {
   arrived: 0,
   retried: 1,
   confirmed: 2,
   returned: 3,
   discarded: 4,
   expired: 5,
-} as const
-export type ActivityName = keyof typeof ACTIVITY
-
-// The keys are what the object has, in the order of their numbers.
-export const ACTIVITY_NAMES = Object.keys(ACTIVITY) as readonly ActivityName[]
+}
 
 /** Something for each activity. */
 export const ofEachActivity = <Of>(of: (name: ActivityName) => Of): Record<ActivityName, Of> =>

@@ -15,8 +15,7 @@ import { change } from '../change.ts'
 import { type LetterId, type LetterStatus, STATUS } from '../letter.ts'
 import { lockLetter } from '../lists/detail.ts'
 import type { FailureReport } from '../reports/report.ts'
-import { countCalls } from '../routes/counts.ts'
-import { signatureCalls } from '../routes/signatures.ts'
+import { numberCalls } from '../routes/numbers.ts'
 import { inOffice } from '../work.ts'
 import { Ledger } from './ledger.ts'
 
@@ -47,10 +46,7 @@ describe.each(stores)('the ledger on $name', (kind) => {
     app = Fastify({ exposeHeadRoutes: false })
     insistOnDocumentedStatuses(app)
     app.addHook('onRequest', gate([], store.clock))
-    serveApi(app, { clock: store.clock, stopping: () => false }, [
-      ...countCalls(ledger),
-      ...signatureCalls(ledger),
-    ])
+    serveApi(app, { clock: store.clock, stopping: () => false }, numberCalls(ledger))
     await fill()
   })
   afterAll(async () => {

@@ -13,11 +13,12 @@ import type { Database } from '../../store/database.ts'
 import type { LetterFilter } from '../lists/filter.ts'
 import { type Total, totalOf } from '../lists/total.ts'
 import type { EngineNames } from '../reports/report.ts'
-import { type Activity, type ActivityRange, readActivity } from './activity-series.ts'
+import { type Activity, readActivity } from './activity-series.ts'
 import { type AccountFilter, readAccounts, type Standing, standingOf } from './books.ts'
 import { DrawerLabels, type PlaceFilter } from './drawers.ts'
 import { type LetterGauge, type Pulse, readLetterGauges, readPulse } from './gauges.ts'
 import { type Overview, readOverview } from './overview.ts'
+import type { ActivityRange, TallyKey } from './shapes.ts'
 import {
   type GroupCursor,
   listSignatures,
@@ -25,7 +26,7 @@ import {
   type SignatureDetail,
   type SignatureGroup,
 } from './signatures.ts'
-import { type Tally, type TallyFilter, type TallyKey, tallyLetters } from './tally.ts'
+import { type Tally, type TallyFilter, tallyLetters } from './tally.ts'
 
 interface SignaturePage {
   readonly items: readonly SignatureGroup[]

@@ -10,10 +10,7 @@ import {
   type StatusCounts,
 } from './books.ts'
 import { DrawerLabels, type PlaceLabel } from './drawers.ts'
-
-/** What letters are counted by, in the order in which counts are sorted. */
-export const TALLY_KEYS = ['source', 'engine', 'originalQueue', 'signature', 'status'] as const
-export type TallyKey = (typeof TALLY_KEYS)[number]
+import { TALLY_KEYS, type TallyKey } from './shapes.ts'
 
 export interface TallyFilter extends AccountFilter {
   readonly status?: LetterStatus | null

@@ -4,16 +4,14 @@
  */
 import { isUtf8 } from 'node:buffer'
 import type { JsonObject } from '../../api/json-body.ts'
+import { TEXT_ENCODINGS, type TextEncoding } from '../../api/shapes.ts'
 import { storedText } from '../../core/content.ts'
 import { refuse } from '../../core/errors.ts'
-
-export const PAYLOAD_ENCODINGS = ['utf8', 'base64'] as const
-export type PayloadEncoding = (typeof PAYLOAD_ENCODINGS)[number]
 
 /** The bytes as text when they are UTF-8, else in base64. */
 export function showPayload(bytes: Uint8Array): {
   readonly text: string
-  readonly encoding: PayloadEncoding
+  readonly encoding: TextEncoding
 } {
   // With a byte order mark: it is one of the bytes.
   if (isUtf8(bytes)) return { text: storedText(bytes), encoding: 'utf8' }
@@ -24,7 +22,7 @@ export function showPayload(bytes: Uint8Array): {
 export function optionalPayload(fields: JsonObject, name: string, encodingName: string): Uint8Array | null {
   const encoding = fields[encodingName] ?? null
   if (encoding !== null && encoding !== 'utf8' && encoding !== 'base64') {
-    throw refuse(encodingName, `it is none of ${PAYLOAD_ENCODINGS.join(', ')}`)
+    throw refuse(encodingName, `it is none of ${TEXT_ENCODINGS.join(', ')}`)
   }
   const text = fields[name] ?? null
   if (text === null) {

@@ -4,14 +4,7 @@
  */
 
 import { randomUUID } from 'node:crypto'
-import {
-  type JsonObject,
-  optionalInstant,
-  optionalInteger,
-  optionalText,
-  refuseUnknownFields,
-  requiredText,
-} from '../../api/json-body.ts'
+import { given, type JsonObject } from '../../api/json-body.ts'
 import type { Instant } from '../../core/clock.ts'
 import { refuse } from '../../core/errors.ts'
 import { isEngineSourceId } from '../../core/source-id.ts'
@@ -20,6 +13,7 @@ import { formatMicros } from '../../core/timestamp.ts'
 import type { Session } from '../../store/database.ts'
 import { kindOf, type SourceName, sourceKinds, sourceNames, sourceOfReports } from '../kinds.ts'
 import { OFFICE } from '../letter.ts'
+import { REPORT } from '../shapes.ts'
 import { requiredPayload } from './payload.ts'
 
 /**
@@ -76,38 +70,15 @@ export interface ReportContext {
   readonly actor: string
 }
 
-const REPORT_FIELDS = [
-  'engine',
-  'instanceId',
-  'originalQueue',
-  'originalMessage',
-  'originalMessageEncoding',
-  'errorMessage',
-  'errorClass',
-  'errorStack',
-  'dequeueCount',
-  'firstFailureAtUtc',
-  'lastFailureAtUtc',
-  'correlationId',
-  'sourceId',
-  'headers',
-] as const
-
 /** An instance is what a report names none for. */
 const DEFAULT_INSTANCE = 'publisher'
 
-const MAX_SOURCE_ID = 512
-/** The row key is made of it; keys of Azure tables have at most 1,024 characters, an encoded one takes three. */
-const MAX_INSTANCE_ID = 256
-const MAX_CORRELATION_ID = 256
-const MAX_QUEUE_NAME = 512
-const MAX_DEQUEUE_COUNT = 2_147_483_647
-
 /** The report in a body; refuses what is missing, malformed or unknown. */
 export function readReport(fields: JsonObject, context: ReportContext): FailureReport {
-  refuseUnknownFields(fields, REPORT_FIELDS)
-  const engine = readEngine(fields, context.engines)
-  const sourceId = requiredText(fields, 'sourceId', { max: MAX_SOURCE_ID })
+  const { text, integer, instant } = given(REPORT, fields)
+  const engine = text('engine')
+  checkEngine(engine, context.engines)
+  const sourceId = text('sourceId')
   if (isEngineSourceId(sourceId))
     throw refuse(
       'sourceId',
@@ -116,26 +87,23 @@ export function readReport(fields: JsonObject, context: ReportContext): FailureR
   const payload = requiredPayload(fields, 'originalMessage', 'originalMessageEncoding')
   const errorMessage = errorText(fields, 'errorMessage')
   if (errorMessage === null) throw refuse('errorMessage', 'it is missing')
-  const lastFailureAt = optionalInstant(fields, 'lastFailureAtUtc')
-  const firstFailureAt = optionalInstant(fields, 'firstFailureAtUtc')
+  const lastFailureAt = instant('lastFailureAtUtc')
+  const firstFailureAt = instant('firstFailureAtUtc')
   if (firstFailureAt !== null && firstFailureAt > (lastFailureAt ?? context.now))
     throw refuse('firstFailureAtUtc', 'it is later than lastFailureAtUtc')
   return {
     source: sourceOfReports(),
     engine,
-    instanceId: optionalText(fields, 'instanceId', { max: MAX_INSTANCE_ID }) ?? DEFAULT_INSTANCE,
-    correlationId:
-      optionalText(fields, 'correlationId', { max: MAX_CORRELATION_ID }) ?? context.correlationId,
+    instanceId: text('instanceId') ?? DEFAULT_INSTANCE,
+    correlationId: text('correlationId') ?? context.correlationId,
     sourceId,
-    originalQueue:
-      optionalText(fields, 'originalQueue', { max: MAX_QUEUE_NAME }) ??
-      context.engines.definitionOf(engine).queue,
+    originalQueue: text('originalQueue') ?? context.engines.definitionOf(engine).queue,
     encoding: '',
     kind: '',
     reference: '',
     headers: readHeaders(fields.headers),
     payload,
-    dequeueCount: optionalInteger(fields, 'dequeueCount', 1, MAX_DEQUEUE_COUNT) ?? 1,
+    dequeueCount: integer('dequeueCount') ?? 1,
     firstFailureAt,
     lastFailureAt,
     errorClass: errorText(fields, 'errorClass') ?? '',
@@ -150,14 +118,12 @@ export function readReport(fields: JsonObject, context: ReportContext): FailureR
  * Bartleby's own engines are its alone: a report in the name of `queues` could take the source id of an
  * item, and the item would find no letter to become when it dies.
  */
-function readEngine(fields: JsonObject, engines: EngineNames): string {
-  const engine = requiredText(fields, 'engine', { max: 256 })
+function checkEngine(engine: string, engines: EngineNames): void {
   if (engine === OFFICE || (sourceNames().includes(engine) && kindOf(engine).takesReports !== true)) {
     const open = sourceKinds().flatMap(({ name, takesReports }) => (takesReports ? `'${name}'` : []))
     throw refuse('engine', `'${engine}' is Bartleby's own; report to another engine or ${open.join(', ')}`)
   }
   engines.check(engine)
-  return engine
 }
 
 /** As it was given: cutting and cleaning are the capture's. */

@@ -5,14 +5,24 @@
 
 import { type ApiCall, type ApiRequest, onceKeyOf } from '../../api/calls.ts'
 import { errorFields } from '../../api/envelope.ts'
-import { isObject, type JsonObject, refuseNulls, refuseUnknownFields } from '../../api/json-body.ts'
+import { isObject, refuseNulls, refuseUnknownFields } from '../../api/json-body.ts'
 import type { Clock } from '../../core/clock.ts'
 import { BartlebyError, refuse } from '../../core/errors.ts'
 import { sourceName } from '../../core/source-id.ts'
 import type { Letters } from '../letters.ts'
 import { type CaptureResult, MOST_OF_SOURCE_ID } from '../reports/intake.ts'
 import { type FailureReport, isSameFailure, type ReportContext, readReport } from '../reports/report.ts'
-import { CAPTURED, MOST_REPORTS, REPORT, REPORT_BYTES, REPORTS } from './describe.ts'
+import {
+  CAPTURED,
+  type CapturedLetters,
+  type CaptureOutcome,
+  MOST_REPORTS,
+  REPORT,
+  REPORTS,
+} from '../shapes.ts'
+
+/** The body of a report, which carries a whole message. */
+export const REPORT_BYTES = 10_485_760
 
 export const batchCall = (letters: Letters, clock: Clock): ApiCall => ({
   method: 'POST',
@@ -47,7 +57,7 @@ export const batchCall = (letters: Letters, clock: Clock): ApiCall => ({
 })
 
 function listOf({ body: { fields } }: ApiRequest): readonly unknown[] {
-  refuseUnknownFields(fields, Object.keys(REPORTS.fields))
+  refuseUnknownFields(fields, Object.keys(REPORTS.properties))
   const { letters } = fields
   const size = Array.isArray(letters) ? letters.length : 0
   if (!Array.isArray(letters) || size === 0 || size > MOST_REPORTS)
@@ -61,7 +71,7 @@ type ReadOrRefused = FailureReport | BartlebyError
 function readOrRefuse(fields: unknown, context: ReportContext): ReadOrRefused {
   try {
     if (!isObject(fields)) throw refuse('letters', 'it holds something else than an object')
-    refuseNulls(REPORT_SCHEMA, fields)
+    refuseNulls(REPORT, fields)
     return readReport(fields, context)
   } catch (error) {
     if (error instanceof BartlebyError) return error
@@ -86,11 +96,9 @@ function withoutCrowds(read: readonly ReadOrRefused[]): readonly ReadOrRefused[]
   })
 }
 
-const REPORT_SCHEMA: JsonObject = { properties: REPORT.fields, required: REPORT.required }
-
-function outcomesOf(read: readonly ReadOrRefused[], captured: readonly CaptureResult[]) {
+function outcomesOf(read: readonly ReadOrRefused[], captured: readonly CaptureResult[]): CapturedLetters {
   const next = captured.values()
-  const results = read.map((one) => {
+  const results = read.map((one): CaptureOutcome => {
     if (one instanceof BartlebyError) return { outcome: 'refused', error: errorFields(one) }
     const result = next.next().value
     if (result === undefined) throw new Error('a report has no letter')

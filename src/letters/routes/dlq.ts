@@ -2,26 +2,17 @@
 
 import { requireReach } from '../../api/auth.ts'
 import { type ApiAnswer, type ApiCall, type ApiRequest, ok, onceKeyOf } from '../../api/calls.ts'
-import { pageOf } from '../../api/describe.ts'
-import {
-  type JsonObject,
-  optionalText,
-  refuseUnknownFields,
-  requiredInteger,
-  requiredText,
-} from '../../api/json-body.ts'
-import { flagOf, limitOf } from '../../api/query.ts'
+import { given } from '../../api/json-body.ts'
+import { flagOf, limitOf, shorten } from '../../api/query.ts'
+import { either, PAGE_QUERY, pageOf } from '../../api/shapes.ts'
 import type { Clock } from '../../core/clock.ts'
 import { failure } from '../../core/errors.ts'
 import type { Answer } from '../../store/idempotency.ts'
-import { RUN } from '../../work/view.ts'
-import { type LetterStatus, type Retry, STATUSES } from '../letter.ts'
+import { RUN } from '../../work/shapes.ts'
+import type { Retry } from '../letter.ts'
 import type { LetterKey, Letters } from '../letters.ts'
 import { optionalPayload } from '../reports/payload.ts'
 import { readReport } from '../reports/report.ts'
-import type { Change } from '../source.ts'
-import { letterDetail, letterFields, outgoingFields } from '../view.ts'
-import { batchCall } from './batch.ts'
 import {
   CHANGE,
   EXPIRE,
@@ -29,17 +20,18 @@ import {
   FILTER_QUERY,
   LETTER,
   LETTER_DETAIL,
-  LIST_QUERY,
+  type LetterStatus,
+  PREVIEW,
+  RECEIPT,
   REPORT,
-  REPORT_BYTES,
-  RETRIED,
   RETRY,
+  STATUSES,
   TOTAL,
-} from './describe.ts'
+} from '../shapes.ts'
+import type { Change } from '../source.ts'
+import { letterDetail, letterFields, outgoingFields } from '../view.ts'
+import { batchCall, REPORT_BYTES } from './batch.ts'
 import { letterFilterOf } from './parameters.ts'
-
-const MAX_NOTES = 4_000
-const MAX_NAME = 256
 
 /** The calls; they share paths, so they are served together. */
 export const dlqCalls = (letters: Letters, clock: Clock): readonly ApiCall[] => [
@@ -60,7 +52,7 @@ const listCall = (letters: Letters): ApiCall => ({
   operationId: 'letters.list',
   tag: 'letters',
   summary: 'Letters, the newest failure first',
-  query: LIST_QUERY,
+  query: { ...FILTER_QUERY, ...PAGE_QUERY },
   data: pageOf(LETTER),
   answer: async ({ query }) => {
     const { items, continuationToken } = await letters.list(letterFilterOf(query), {
@@ -123,14 +115,13 @@ const expireCall = (letters: Letters): ApiCall => ({
   summary:
     'Expire pending letters whose last failure is long ago; each can be restored for retentionDays from its expiry on. What takes longer than 30 s goes on as a run: 202, and its end is at /api/runs/{id}',
   body: EXPIRE,
-  data: { oneOf: [EXPIRED, RUN] },
+  data: either(EXPIRED, RUN),
   statuses: [200, 202],
   idempotent: true,
   answer: async (request) => {
-    const { fields } = request.body
-    refuseUnknownFields(fields, Object.keys(EXPIRE.fields))
-    const olderThanDays = requiredInteger(fields, 'olderThanDays', 1)
-    const engine = optionalText(fields, 'engine', { max: MAX_NAME })
+    const { text, integer } = given(EXPIRE, request.body.fields)
+    const olderThanDays = integer('olderThanDays')
+    const engine = text('engine')
     requireReach(request.caller, engine === null ? null : [engine])
     const expiry = { olderThanDays, engine, actor: request.caller.name }
     return answered(await letters.expireOnce(onceKeyOf(request), expiry))
@@ -180,7 +171,7 @@ const retryCall = (letters: Letters): ApiCall => ({
   summary: 'Send a letter back to its queue, as it is or edited; with dryRun only show what would be sent',
   query: { dryRun: { type: 'boolean', default: false } },
   body: RETRY,
-  data: RETRIED,
+  data: either(RECEIPT, PREVIEW),
   failures: [409],
   idempotent: true,
   answer: async (request) => {
@@ -203,29 +194,24 @@ const keyOf = ({ params }: ApiRequest): LetterKey => ({
 function statusNamed(text: string): LetterStatus {
   const status = STATUSES.find((known) => known === text)
   if (status === undefined)
-    throw failure('status_unknown', { status: shown(text), known: STATUSES.join(', ') })
+    throw failure('status_unknown', { status: shorten(text), known: STATUSES.join(', ') })
   return status
 }
 
 function readChange({ body: { fields }, caller }: ApiRequest): Change {
-  refuseUnknownFields(fields, Object.keys(CHANGE.fields))
+  const { text } = given(CHANGE, fields)
   return {
-    status: statusNamed(requiredText(fields, 'status', { max: MAX_NAME, min: 0 })),
-    notes: notesOf(fields, 'resolutionNotes'),
+    status: statusNamed(text('status')),
+    notes: notesIn(text('resolutionNotes')),
     actor: caller.name,
   }
 }
 
 function readRetry({ body: { fields }, caller }: ApiRequest): Retry {
-  refuseUnknownFields(fields, Object.keys(RETRY.fields))
+  const { text } = given(RETRY, fields)
   const payload = optionalPayload(fields, 'payload', 'payloadEncoding')
-  return { edit: payload === null ? null : { payload }, notes: notesOf(fields, 'notes'), actor: caller.name }
+  return { edit: payload === null ? null : { payload }, notes: notesIn(text('notes')), actor: caller.name }
 }
 
 /** Blank notes are none. */
-function notesOf(fields: JsonObject, name: string): string | null {
-  const notes = optionalText(fields, name, { max: MAX_NOTES, min: 0 })
-  return notes === null || notes.trim() === '' ? null : notes
-}
-
-const shown = (text: string): string => (text.length > 64 ? `${text.slice(0, 64)}…` : text)
+const notesIn = (text: string | null): string | null => (text?.trim() ? text : null)

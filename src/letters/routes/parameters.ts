@@ -3,11 +3,8 @@
 import { periodOf, type Query } from '../../api/query.ts'
 import { failure, refuse } from '../../core/errors.ts'
 import { type SourceName, sourceNames } from '../kinds.ts'
-import { type LetterStatus, STATUSES } from '../letter.ts'
-import { type LetterFilter, RETRY_OUTCOMES, type RetryOutcome } from '../lists/filter.ts'
-
-/** How they look in the OpenAPI document. */
-export const STATUS = { type: 'string', enum: [...STATUSES] }
+import type { LetterFilter } from '../lists/filter.ts'
+import { type LetterStatus, MAX_ATTEMPTS, RETRY_OUTCOMES, STATUSES } from '../shapes.ts'
 
 /** `source`; null when it is not given. */
 export function sourceOf(query: Query): SourceName | null {
@@ -29,11 +26,15 @@ export function statusOf(query: Query): LetterStatus | null {
   return status
 }
 
+/** One of the words that a parameter may be. */
+export function wordOf<Word extends string>(parameter: string, text: string, words: readonly Word[]): Word {
+  const word = words.find((known) => known === text)
+  if (word === undefined) throw refuse(parameter, `'${shown(text)}' is none of ${words.join(', ')}`)
+  return word
+}
+
 /** A text of the caller's, as errors show it. */
 export const shown = (text: string): string => text.slice(0, 64).toWellFormed()
-
-/** More attempts than anything is ever tried. */
-const MAX_ATTEMPTS = 1_000_000_000
 
 function minAttemptsOf(query: Query): number | undefined {
   const text = query.get('minAttempts')
@@ -43,17 +44,10 @@ function minAttemptsOf(query: Query): number | undefined {
   throw refuse('minAttempts', `'${shown(text)}' is no whole number from 1 to ${MAX_ATTEMPTS}`)
 }
 
-function outcomeOf(query: Query): RetryOutcome | undefined {
-  const text = query.get('outcome')
-  if (text === undefined) return undefined
-  const outcome = RETRY_OUTCOMES.find((known) => known === text)
-  if (outcome !== undefined) return outcome
-  throw refuse('outcome', `'${shown(text)}' is none of ${RETRY_OUTCOMES.join(', ')}`)
-}
-
 /** The letters that a list is asked for. */
 export function letterFilterOf(query: Query): LetterFilter {
   const { from, to } = periodOf(query)
+  const outcome = query.get('outcome')
   return {
     engine: query.get('engine'),
     status: statusOf(query) ?? undefined,
@@ -65,7 +59,7 @@ export function letterFilterOf(query: Query): LetterFilter {
     signature: query.get('signature'),
     correlationId: query.get('correlationId'),
     minAttempts: minAttemptsOf(query),
-    outcome: outcomeOf(query),
+    outcome: outcome === undefined ? undefined : wordOf('outcome', outcome, RETRY_OUTCOMES),
     q: query.get('q'),
   }
 }

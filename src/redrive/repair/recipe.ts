@@ -15,6 +15,7 @@ import {
 import type { PatchOperation } from '../../core/json/patch.ts'
 import { isBelow, MOST_LEVELS, pointerProblem } from '../../core/json/pointer.ts'
 import { type HeaderEdit, ITEM_HEADERS, type ItemHeader } from '../../letters/letter.ts'
+import { MOST_MAPPING_BYTES, MOST_OPERATIONS } from '../shapes.ts'
 import { mappingProblem } from './mapping-language.ts'
 
 export type { PatchOperation } from '../../core/json/patch.ts'
@@ -45,8 +46,6 @@ export interface WrittenRecipe {
 /** Of the language that recipes are written in; another number when the same recipe would do something else. */
 const LANGUAGE = 1
 const HASH_CHARACTERS = 16
-export const MOST_MAPPING_BYTES = 16_384
-export const MOST_OPERATIONS = 100
 const OPERATIONS = ['add', 'remove', 'replace', 'move', 'copy', 'test'] as const
 
 /**

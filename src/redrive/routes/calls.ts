@@ -2,31 +2,32 @@
 import type { FastifyInstance } from 'fastify'
 import { isBounded, requireReach } from '../../api/auth.ts'
 import { type ApiCall, type ApiRequest, type ApiScope, ok, onceKeyOf, serveApi } from '../../api/calls.ts'
-import { type JsonObject, refuseUnknownFields } from '../../api/json-body.ts'
+import { given, type JsonObject, refuseUnknownFields } from '../../api/json-body.ts'
 import { limitOf, type Query } from '../../api/query.ts'
+import { oneOf as asked, PAGE_QUERY, pageOf, TEXT } from '../../api/shapes.ts'
 import type { Clock } from '../../core/clock.ts'
 import { failure, refuse } from '../../core/errors.ts'
 import { parseXid, type Xid } from '../../core/xid.ts'
 import { shown } from '../../letters/routes/parameters.ts'
 import { answerOnce } from '../../store/idempotency.ts'
 import { newestFirst } from '../../work/routes.ts'
+import { WHY } from '../../work/shapes.ts'
 import type { RedriveCommand } from '../commands.ts'
-import { MEMBER_OUTCOMES, type MemberOutcome, REDRIVE_STATES, type RedriveState } from '../redrive.ts'
 import type { Redrives } from '../redrives.ts'
-import { memberFields, redriveDetail, redriveFields } from '../view.ts'
 import {
-  LETTERS_QUERY,
-  LIST_QUERY,
-  MEMBERS,
+  MEMBER,
+  MEMBER_OUTCOMES,
+  type MemberOutcome,
   NEW_RATE,
   PLAN,
+  REDRIVE,
   REDRIVE_DETAIL,
-  REDRIVES,
-  WHY,
-} from './describe.ts'
-import { readPlanRequest, readReason } from './plan-request.ts'
+  REDRIVE_STATES,
+  type RedriveState,
+} from '../shapes.ts'
+import { memberFields, redriveDetail, redriveFields } from '../view.ts'
+import { readPlanRequest, readRate, readReason } from './plan-request.ts'
 import { oneOf } from './refusal.ts'
-import { readRate } from './terms.ts'
 
 interface RedriveCallsOptions {
   readonly redrives: Redrives
@@ -76,10 +77,9 @@ function commandOf(act: RedriveCommand['act'], fields: JsonObject, actor: string
     }
     case 'pause':
     case 'cancel':
-      refuseUnknownFields(fields, Object.keys(WHY.fields))
-      return { act, actor, reason: readReason(fields, false) }
+      return { act, actor, reason: readReason(given(WHY, fields).text('reason'), false) }
     case 'rate':
-      refuseUnknownFields(fields, Object.keys(NEW_RATE.fields))
+      refuseUnknownFields(fields, Object.keys(NEW_RATE.properties))
       if (fields.rate === undefined) throw refuse('rate', 'it is missing, give a number or null')
       return { act, actor, rate: readRate(fields.rate) }
   }
@@ -115,8 +115,14 @@ const listCall = ({ redrives, clock }: RedriveCallsOptions): ApiCall => ({
   operationId: 'redrives.list',
   tag: 'redrives',
   summary: 'Redrives, the newest first; plans that were never started only with state=planned',
-  query: LIST_QUERY,
-  data: REDRIVES,
+  query: {
+    ...PAGE_QUERY,
+    state: {
+      ...TEXT,
+      description: `One or more of ${REDRIVE_STATES.join(', ')}, with commas between them; left out: all that were started`,
+    },
+  },
+  data: pageOf(REDRIVE),
   answer: async ({ query }) => {
     const states = statesOf(query)
     const filters = { list: 'redrives', state: states?.join(',') ?? '' }
@@ -144,8 +150,8 @@ const lettersCall = ({ redrives }: RedriveCallsOptions): ApiCall => ({
   operationId: 'redrives.letters',
   tag: 'redrives',
   summary: 'The letters of a redrive and what became of each',
-  query: LETTERS_QUERY,
-  data: MEMBERS,
+  query: { ...PAGE_QUERY, outcome: asked(MEMBER_OUTCOMES) },
+  data: pageOf(MEMBER),
   answer: async (request) => {
     const { query } = request
     const { items, continuationToken } = await redrives.members(idOf(request), {

@@ -3,33 +3,35 @@
  * by name, because a plan that silently leaves out a condition moves the wrong letters.
  */
 
-import { type JsonBody, type JsonObject, optionalText, refuseUnknownFields } from '../../api/json-body.ts'
+import { given, isObject, type JsonBody, type JsonObject, optionalText } from '../../api/json-body.ts'
 import { refuse } from '../../core/errors.ts'
 import { parseExactly } from '../../core/json/exact.ts'
 import { JsonText } from '../../core/json/text.ts'
 import { checkQueueName } from '../../queues/validate.ts'
+import { isSending, type PlanRequest } from '../redrive.ts'
+import { parseRecipe, type Recipe } from '../repair/recipe.ts'
 import {
-  isSending,
-  type PlanRequest,
+  CANARY,
+  CANARY_LETTERS,
+  type Canary,
+  PLAN,
+  RATE,
   REDRIVE_ACTIONS,
   REDRIVE_ORDERS,
   type RedriveAction,
   type RedriveOrder,
-} from '../redrive.ts'
-import { parseRecipe, type Recipe } from '../repair/recipe.ts'
-import { PLAN } from './describe.ts'
-import { oneOf } from './refusal.ts'
+  STOP_RULE,
+} from '../shapes.ts'
+import { numberAt, numbersAt, oneOf } from './refusal.ts'
 import { readSelection } from './selection.ts'
-import { readCanary, readRate, readStopRule } from './terms.ts'
 
-const MAX_REASON = 4_000
 const MAX_QUEUE_NAME = 512
 const MAX_WORD = 64
 
 /** The plan in a body; `actor` is who asks. */
 export function readPlanRequest(body: JsonBody, actor: string): PlanRequest {
   const { fields } = body
-  refuseUnknownFields(fields, Object.keys(PLAN.fields))
+  const { text } = given(PLAN, fields)
   const action = readAction(fields)
   const selection = readSelection(fields)
   const queue = readQueue(fields, action)
@@ -44,10 +46,10 @@ export function readPlanRequest(body: JsonBody, actor: string): PlanRequest {
     terms: {
       rate: readRate(fields.rate),
       canary,
-      stopRule: readStopRule(fields.stopRule),
+      stopRule: isNone(fields.stopRule) ? null : numbersAt('stopRule', fields.stopRule, STOP_RULE),
       order: readOrder(fields),
     },
-    reason: readReason(fields, action === 'discard'),
+    reason: readReason(text('reason'), action === 'discard'),
     recipe,
     actor,
   }
@@ -55,7 +57,7 @@ export function readPlanRequest(body: JsonBody, actor: string): PlanRequest {
 
 /** From the text of the body: the numbers that a patch writes must not lose digits on the way. */
 function readRepair({ text, fields }: JsonBody): Recipe | null {
-  if (fields.repair === undefined || fields.repair === null) return null
+  if (isNone(fields.repair)) return null
   return parseRecipe(exactly(JsonText.of(text).at('repair')?.written ?? ''), 'repair')
 }
 
@@ -91,12 +93,24 @@ function readOrder(fields: JsonObject): RedriveOrder {
 }
 
 /** Blank reasons are none. */
-export function readReason(fields: JsonObject, isRequired: boolean): string | null {
-  const text = optionalText(fields, 'reason', { max: MAX_REASON, min: 0 })
-  const reason = text === null || text.trim() === '' ? null : text
+export function readReason(text: string | null, isRequired: boolean): string | null {
+  const reason = text?.trim() ? text : null
   if (reason === null && isRequired)
     throw refuse('reason', 'it is missing: say why the letters are discarded')
   return reason
+}
+
+const isNone = (value: unknown): value is null | undefined => value === undefined || value === null
+
+/** Letters a second; null or left out: as fast as it goes. */
+export const readRate = (value: unknown): number | null =>
+  isNone(value) ? null : numberAt('rate', value, RATE)
+
+/** A number of letters, or an object with that and what is expected of them; null or left out: none go first. */
+function readCanary(value: unknown): Canary | null {
+  if (isNone(value)) return null
+  if (isObject(value)) return numbersAt('canary', value, CANARY)
+  return numbersAt('canary', { letters: numberAt('canary', value, CANARY_LETTERS) }, CANARY)
 }
 
 function insistOnSending(parameter: string, action: RedriveAction): void {

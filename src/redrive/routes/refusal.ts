@@ -1,5 +1,6 @@
 /** How the calls on redrives refuse what they are given: by the name of the field, with what was given and what is allowed. */
 
+import type { TInteger, TNumber, TObject } from 'typebox'
 import { isObject, type JsonObject } from '../../api/json-body.ts'
 import { refuse } from '../../core/errors.ts'
 
@@ -30,23 +31,42 @@ export function objectAt(parameter: string, value: unknown, known: readonly stri
   return value
 }
 
-/** What a number must be. */
-export interface NumberRules {
-  readonly isAllowed: (number: number) => boolean
-  /** In words: "a whole number from 1 to 10000". */
-  readonly allowed: string
-}
-
-/** A number that obeys. */
-export function numberAt(parameter: string, value: unknown, { isAllowed, allowed }: NumberRules): number {
+/** A number within the limits of its schema. */
+export function numberAt(parameter: string, value: unknown, schema: TNumber | TInteger): number {
+  const { type, minimum = 0, maximum, exclusiveMaximum }: NumberLimits = schema
+  const isWhole = type === 'integer'
+  const most = maximum === undefined ? `less than ${exclusiveMaximum}` : maximum
+  const allowed = `${isWhole ? 'a whole number' : 'a number'} from ${minimum} to ${most}`
   if (value === undefined) throw refuse(parameter, `it is missing, give ${allowed}`)
-  if (typeof value !== 'number' || !isAllowed(value))
-    throw refuse(parameter, `it is ${showValue(value)}, give ${allowed}`)
+  const isAllowed =
+    typeof value === 'number' &&
+    (!isWhole || Number.isInteger(value)) &&
+    value >= minimum &&
+    value <= (maximum ?? value) &&
+    value < (exclusiveMaximum ?? Number.POSITIVE_INFINITY)
+  if (!isAllowed) throw refuse(parameter, `it is ${showValue(value)}, give ${allowed}`)
   return value
 }
 
-/** Whole numbers within bounds. */
-export const wholeFrom = (min: number, max: number): NumberRules => ({
-  isAllowed: (number) => Number.isInteger(number) && number >= min && number <= max,
-  allowed: `a whole number from ${min} to ${max}`,
-})
+interface NumberLimits {
+  readonly type: string
+  readonly minimum?: number
+  readonly maximum?: number
+  readonly exclusiveMaximum?: number
+}
+
+/** An object of numbers, each within the limits of its schema; one that is left out is what that has as its default. */
+export function numbersAt<Name extends string>(
+  parameter: string,
+  value: unknown,
+  { properties }: TObject<Record<Name, TNumber | TInteger>>,
+): Readonly<Record<Name, number>> {
+  const schemas = Object.entries<(TNumber | TInteger) & { readonly default?: number }>(properties)
+  const given = objectAt(parameter, value, Object.keys(properties))
+  const numbers = schemas.map(([name, schema]) => {
+    const number = Object.hasOwn(given, name) ? given[name] : schema.default
+    return [name, numberAt(`${parameter}.${name}`, number, schema)]
+  })
+  // A number for each of the names.
+  return Object.fromEntries(numbers) as Record<Name, number>
+}

@@ -4,16 +4,15 @@ import { isObject, type JsonObject, optionalText } from '../../api/json-body.ts'
 import { refuse } from '../../core/errors.ts'
 import type { LetterKey } from '../../letters/letters.ts'
 import type { LetterFilter } from '../../letters/lists/filter.ts'
-import { FILTER_QUERY } from '../../letters/routes/describe.ts'
 import { letterFilterOf } from '../../letters/routes/parameters.ts'
+import { FILTER_QUERY } from '../../letters/shapes.ts'
 import type { Selection } from '../redrive.ts'
+import { MAX_FILTER_TEXT, MAX_IDS } from '../shapes.ts'
 import { objectAt, showValue } from './refusal.ts'
 
-export const MAX_IDS = 10_000
-export const MAX_FILTER_TEXT = 4_096
-export const MAX_SIGNATURE = 256
-export const MAX_ENGINE = 256
-export const MAX_ROW_KEY = 4_096
+const MAX_SIGNATURE = 256
+const MAX_ENGINE = 256
+const MAX_ROW_KEY = 4_096
 
 const FILTER_FIELDS = Object.keys(FILTER_QUERY)
 

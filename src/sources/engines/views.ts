@@ -6,7 +6,7 @@
  */
 
 import { PLAIN_ENGINE } from '../../history/plain-capture.ts'
-import { HISTORY_STATUSES } from '../../history/record.ts'
+import { HISTORY_STATUSES } from '../../history/shapes.ts'
 import { STATUSES } from '../../letters/letter.ts'
 import { type Database, type Dialect, type Session, sql, type Transaction } from '../../store/database.ts'
 import { VIEW_TEXT, type ViewText } from './text-sql.ts'

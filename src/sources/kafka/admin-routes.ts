@@ -82,7 +82,7 @@ const callsOf = (kafka: ServedKafka | null): readonly ApiCall[] => [
     tag: KAFKA,
     summary: 'Give a dead event to a service, and say from which topic it came',
     params: EVENT_KEY,
-    body: { fields: REASSIGN, required: ['service'] },
+    body: { properties: REASSIGN, required: ['service'] },
     data: PLACED,
     failures: [409],
     answer: async (request) => {

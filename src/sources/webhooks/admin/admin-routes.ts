@@ -166,7 +166,7 @@ const calls = (admin: WebhookAdmin, clock: Clock): readonly ApiCall[] => [
   onConsumer('PUT', '/limits', 'admin', {
     operationId: 'webhooks.limits',
     summary: 'Limits the attempts at a consumer; null, or left out, is the default of the server',
-    body: { fields: LIMITS },
+    body: { properties: LIMITS },
     data: { type: 'object', properties: LIMITS },
     answer: async (channelId, consumerId, request) => {
       const limits = limitsOf(request)

@@ -1,0 +1,99 @@
+/**
+ * What shapes of the API are made of. A shape is written once, in the `shapes.ts` of its module: the OpenAPI document, what calls
+ * read of a body, how answers are filled and the types of the client follow from it.
+ *
+ * A comment on a field is what the users of the client read in their editor, a `description` is for the document.
+ */
+import Type, { type Static, type TObject, type TProperties, type TSchema } from 'typebox'
+
+/** What a shape allows, to be read only. */
+export type Shape<Schema extends TSchema> = ReadOnly<Static<Schema>>
+
+type ReadOnly<T> = T extends object ? { readonly [Key in keyof T]: ReadOnly<T[Key]> } : T
+
+/** What a call may be asked with: the parameters of its query, each of which may be left out. */
+export type Asked<Query extends TProperties> = Partial<Shape<TObject<Query>>>
+
+/** More words about a value. */
+type Words = Readonly<Record<string, unknown>>
+
+export const TEXT = Type.String()
+export const INTEGER = Type.Integer()
+export const NUMBER = Type.Number()
+export const BOOLEAN = Type.Boolean()
+/** ISO 8601 in UTC with microseconds; a `Date` would lose the last three digits. */
+export const TIME = Type.String({ format: 'date-time' })
+
+/** A text that is asked for: so many characters at most, and one at least unless said otherwise. */
+export const textUpTo = (maxLength: number, words: Words = {}) =>
+  Type.String({ minLength: 1, maxLength, ...words })
+
+/** One of a few words. */
+export const oneOf = <const Values extends readonly string[]>(values: Values, words: Words = {}) =>
+  Type.Unsafe<Values[number]>({ type: 'string', enum: values, ...words })
+
+/** This, or null. */
+export function orNull<Schema extends TSchema>(schema: Schema, words: Words = {}) {
+  const {
+    type,
+    enum: values,
+    ...rules
+  }: { readonly type?: unknown; readonly enum?: readonly unknown[] } = schema
+  const allowed = values === undefined ? {} : { enum: [...values, null] }
+  return Type.Unsafe<Static<Schema> | null>({ type: [type, 'null'], ...allowed, ...rules, ...words })
+}
+
+export const TEXT_OR_NULL = orNull(TEXT)
+export const INTEGER_OR_NULL = orNull(INTEGER)
+export const NUMBER_OR_NULL = orNull(NUMBER)
+export const TIME_OR_NULL = orNull(TIME)
+
+/** One of several shapes. */
+export const either = <Schemas extends readonly TSchema[]>(...schemas: Schemas) =>
+  Type.Unsafe<Static<Schemas[number]>>({ oneOf: schemas })
+
+/** The same for each of some names. */
+export const each = <const Names extends readonly string[], Schema extends TSchema>(
+  names: Names,
+  schema: Schema,
+) =>
+  // A record of all the names that are given.
+  Object.fromEntries(names.map((name) => [name, schema])) as Record<Names[number], Schema>
+
+/** How bytes are told in JSON: as text where they are UTF-8, else in base64. */
+export const TEXT_ENCODINGS = ['utf8', 'base64'] as const
+export type TextEncoding = (typeof TEXT_ENCODINGS)[number]
+export const ENCODING = oneOf(TEXT_ENCODINGS)
+export const ENCODING_OR_NULL = orNull(ENCODING)
+
+/** An engine to look for. */
+export const SOUGHT_ENGINE = Type.String({
+  description: 'One that is defined, or that ever had a letter or a run',
+})
+/** An engine to file something under. */
+export const FILED_ENGINE = textUpTo(256, {
+  description: 'Any name of your own; where `engines.context` is configured, one that is defined',
+})
+
+/** A time as a filter: a date-time with a zone, or a date. */
+export const DATE = Type.String({ description: 'ISO 8601 with a zone, or a date (midnight UTC)' })
+
+/** The parameters of every list that has pages. */
+export const PAGE_QUERY = {
+  limit: Type.Integer({ minimum: 1, maximum: 100, default: 50 }),
+  continuationToken: Type.String({ description: 'Of the page before, asked with the same filters' }),
+}
+
+/** A page of a list. */
+export const pageOf = <Item extends TSchema>(item: Item) =>
+  Type.Object({ items: Type.Array(item), continuationToken: TEXT_OR_NULL })
+
+/** What went wrong. */
+export const ERROR = Type.Object({
+  code: TEXT,
+  message: TEXT,
+  details: Type.Optional(Type.Unsafe<object>({ type: 'object' })),
+})
+
+/** How a source is: well, worth a look, not working, or not in use. */
+export const SOURCE_STATES = ['ok', 'warn', 'fail', 'off'] as const

@@ -1,0 +1,33 @@
+/** Answers, filled by their shapes: a field that the office has under the name of the shape is shown, all others are not for the outside. */
+import type { TObject, TProperties } from 'typebox'
+import type { Instant } from '../core/clock.ts'
+import { formatMicros } from '../core/timestamp.ts'
+import type { Shape } from './shapes.ts'
+
+/** What an answer is filled from: the same names, but `failedAtUtc` is of the instant `failedAt`. */
+export type Seen<Answer> = {
+  readonly [Name in keyof Answer as Name extends `${infer Instant}Utc`
+    ? Instant
+    : Name]: Name extends `${string}Utc` ? Instant | Extract<Answer[Name], null> : Answer[Name]
+}
+
+/** How a shape is filled. */
+export function viewOf<Fields extends TProperties>(
+  shape: TObject<Fields>,
+): (seen: Seen<Shape<TObject<Fields>>>) => Shape<TObject<Fields>> {
+  const fields = Object.keys(shape.properties).map((name) =>
+    name.endsWith('Utc')
+      ? { name, from: name.slice(0, -'Utc'.length), isTime: true }
+      : { name, from: name, isTime: false },
+  )
+  return (seen) => {
+    // Every name of the shape is one of what is seen: the type says so.
+    const values = seen as Readonly<Record<string, unknown>>
+    const answer: Record<string, unknown> = {}
+    for (const { name, from, isTime } of fields) {
+      const value = values[from]
+      answer[name] = isTime && value !== null ? formatMicros(value as Instant) : value
+    }
+    return answer as Shape<TObject<Fields>>
+  }
+}

@@ -1,0 +1,86 @@
+/** Entries of the history on the wire. */
+import Type from 'typebox'
+import {
+  type Asked,
+  DATE,
+  ENCODING_OR_NULL,
+  FILED_ENGINE,
+  INTEGER,
+  oneOf,
+  orNull,
+  type Shape,
+  SOUGHT_ENGINE,
+  TEXT,
+  TEXT_OR_NULL,
+  TIME,
+  textUpTo,
+} from '../api/shapes.ts'
+
+export const HISTORY_STATUSES = ['Succeeded', 'Failed'] as const
+export type HistoryStatus = (typeof HISTORY_STATUSES)[number]
+export const HISTORY_STATUS = oneOf(HISTORY_STATUSES)
+
+/** An operation of an engine, or an act on a letter, as lists show it: without input and output. */
+export const ENTRY = Type.Object({
+  engine: TEXT,
+  rowKey: TEXT,
+  instanceId: TEXT,
+  operation: TEXT,
+  status: HISTORY_STATUS,
+  durationMs: INTEGER,
+  createdAtUtc: TIME,
+  correlationId: TEXT,
+  /** Who did it; null where nobody is named. */
+  actor: TEXT_OR_NULL,
+})
+export type HistoryItem = Shape<typeof ENTRY>
+
+/** An entry with its input and output. */
+export const ENTRY_DETAIL = Type.Object({
+  ...ENTRY.properties,
+  input: TEXT_OR_NULL,
+  inputEncoding: ENCODING_OR_NULL,
+  output: TEXT_OR_NULL,
+  outputEncoding: ENCODING_OR_NULL,
+  error: TEXT_OR_NULL,
+  notes: TEXT_OR_NULL,
+  /** The letter that it concerns, while that is retained. */
+  letter: orNull(Type.Object({ engine: TEXT, rowKey: TEXT })),
+})
+export type HistoryDetail = Shape<typeof ENTRY_DETAIL>
+
+/** Which entries; what is given must all hold. */
+export const HISTORY_QUERY = {
+  engine: SOUGHT_ENGINE,
+  instanceId: TEXT,
+  status: HISTORY_STATUS,
+  operation: TEXT,
+  fromDate: DATE,
+  toDate: DATE,
+  correlationId: TEXT,
+}
+export type HistoryQuery = Asked<typeof HISTORY_QUERY>
+
+/** Ids are parts of index keys and of row keys, which have their limits. */
+const ID = textUpTo(256)
+const ANY = Type.Unknown({ description: 'Any JSON value; kept as it is written' })
+
+/** An operation to put on record. */
+export const RECORD = Type.Object({
+  engine: FILED_ENGINE,
+  /** Left out: `publisher`. */
+  instanceId: Type.Optional(ID),
+  operation: ID,
+  status: HISTORY_STATUS,
+  /** A whole number. */
+  durationMs: Type.Integer({ minimum: 0 }),
+  /** A text is kept as it is, any other value as JSON. */
+  input: Type.Optional(ANY),
+  output: Type.Optional(ANY),
+  /** What failed; needed when `status` is `Failed`. */
+  error: Type.Optional(Type.String({ description: 'What failed; needed when status is Failed' })),
+  correlationId: Type.Optional(ID),
+  /** Yours for this operation: the same one twice is one entry. */
+  sourceId: Type.Optional(ID),
+})
+export type RecordRequest = Shape<typeof RECORD>

@@ -1,0 +1,152 @@
+/** Numbers of letters on the wire: counts, activity over time, the office at a glance, and groups of the same error. */
+import Type from 'typebox'
+import {
+  type Asked,
+  each,
+  INTEGER,
+  NUMBER_OR_NULL,
+  oneOf,
+  orNull,
+  type Shape,
+  SOURCE_STATES,
+  TEXT,
+  TEXT_OR_NULL,
+  TIME,
+} from '../../api/shapes.ts'
+import { KEY, LETTER_STATUS, SOURCE, STATUSES } from '../shapes.ts'
+
+/** What letters are counted by, in the order in which counts are sorted. */
+export const TALLY_KEYS = ['source', 'engine', 'originalQueue', 'signature', 'status'] as const
+export type TallyKey = (typeof TALLY_KEYS)[number]
+
+/** Which letters, by what their numbers are kept by. */
+const PLACE_QUERY = { source: SOURCE, engine: TEXT, originalQueue: TEXT }
+
+/** Which letters are counted, and by what. */
+export const COUNTS_QUERY = {
+  ...PLACE_QUERY,
+  status: LETTER_STATUS,
+  signature: TEXT,
+  by: Type.String({
+    description: `What to count by: some of ${TALLY_KEYS.join(', ')}, separated by commas. Left out: all.`,
+  }),
+}
+export type CountsQuery = Asked<typeof COUNTS_QUERY>
+
+const BY_STATUS = Type.Object(each(STATUSES, INTEGER))
+
+/** The letters that have the same keys; keys that are not counted by are left out. */
+const COUNT = Type.Object({
+  source: Type.Optional(SOURCE),
+  engine: Type.Optional(TEXT),
+  originalQueue: Type.Optional(TEXT_OR_NULL),
+  status: Type.Optional(LETTER_STATUS),
+  signature: Type.Optional(TEXT),
+  count: INTEGER,
+})
+export type LetterCount = Shape<typeof COUNT>
+
+export const COUNTS = Type.Object({
+  /** No count is zero. */
+  items: Type.Array(COUNT),
+  /** All that match, whatever they are counted by. */
+  totals: BY_STATUS,
+})
+export type LetterCounts = Shape<typeof COUNTS>
+
+/** What is told about letters over time. */
+export const ACTIVITY_NAMES = ['arrived', 'retried', 'confirmed', 'returned', 'discarded', 'expired'] as const
+export type ActivityName = (typeof ACTIVITY_NAMES)[number]
+
+/** How far back. */
+export const ACTIVITY_RANGES = ['1h', '24h', '7d', '30d'] as const
+export type ActivityRange = (typeof ACTIVITY_RANGES)[number]
+export const DEFAULT_RANGE: ActivityRange = '24h'
+
+/** Which time, and the activity of which letters. */
+export const ACTIVITY_QUERY = {
+  /** Left out: 24h. */
+  range: oneOf(ACTIVITY_RANGES, { default: DEFAULT_RANGE }),
+  ...PLACE_QUERY,
+  signature: TEXT,
+}
+export type ActivityRequest = Asked<typeof ACTIVITY_QUERY>
+
+/** What happened to letters over time. Bucket i starts at `fromUtc` + i · `bucketSeconds`; the last lasts still. */
+export const ACTIVITY = Type.Object({
+  range: oneOf(ACTIVITY_RANGES),
+  bucketSeconds: INTEGER,
+  fromUtc: TIME,
+  toUtc: TIME,
+  series: Type.Object(each(ACTIVITY_NAMES, Type.Array(INTEGER))),
+})
+export type LetterActivity = Shape<typeof ACTIVITY>
+
+export const OLDEST = Type.Object({ ...KEY.properties, lastFailureAtUtc: TIME })
+
+/** The office at a glance. */
+export const OVERVIEW = Type.Object({
+  asOfUtc: TIME,
+  letters: BY_STATUS,
+  /** The pending letter whose last failure is the longest ago. */
+  oldestPending: orNull(OLDEST),
+  arrivals: Type.Object({
+    lastHour: INTEGER,
+    /** The median hour of the last week; null before there was a day to compare with. */
+    usualPerHour: NUMBER_OR_NULL,
+  }),
+  /** Letters that died again after a retry, in the last 24 hours. */
+  returnedLastDay: INTEGER,
+  /** Letters that were sent back and of which nothing was heard yet. */
+  unconfirmed: INTEGER,
+  sources: Type.Array(
+    Type.Object({
+      source: SOURCE,
+      pending: INTEGER,
+      health: oneOf(SOURCE_STATES),
+      note: TEXT_OR_NULL,
+    }),
+  ),
+})
+export type OfficeOverview = Shape<typeof OVERVIEW>
+
+/** Which groups. */
+export const GROUPS_QUERY = PLACE_QUERY
+export type GroupsQuery = Asked<typeof GROUPS_QUERY>
+
+/** A group of letters with the same error. */
+export const GROUP = Type.Object({
+  signature: TEXT,
+  /** Of the algorithm that made the signature. */
+  version: INTEGER,
+  errorClass: TEXT,
+  /** What the errors have in common, for people. */
+  title: TEXT,
+  /** Pending letters. */
+  open: INTEGER,
+  /** Letters of any status. */
+  total: INTEGER,
+  firstSeenAtUtc: TIME,
+  lastSeenAtUtc: TIME,
+  sources: Type.Array(TEXT),
+  engines: Type.Array(TEXT),
+  originalQueues: Type.Array(TEXT),
+  /** The newest pending letter, else the newest. */
+  sample: orNull(Type.Object({ ...KEY.properties, errorMessage: TEXT })),
+  /** Letters that arrived in each of the last 24 hours, the oldest first. */
+  trend: Type.Array(INTEGER, {
+    description: 'Letters that arrived in each of the last 24 hours, the oldest first',
+  }),
+})
+export type SignatureGroup = Shape<typeof GROUP>
+
+/** A group with what became of its retries. */
+export const GROUP_DETAIL = Type.Object({
+  ...GROUP.properties,
+  /** All that were ever sent back; how many of these were confirmed, died again, and are neither yet. */
+  outcomes: Type.Object(each(['retried', 'confirmed', 'returned', 'unconfirmed'], INTEGER), {
+    description:
+      'How many were ever sent back, and how many of these were confirmed, died again, and are neither yet',
+  }),
+})
+export type SignatureDetail = Shape<typeof GROUP_DETAIL>
