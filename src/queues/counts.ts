@@ -8,6 +8,7 @@ import type { Instant } from '../core/clock.ts'
 import { counter } from '../store/counter.ts'
 import type { Integer, Session, Transaction, Value } from '../store/database.ts'
 import type { Partition, QueueRecord } from './records.ts'
+import { SHELF } from './schema.ts'
 
 /** What is counted of a partition. `dead` are dead letters among the others. */
 export const COUNTED = ['ready', 'leased', 'scheduled', 'held', 'dead'] as const
@@ -56,6 +57,25 @@ export const negated = ({ seconds, micros }: InstantSum): InstantSum => ({
   seconds: -seconds,
   micros: -micros,
 })
+
+/** What a place loses with items of a shelf that were read. */
+export function lossOf(
+  items: readonly {
+    readonly leased: boolean
+    readonly createdAt: Instant
+    readonly leaseDeadline: Instant | null
+  }[],
+  shelf: number,
+): CountChange {
+  const leased = items.filter((item) => item.leased)
+  return {
+    ready: shelf === SHELF.queue ? leased.length - items.length : 0,
+    leased: -leased.length,
+    held: shelf === SHELF.held ? -items.length : 0,
+    created: negated(sumOfInstants(items.map(({ createdAt }) => createdAt))),
+    deadline: negated(sumOfInstants(leased.flatMap(({ leaseDeadline }) => leaseDeadline ?? []))),
+  }
+}
 
 export const partitionCounter = counter({
   name: 'counts',

@@ -59,3 +59,18 @@ function overviewOf(
   }
   return { ...info, ...depth, oldestAt, partitions: partitions.length }
 }
+
+/** A partition as `stats` shows it. */
+export function standingOf(
+  { ready, leased, scheduled, held, createdSumUs, deadlineSumUs }: PartitionCounts,
+  now: Instant,
+) {
+  const total = ready + leased + held
+  return {
+    total,
+    totalLeased: leased,
+    scheduled,
+    averageAgeUs: total === 0 ? 0n : now - createdSumUs / BigInt(total),
+    averageLeasedAgeUs: leased === 0 ? 0n : deadlineSumUs / BigInt(leased) - now,
+  }
+}

@@ -5,24 +5,22 @@
 
 import type { Clock, Instant } from '../core/clock.ts'
 import { payloadBytes } from '../core/content.ts'
-import { parseGoDuration, usFromNs } from '../core/duration.ts'
+import { usFromNs } from '../core/duration.ts'
 import { BartlebyError, failure } from '../core/errors.ts'
 import { checkKsuid, serialFromId } from '../core/ksuid.ts'
 import type { Log } from '../core/log.ts'
 import type { Rounds, Service } from '../core/rounds.ts'
-import type { Registers } from '../letters/numbers/drawers.ts'
 import type { LetterSource } from '../letters/source.ts'
-import { inOffice, type OfficeRuns, type OfficeWork } from '../letters/work.ts'
+import type { OfficeRuns, OfficeWork } from '../letters/work.ts'
 import type { Announcer } from '../store/announcer.ts'
 import { type Database, type Session, StoreUnavailable } from '../store/database.ts'
-import { CountChanges, readCounts } from './counts.ts'
+import { readCounts } from './counts.ts'
 import { Cycle } from './cycles/cycle.ts'
 import type { QueueLoop } from './cycles/loop.ts'
-import { LoopDirectory } from './cycles/loops.ts'
+import { LoopDirectory, type QueuesOptions } from './cycles/loops.ts'
 import { storableRun } from './death/cases.ts'
-import { resolveFromDeadQueue } from './death/dead-queue.ts'
 import { queueLetterSource } from './death/letter-source.ts'
-import { readOverview } from './overview.ts'
+import { readOverview, standingOf } from './overview.ts'
 import type {
   ClearRequest,
   CompleteRequest,
@@ -37,7 +35,6 @@ import type {
   ListItemsRequest,
   ListQueuesRequest,
   NewItem,
-  PartitionStats,
   PeekRequest,
   ProduceReceipt,
   ProduceRequest,
@@ -51,11 +48,10 @@ import type {
   Run,
   StoredItem,
 } from './queue.ts'
-import { itemIdIn, type Partition, type QueueRecord, readQueue, readQueues } from './records.ts'
+import { type Partition, type QueueRecord, readQueue, readQueues } from './records.ts'
 import { SHELF } from './schema.ts'
 import { createFromSettings, deleteByName, updateFromSettings } from './settings.ts'
-import { type ItemRow, listItems, readReady } from './sql/inspect.ts'
-import { removeAny } from './sql/remove.ts'
+import { listItems, readReady } from './sql/inspect.ts'
 import {
   checkClear,
   checkComplete,
@@ -65,46 +61,17 @@ import {
   checkLookupName,
   checkProduce,
   checkRetry,
+  firstSerialFrom,
   listLimit,
   MAX_QUEUES_LISTED,
   parseExtension,
   peekLimit,
 } from './validate.ts'
-import { type Clearing, clearQueue, defineRemoval } from './verbs/clear.ts'
+import { type Clearing, clearQueue, defineRemoval, deleteItems } from './verbs/clear.ts'
 import { importInto } from './verbs/import.ts'
 import type { AskedItem } from './verbs/produce.ts'
 import { type Announce, putItems } from './verbs/put.ts'
-import { tellOfRemoval } from './verbs/removed.ts'
 import { firstProblem, serialsOf } from './verbs/settle.ts'
-
-/** The section `queues` of the options of an office. */
-export interface QueueOptions {
-  /** Of the body of a call that produces. Default 5,000,000. */
-  readonly maxProduceBytes?: number
-  /** Requests of one queue that may wait to be picked up. Default 100. */
-  readonly maxPendingRequests?: number
-  /** How long a dedupe key is remembered, as a Go duration. Default 5m. */
-  readonly dedupeWindow?: string
-}
-
-/** The limits of queues; refuses what is no duration. */
-export function queueLimits({ maxPendingRequests = 100, dedupeWindow = '5m' }: QueueOptions = {}) {
-  const parsed = parseGoDuration(dedupeWindow)
-  if (!parsed.ok || parsed.ns < 0n)
-    throw new TypeError(`queues.dedupeWindow: '${dedupeWindow}' is not a duration such as 5m or 1h`)
-  return { maxPendingRequests, dedupeWindowUs: usFromNs(parsed.ns) }
-}
-
-export interface QueuesOptions {
-  /** Requests of one queue that may wait to be picked up; waiting leases do not count. */
-  readonly maxPendingRequests: number
-  /** How long a dedupe key is remembered. */
-  readonly dedupeWindowUs: bigint
-  /** Where captures look up the numbers of drawers and series. */
-  readonly registers: Registers
-  /** What removes the rows of deleted queues. */
-  readonly runs: OfficeRuns
-}
 
 export class StoreQueues implements Queues, Service {
   readonly name = 'queues'
@@ -206,24 +173,15 @@ export class StoreQueues implements Queues, Service {
     const partition = partitionOf(queue, request.partition)
     const limit = peekLimit(request.limit)
     const now = this.#clock.now()
-    const rows = await this.#db.session('queue.peek', (session) => readReady(session, partition, now, limit))
-    return rows.map((row) => toStoredItem(row, partition))
+    return this.#db.session('queue.peek', (session) => readReady(session, partition, now, limit))
   }
 
-  async create(settings: QueueSettings): Promise<QueueInfo> {
-    this.#loops.checkOpen()
-    const queue = await createFromSettings(this.#db, this.#clock, settings)
-    this.#loops.open(queue)
-    this.#loops.tryHeldSoon()
-    return queue
+  create(settings: QueueSettings): Promise<QueueInfo> {
+    return this.#define(createFromSettings, settings)
   }
 
-  async update(settings: QueueSettings): Promise<QueueInfo> {
-    this.#loops.checkOpen()
-    const queue = await updateFromSettings(this.#db, this.#clock, settings)
-    this.#loops.open(queue)
-    this.#loops.tryHeldSoon()
-    return queue
+  update(settings: QueueSettings): Promise<QueueInfo> {
+    return this.#define(updateFromSettings, settings)
   }
 
   async delete(request: { readonly queueName: string; readonly force?: boolean }): Promise<void> {
@@ -244,33 +202,12 @@ export class StoreQueues implements Queues, Service {
 
   async stats(queueName: string): Promise<QueueStats> {
     const loop = await this.#loopOf(queueName)
-    const { partitions } = loop.queue
-    const counts = await this.#db.session('queue.stats', (session) =>
-      readCounts(
-        session,
-        partitions.map(({ part }) => part),
-      ),
-    )
+    const parts = loop.queue.partitions.map(({ part }) => part)
+    const counts = await this.#db.session('queue.stats', (session) => readCounts(session, parts))
     const now = this.#clock.now()
     const { failures, ...load } = loop.load
-    return {
-      queueName,
-      ...load,
-      partitions: partitions.map(({ number }, i): PartitionStats => {
-        const count = counts[i]
-        const total = (count?.ready ?? 0) + (count?.leased ?? 0) + (count?.held ?? 0)
-        const leased = count?.leased ?? 0
-        return {
-          partition: number,
-          total,
-          totalLeased: leased,
-          scheduled: count?.scheduled ?? 0,
-          failures,
-          averageAgeUs: total === 0 ? 0n : now - (count?.createdSumUs ?? 0n) / BigInt(total),
-          averageLeasedAgeUs: leased === 0 ? 0n : (count?.deadlineSumUs ?? 0n) / BigInt(leased) - now,
-        }
-      }),
-    }
+    const partitions = counts.map((count, partition) => ({ partition, failures, ...standingOf(count, now) }))
+    return { queueName, ...load, partitions }
   }
 
   async depths(): Promise<readonly QueueDepth[]> {
@@ -332,19 +269,11 @@ export class StoreQueues implements Queues, Service {
       if (reason !== null) throw failure('item_id_malformed', { id, reason })
     }
     const serials = new Set(request.ids.flatMap((id) => serialFromId(partition.idPrefix, id) ?? []))
-    const ascending = [...serials].sort((a, b) => a - b)
-    await inOffice(this.#db, this.#clock, 'items.delete', async (work) => {
-      const changes = new CountChanges()
-      const resolving = { act: 'discard', by: 'items.delete' } as const
-      const letters = await resolveFromDeadQueue(work, partition, ascending, resolving)
-      changes.add(partition.part, letters.change)
-      const items = ascending.filter((serial) => !letters.serials.has(serial))
-      const removed = await removeAny(work.tx, partition.part, items)
-      changes.add(partition.part, removed.change)
-      changes.write(work.tx)
-      const removal = { by: 'items.delete', idPrefix: partition.idPrefix } as const
-      await tellOfRemoval(work, this.#clearing, removal, removed.cases)
-    })
+    await deleteItems(
+      this.#clearing,
+      partition,
+      [...serials].sort((a, b) => a - b),
+    )
   }
 
   async pause(queueName: string, paused: boolean): Promise<void> {
@@ -372,6 +301,14 @@ export class StoreQueues implements Queues, Service {
     return this.#loops.waitDeadlines()
   }
 
+  async #define(define: typeof createFromSettings, settings: QueueSettings): Promise<QueueInfo> {
+    this.#loops.checkOpen()
+    const queue = await define(this.#db, this.#clock, settings)
+    this.#loops.open(queue)
+    this.#loops.tryHeldSoon()
+    return queue
+  }
+
   async #standing(verb: string, request: ListQueuesRequest): Promise<readonly QueueOverview[]> {
     const page = checkListQueues(request)
     const read = (session: Session) => readOverview(session, page)
@@ -385,10 +322,9 @@ export class StoreQueues implements Queues, Service {
     const from = firstSerialFrom(partition, request.pivot ?? '')
     const limit = listLimit(request.limit)
     if (from === null) return []
-    const rows = await this.#db.session('items.list', (session) =>
+    return this.#db.session('items.list', (session) =>
       listItems(session, partition, shelves, { from, limit }),
     )
-    return rows.map((row) => toStoredItem(row, partition))
   }
 
   /**
@@ -442,16 +378,6 @@ function partitionOf(queue: QueueRecord, number = 0): Partition {
   return partition
 }
 
-/** The first serial of a page that starts at `pivot`; null when the pivot lies behind every possible id. */
-function firstSerialFrom(partition: Partition, pivot: string): number | null {
-  if (pivot.trim() === '') return 0
-  const reason = checkKsuid(pivot)
-  if (reason !== null) throw failure('item_id_malformed', { id: pivot, reason })
-  const serial = serialFromId(partition.idPrefix, pivot)
-  if (serial !== null) return serial
-  return pivot < itemIdIn(partition, 0) ? 0 : null
-}
-
 const runsBySerial = (partition: Partition, runs: ReadonlyMap<string, Run>): ReadonlyMap<number, Run> =>
   new Map(
     [...runs].flatMap(([id, run]) => {
@@ -467,11 +393,6 @@ const toAskedItem = (item: NewItem): AskedItem => ({
   payload: payloadBytes(item.payload),
   enqueueAt: item.enqueueAt ?? null,
   dedupeKey: item.dedupeKey || null,
-})
-
-const toStoredItem = ({ serial, ...item }: ItemRow, partition: Partition): StoredItem => ({
-  ...item,
-  id: itemIdIn(partition, serial),
 })
 
 const hasError = ({ errorClass, errorMessage, errorStack }: GivenError): boolean =>

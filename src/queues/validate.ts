@@ -4,8 +4,9 @@
  */
 
 import { hasControlCharacter } from '../core/content.ts'
-import { formatGoDuration, parseGoDuration } from '../core/duration.ts'
+import { formatGoDuration, parseGoDuration, usFromNs } from '../core/duration.ts'
 import { failure } from '../core/errors.ts'
+import { checkKsuid, serialFromId } from '../core/ksuid.ts'
 import type {
   ClearRequest,
   CompleteRequest,
@@ -17,7 +18,26 @@ import type {
   QueueSettings,
   RetryRequest,
 } from './queue.ts'
+import { itemIdIn, type Partition } from './records.ts'
 import { ON_DEATH, type OnDeath } from './shapes.ts'
+
+/** The section `queues` of the options of an office. */
+export interface QueueOptions {
+  /** Of the body of a call that produces. Default 5,000,000. */
+  readonly maxProduceBytes?: number
+  /** Requests of one queue that may wait to be picked up. Default 100. */
+  readonly maxPendingRequests?: number
+  /** How long a dedupe key is remembered, as a Go duration. Default 5m. */
+  readonly dedupeWindow?: string
+}
+
+/** The limits of queues; refuses what is no duration. */
+export function queueLimits({ maxPendingRequests = 100, dedupeWindow = '5m' }: QueueOptions = {}) {
+  const parsed = parseGoDuration(dedupeWindow)
+  if (!parsed.ok || parsed.ns < 0n)
+    throw new TypeError(`queues.dedupeWindow: '${dedupeWindow}' is not a duration such as 5m or 1h`)
+  return { maxPendingRequests, dedupeWindowUs: usFromNs(parsed.ns) }
+}
 
 const MILLISECOND_NS = 1_000_000n
 const MIN_REQUEST_TIMEOUT_NS = 10n * MILLISECOND_NS
@@ -116,6 +136,16 @@ export function checkClear({ queue, scheduled }: ClearRequest): void {
 export function listLimit(limit: number | undefined): number {
   if (limit !== undefined && limit < 0) throw failure('limit_negative')
   return limit || DEFAULT_LIST_LIMIT
+}
+
+/** The first serial of a page that starts at `pivot`; null when the pivot lies behind every possible id. */
+export function firstSerialFrom(partition: Partition, pivot: string): number | null {
+  if (pivot.trim() === '') return 0
+  const reason = checkKsuid(pivot)
+  if (reason !== null) throw failure('item_id_malformed', { id: pivot, reason })
+  const serial = serialFromId(partition.idPrefix, pivot)
+  if (serial !== null) return serial
+  return pivot < itemIdIn(partition, 0) ? 0 : null
 }
 
 /** The limit of a peek: 1 to 1000, 10 when left out. */

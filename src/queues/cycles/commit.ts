@@ -65,10 +65,15 @@ export class Committer {
   readonly #context: CommitContext
   readonly #dealer: Dealer
   /** Called when the queue is another than before. */
-  readonly #onChange: () => void
+  readonly #onChange: (queue: QueueRecord) => void
   #carefulCycles = 0
 
-  constructor(queue: QueueRecord, context: CommitContext, dealer: Dealer, onChange: () => void) {
+  constructor(
+    queue: QueueRecord,
+    context: CommitContext,
+    dealer: Dealer,
+    onChange: (queue: QueueRecord) => void,
+  ) {
     this.#queue = queue
     this.#context = context
     this.#dealer = dealer
@@ -82,7 +87,7 @@ export class Committer {
 
   replaceQueue(queue: QueueRecord): void {
     this.#queue = queue
-    this.#onChange()
+    this.#onChange(queue)
   }
 
   /** Reads the settings anew. Throws `queue_unknown` when the queue is gone, or is another one by now. */

@@ -6,7 +6,7 @@ import type { Instant } from '../../core/clock.ts'
 import { LetterChanges } from '../../letters/numbers/counts.ts'
 import type { OfficeWork } from '../../letters/work.ts'
 import type { Dialect, Transaction } from '../../store/database.ts'
-import { CountChanges } from '../counts.ts'
+import { CountChanges, instantSum } from '../counts.ts'
 import type { DeathTurn } from '../death/death-order.ts'
 import type { FailedRun, GivenError, ProduceReceipt, Run } from '../queue.ts'
 import type { Partition, QueueRecord } from '../records.ts'
@@ -18,6 +18,12 @@ export interface Arrival {
   readonly queueName: string
   readonly part: number
   readonly firstSerial: number
+}
+
+/** Where letters go: a partition of a dead queue. */
+export interface InDeadQueue {
+  readonly deadQueue: string
+  readonly part: number
 }
 
 /** The settings that a cycle worked with are older than the stored ones; nothing may be committed. */
@@ -91,6 +97,12 @@ export class Cycle implements OfficeWork {
 
   arrived(queueName: string, part: number, firstSerial: number): void {
     this.arrivals.push({ queueName, part, firstSerial })
+  }
+
+  /** Letters are in a dead queue from now on, from this serial on. */
+  lettersArrived({ deadQueue, part }: InDeadQueue, letters: number, firstSerial: number): void {
+    this.changes.add(part, { ready: letters, dead: letters, created: instantSum(this.now, letters) })
+    this.arrived(deadQueue, part, firstSerial)
   }
 
   /** Something of this cycle comes due at `deadline`. */

@@ -41,6 +41,7 @@ import {
   takeBatch,
 } from './cycle.ts'
 import { Dealer, type LeaseAsk, Waiter } from './dealer.ts'
+import type { DeadQueues } from './loops.ts'
 
 interface LoopContext extends CommitContext {
   readonly maxPendingRequests: number
@@ -49,17 +50,6 @@ interface LoopContext extends CommitContext {
   /** The queue was deleted, or made anew under the same name, behind this server's back. */
   readonly onGone: (loop: QueueLoop) => void
   readonly deadQueues: DeadQueues
-}
-
-/** What the loops of queues and those of their dead queues tell each other. */
-export interface DeadQueues {
-  /** Whether somebody leases from this dead queue here, or waits for it. */
-  isLeasedFrom(deadQueue: string): boolean
-  /** Deaths that overlap come to this dead queue: until they are over it is not leased from. */
-  overlap(deadQueue: string): void
-  over(deadQueue: string): void
-  /** Whether that is so at the moment. */
-  isOverlapped(deadQueue: string): boolean
 }
 
 /**
@@ -82,14 +72,12 @@ export class QueueLoop {
   readonly #dealer = new Dealer()
   readonly #committer: Committer
   readonly #pending: Batch = emptyBatch()
-  readonly #waiters = new Set<Waiter>()
-  readonly #clients = new Map<string, Waiter>()
+  /** By the ids of their clients, in the order in which they came. */
+  readonly #waiters = new Map<string, Waiter>()
   #inCycle = 0
   readonly #cycles = new Set<CycleInFlight>()
   #insertsOverlapped = false
-  readonly #deaths = new DeathOrder()
-  /** The dead queues that overlapping deaths come to: those that were configured since they overlap. */
-  readonly #overlapped = new Set<string>()
+  readonly #deaths: DeathOrder
   #cyclesStarted = 0
   #scheduled = false
   #paused = false
@@ -100,9 +88,10 @@ export class QueueLoop {
   constructor(queue: QueueRecord, context: LoopContext) {
     this.#context = context
     this.#breadth = BREADTH[context.db.dialect]
-    this.#committer = new Committer(queue, context, this.#dealer, () => {
-      if (this.#overlapped.size > 0) this.#overlapDeaths()
-    })
+    this.#deaths = new DeathOrder(context.deadQueues)
+    this.#committer = new Committer(queue, context, this.#dealer, ({ deadQueue }) =>
+      this.#deaths.moved(deadQueue),
+    )
   }
 
   get queue(): QueueRecord {
@@ -113,8 +102,8 @@ export class QueueLoop {
     return this.#paused
   }
 
-  get waiters(): Iterable<Waiter> {
-    return this.#waiters
+  get waiters(): readonly Waiter[] {
+    return [...this.#waiters.values()]
   }
 
   get hasWaiters(): boolean {
@@ -123,7 +112,7 @@ export class QueueLoop {
 
   /** Whether items are leased from it, or somebody waits for some. */
   get isLeasedFrom(): boolean {
-    return this.hasWaiters || this.#dealing()
+    return this.hasWaiters || this.#underWay('deals') > 0
   }
 
   /** What is going on, for `stats`. */
@@ -163,15 +152,13 @@ export class QueueLoop {
 
   lease(ask: LeaseAsk, signal?: AbortSignal): Promise<LeasedBatch> {
     if (this.#closedBy !== undefined) return Promise.reject(this.#closedBy)
-    if (this.#clients.has(ask.clientId)) return Promise.reject(failure('client_id_waiting'))
+    if (this.#waiters.has(ask.clientId)) return Promise.reject(failure('client_id_waiting'))
     const drop = () => waiter.drop()
     const waiter = new Waiter(ask, this.#context.clock, () => {
       signal?.removeEventListener('abort', drop)
-      this.#waiters.delete(waiter)
-      this.#clients.delete(ask.clientId)
+      this.#waiters.delete(ask.clientId)
     })
-    this.#waiters.add(waiter)
-    this.#clients.set(ask.clientId, waiter)
+    this.#waiters.set(ask.clientId, waiter)
     waiter.startTimeout(this.#context.clock, () => this.#paused)
     signal?.addEventListener('abort', drop)
     if (signal?.aborted) drop()
@@ -209,7 +196,7 @@ export class QueueLoop {
     if (this.#paused === paused) return
     this.#paused = paused
     if (paused) return
-    for (const waiter of [...this.#waiters]) waiter.endIfTimedOut()
+    for (const waiter of this.waiters) waiter.endIfTimedOut()
     this.wake()
   }
 
@@ -225,10 +212,10 @@ export class QueueLoop {
   async close(waitersGet: BartlebyError, othersGet: BartlebyError): Promise<void> {
     this.#closedBy = othersGet
     this.#paused = false
-    for (const waiter of [...this.#waiters]) if (waiter.waiting) waiter.fail(waitersGet)
+    for (const waiter of this.waiters) if (waiter.waiting) waiter.fail(waitersGet)
     this.#start()
     await this.idle()
-    for (const waiter of [...this.#waiters]) waiter.fail(waitersGet)
+    for (const waiter of this.waiters) waiter.fail(waitersGet)
   }
 
   /** Requests that no cycle has taken yet. */
@@ -239,14 +226,11 @@ export class QueueLoop {
 
   #submit<Ask, Answer>(list: Job<Ask, Answer>[], ask: Ask): Promise<Answer> {
     if (this.#closedBy !== undefined) return Promise.reject(this.#closedBy)
-    if (this.#waiting() >= this.#context.maxPendingRequests && !this.#takesNext())
+    // What the next cycle has room for is as good as picked up. A queue that is paused picks up nothing.
+    const isPickedUp = () => !this.#paused && hasRoom(this.#pending, this.#breadth)
+    if (this.#waiting() >= this.#context.maxPendingRequests && !isPickedUp())
       return Promise.reject(failure('queue_overloaded'))
     return this.#enqueue(list, ask)
-  }
-
-  /** Whether the next cycle has room for what comes now: that is as good as picked up. A queue that is paused picks up nothing. */
-  #takesNext(): boolean {
-    return !this.#paused && hasRoom(this.#pending, this.#breadth)
   }
 
   #enqueue<Ask, Answer>(list: Job<Ask, Answer>[], ask: Ask): Promise<Answer> {
@@ -267,23 +251,23 @@ export class QueueLoop {
       const batch = takeBatch(this.#pending, this.#breadth, permits)
       // Beside a cycle that deals, new items wait for the next one: here they would all go to the waiters that the
       // other cycle does not know, past those that came before them.
-      const deals = permits.deals && !(inserts(batch) && this.#dealing())
-      const waiters = deals ? [...this.#waiters].filter((waiter) => waiter.waiting) : []
+      const deals = permits.deals && !(inserts(batch) && this.#underWay('deals') > 0)
+      const waiters = deals ? this.waiters.filter((waiter) => waiter.waiting) : []
       this.#launch(batch, waiters)
       this.#start()
     })
   }
 
   #launch(batch: Batch, waiters: readonly Waiter[]): void {
-    if (inserts(batch) && this.#inserting() > 0) this.#insertsOverlapped = true
-    if (buries(batch) && this.#burying() > 0) this.#overlapDeaths()
+    if (inserts(batch) && this.#underWay('inserts') > 0) this.#insertsOverlapped = true
+    if (buries(batch) && this.#underWay('buries') > 0) this.#deaths.overlap(this.queue.deadQueue)
     // A store with one writer takes serials back with a transaction that fails, and cycles do not overlap there.
     const turn = buries(batch) && this.#breadth.cycles > 1 ? this.#deaths.next() : null
     const done = this.#runCycle(batch, waiters, turn).finally(() => {
       turn?.end()
       this.#cycles.delete(cycle)
-      if (this.#inserting() === 0) this.#insertsOverlapped = false
-      if (this.#burying() === 0) this.#endOverlap()
+      if (this.#underWay('inserts') === 0) this.#insertsOverlapped = false
+      if (this.#deaths.overlapped.size > 0 && this.#underWay('buries') === 0) this.#deaths.endOverlap()
       this.#start()
     })
     const cycle: CycleInFlight = {
@@ -314,60 +298,32 @@ export class QueueLoop {
    * before all of them are over.
    */
   #permits(): Permits {
-    const dealing = this.#dealing()
-    const wanted = this.#waiters.size > 0 || dealing
+    const dealing = this.#underWay('deals') > 0
     const wouldMiss = dealing && (this.queue.partitions.length > 1 || this.#wantedItems() > 0)
     return {
-      inserts: (this.#inserting() === 0 && !wouldMiss) || !wanted,
-      buries: this.#burying() === 0 || this.#mayOverlapDeaths(),
-      deals: !this.#insertsOverlapped && !this.#lettersAreLate(),
+      inserts: (this.#underWay('inserts') === 0 && !wouldMiss) || !this.isLeasedFrom,
+      buries: this.#underWay('buries') === 0 || this.#deaths.mayOverlap(this.queue),
+      // Asked of every queue: this server may not know yet that letters lie in it.
+      deals: !this.#insertsOverlapped && !this.#context.deadQueues.isOverlapped(this.queue.queueName),
     }
   }
 
-  #burying(): number {
-    return [...this.#cycles].filter((cycle) => cycle.buries).length
-  }
-
-  /** Letters that are settled here are locked before their turn. */
-  #mayOverlapDeaths(): boolean {
-    const { holdsLetters, deadQueue } = this.queue
-    return !holdsLetters && (deadQueue === '' || !this.#context.deadQueues.isLeasedFrom(deadQueue))
-  }
-
-  /** Asked of every queue: this server may not know yet that letters lie in it. */
-  #lettersAreLate(): boolean {
-    return this.#context.deadQueues.isOverlapped(this.queue.queueName)
-  }
-
-  #overlapDeaths(): void {
-    const { deadQueue } = this.queue
-    if (this.#overlapped.has(deadQueue)) return
-    this.#overlapped.add(deadQueue)
-    this.#context.deadQueues.overlap(deadQueue)
-  }
-
-  #endOverlap(): void {
-    for (const deadQueue of this.#overlapped) this.#context.deadQueues.over(deadQueue)
-    this.#overlapped.clear()
-  }
-
-  #dealing(): boolean {
-    return [...this.#cycles].some(({ deals }) => deals)
+  /** How many of the cycles in flight do this. */
+  #underWay(what: 'inserts' | 'buries' | 'deals' | 'sweeps'): number {
+    let cycles = 0
+    for (const cycle of this.#cycles) if (cycle[what]) cycles++
+    return cycles
   }
 
   /** A sweep runs alone: beside it, a lease would pass over the items that it is judging. */
   #maxCycles(): number {
-    const sweeping = this.#pending.sweeps.length > 0 || [...this.#cycles].some(({ sweeps }) => sweeps)
+    const sweeping = this.#pending.sweeps.length > 0 || this.#underWay('sweeps') > 0
     return sweeping ? 1 : this.#breadth.cycles
-  }
-
-  #inserting(): number {
-    return [...this.#cycles].filter((cycle) => cycle.inserts).length
   }
 
   #wantedItems(): number {
     let wanted = 0
-    for (const waiter of this.#waiters) if (waiter.waiting) wanted += waiter.batchSize
+    for (const waiter of this.#waiters.values()) if (waiter.waiting) wanted += waiter.batchSize
     return wanted
   }
 

@@ -6,15 +6,16 @@ import type { Clock, Instant } from '../../core/clock.ts'
 import { failure } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
 import { Rounds, type Service } from '../../core/rounds.ts'
+import type { Registers } from '../../letters/numbers/drawers.ts'
+import type { OfficeRuns } from '../../letters/work.ts'
 import { Announcer } from '../../store/announcer.ts'
 import { type Database, sql } from '../../store/database.ts'
 import { CountFolder } from '../../store/fold.ts'
 import { partitionCounter } from '../counts.ts'
-import type { QueuesOptions } from '../queues.ts'
 import { type QueueRecord, readQueue } from '../records.ts'
 import { forgetDedupeKeys } from '../verbs/dedupe.ts'
 import type { Arrival } from './cycle.ts'
-import { type DeadQueues, QueueLoop } from './loop.ts'
+import { QueueLoop } from './loop.ts'
 import { Sweeper } from './sweeper.ts'
 
 /** Waiting leases look at the store this often: a notification may be lost, and SQLite knows none. */
@@ -27,6 +28,49 @@ const readQueueOfPart = sql(
   `SELECT name FROM bartleby.queues WHERE id = (SELECT queue_id FROM bartleby.partitions WHERE part = $1)`,
 )
 
+export interface QueuesOptions {
+  /** Requests of one queue that may wait to be picked up; waiting leases do not count. */
+  readonly maxPendingRequests: number
+  /** How long a dedupe key is remembered. */
+  readonly dedupeWindowUs: bigint
+  /** Where captures look up the numbers of drawers and series. */
+  readonly registers: Registers
+  /** What removes the rows of deleted queues. */
+  readonly runs: OfficeRuns
+}
+
+/** What the loops of queues and those of their dead queues have to know of each other. */
+export class DeadQueues {
+  readonly #loops: ReadonlyMap<string, QueueLoop>
+  /** How many queues have deaths that overlap, by their dead queues. */
+  readonly #overlaps = new Map<string, number>()
+
+  constructor(loops: ReadonlyMap<string, QueueLoop>) {
+    this.#loops = loops
+  }
+
+  /** Whether somebody leases from this dead queue here, or waits for it. */
+  isLeasedFrom(deadQueue: string): boolean {
+    return this.#loops.get(deadQueue)?.isLeasedFrom ?? false
+  }
+
+  /** Whether deaths that overlap come to it: until they are over it is not leased from. */
+  isOverlapped(deadQueue: string): boolean {
+    return this.#overlaps.has(deadQueue)
+  }
+
+  overlap(deadQueue: string): void {
+    this.#overlaps.set(deadQueue, (this.#overlaps.get(deadQueue) ?? 0) + 1)
+  }
+
+  over(deadQueue: string): void {
+    const left = (this.#overlaps.get(deadQueue) ?? 0) - 1
+    if (left > 0) this.#overlaps.set(deadQueue, left)
+    else this.#overlaps.delete(deadQueue)
+    this.#loops.get(deadQueue)?.wake()
+  }
+}
+
 export class LoopDirectory implements Service {
   readonly name = 'queues'
   readonly announcer: Announcer
@@ -36,19 +80,7 @@ export class LoopDirectory implements Service {
   readonly #options: QueuesOptions
   readonly #loops = new Map<string, QueueLoop>()
   readonly #loopsByPart = new Map<number, QueueLoop>()
-  /** How many queues have deaths that overlap, by their dead queues. */
-  readonly #overlaps = new Map<string, number>()
-  readonly #deadQueues: DeadQueues = {
-    isLeasedFrom: (name) => this.#loops.get(name)?.isLeasedFrom ?? false,
-    isOverlapped: (name) => (this.#overlaps.get(name) ?? 0) > 0,
-    overlap: (name) => this.#overlaps.set(name, (this.#overlaps.get(name) ?? 0) + 1),
-    over: (name) => {
-      const left = (this.#overlaps.get(name) ?? 0) - 1
-      if (left > 0) this.#overlaps.set(name, left)
-      else this.#overlaps.delete(name)
-      this.#loops.get(name)?.wake()
-    },
-  }
+  readonly #deadQueues = new DeadQueues(this.#loops)
   readonly #sweeper: Sweeper
   readonly #folder: CountFolder
   readonly #polls: readonly Rounds[]
@@ -188,7 +220,7 @@ export class LoopDirectory implements Service {
 
   /** When the waiting leases run out of time. */
   waitDeadlines(): Instant[] {
-    return [...this.#loops.values()].flatMap((loop) => [...loop.waiters].map(({ deadline }) => deadline))
+    return [...this.#loops.values()].flatMap(({ waiters }) => waiters.map(({ deadline }) => deadline))
   }
 
   async #forget(loop: QueueLoop): Promise<void> {

@@ -1,7 +1,7 @@
 /** The lifecycle of one queue's items, applied when it is due: ended leases, expiry, schedules, held items. */
 import { instant, later } from '../../core/clock.ts'
 import { negated, sumOfInstants } from '../counts.ts'
-import { bury, type Dying, type Undertaking } from '../death/bury.ts'
+import { bury, type DeathDesk, type Dying } from '../death/bury.ts'
 import { allocateSerials, type Partition } from '../records.ts'
 import { SHELF } from '../schema.ts'
 import { claimLeaseBatches, type DueBatch, type DueItem, type DueWork } from '../sql/due.ts'
@@ -31,7 +31,7 @@ export async function sweep(
   cycle: Cycle,
   due: DueWork,
   claimed: readonly DueBatch[],
-  undertaking: Undertaking,
+  desk: DeathDesk,
 ): Promise<void> {
   const partitions = new Map(cycle.queue.partitions.map((partition) => [partition.part, partition]))
   const ended = await endedLeases(cycle, claimed, partitions)
@@ -39,17 +39,17 @@ export async function sweep(
   for (const partition of new Set([...ended.keys(), ...scheduled.keys()])) {
     const over = ended.get(partition) ?? []
     const { dying, living } = judge(cycle, over, cycle.queue.maxAttempts)
-    await settleDying(cycle, partition, dying, undertaking)
+    await settleDying(cycle, partition, dying, desk)
     const ready = await lockItems(cycle.tx, partition, scheduled.get(partition) ?? [], SHELF.scheduled)
     await queueAtTail(cycle, partition, living, ready)
   }
   for (const [partition, serials] of byPartition(due.expired, partitions)) {
     const items = (await lockItems(cycle.tx, partition, serials)).filter((item) => !item.leased)
     // An un-leased item never dies of its attempts: only a lease that ended can have been the last one.
-    await settleDying(cycle, partition, judge(cycle, items, 0).dying, undertaking)
+    await settleDying(cycle, partition, judge(cycle, items, 0).dying, desk)
   }
   for (const [partition, serials] of byPartition(due.held, partitions)) {
-    await releaseHeld(cycle, partition, serials, undertaking)
+    await releaseHeld(cycle, partition, serials, desk)
   }
 }
 
@@ -125,11 +125,11 @@ async function releaseHeld(
   cycle: Cycle,
   partition: Partition,
   serials: readonly number[],
-  undertaking: Undertaking,
+  desk: DeathDesk,
 ): Promise<void> {
   const items = await lockItems(cycle.tx, partition, serials, SHELF.held)
   const { dying, living } = judge(cycle, items, cycle.queue.maxAttempts)
-  await bury(cycle, SHELF.held, [{ partition, dying }], undertaking)
+  await bury(cycle, SHELF.held, [{ partition, dying }], desk)
   if (living.length === 0) return
   const tail = await sendToTail(cycle.tx, { part: partition.part, shelf: SHELF.held, leased: false }, living)
   cycle.changes.add(partition.part, { held: -living.length, ready: living.length })
@@ -140,9 +140,9 @@ async function settleDying(
   cycle: Cycle,
   partition: Partition,
   dying: readonly Dying[],
-  undertaking: Undertaking,
+  desk: DeathDesk,
 ): Promise<void> {
-  if ((await bury(cycle, SHELF.queue, [{ partition, dying }], undertaking)) === 'held')
+  if ((await bury(cycle, SHELF.queue, [{ partition, dying }], desk)) === 'held')
     await hold(cycle, partition, dying)
 }
 

@@ -4,50 +4,37 @@
  * lies in exactly one place. The letters file them; here is said what they died of, where their letters lie and how their
  * queue gives up their rows.
  */
-
-import { type Instant, instant } from '../../core/clock.ts'
-import { MAX_MESSAGE_BYTES, storable } from '../../core/content.ts'
+import { instant } from '../../core/clock.ts'
 import type { Log } from '../../core/log.ts'
 import { engineSourceId } from '../../core/source-id.ts'
-import { type HistoryEntry, recordHistory } from '../../history/record.ts'
 import { type Cause, type Death, bury as fileDeaths, PLAIN_RECORD, type Taking } from '../../letters/bury.ts'
-import { captureAlike, captureStatement } from '../../letters/capture.ts'
-import { relocateLying } from '../../letters/in-dead-queue/move.ts'
 import { sourceOfEngines } from '../../letters/kinds.ts'
 import { STATUS } from '../../letters/letter.ts'
 import type { Registers } from '../../letters/numbers/drawers.ts'
-import { type Integer, sql } from '../../store/database.ts'
 import { givenByKey } from '../../store/idioms.ts'
-import {
-  type CountChange,
-  emptiestPartition,
-  instantSum,
-  micros,
-  negated,
-  seconds,
-  sumOfInstants,
-} from '../counts.ts'
-import { type Cycle, insistOn, Mismatch } from '../cycles/cycle.ts'
+import { type CountChange, emptiestPartition, instantSum, lossOf, negated } from '../counts.ts'
+import { type Cycle, type InDeadQueue, insistOn, Mismatch } from '../cycles/cycle.ts'
 import { type MessageNames, readMessageNames } from '../engines/engine-queues.ts'
 import type { DeathReason, FailedRun, GivenError } from '../queue.ts'
-import {
-  allocateSerials,
-  itemIdIn,
-  type Partition,
-  type QueueRecord,
-  readEngineOf,
-  readQueue,
-} from '../records.ts'
+import { allocateSerials, itemIdIn, type Partition, readEngineOf, readQueue } from '../records.ts'
 import { SHELF } from '../schema.ts'
+import {
+  fileItems,
+  type Gone,
+  readHolder,
+  removeItems,
+  type TakenItem,
+  takeAll,
+  takeOne,
+  tallyItems,
+} from '../sql/bury.ts'
 import { type ItemFacts, lockItems } from '../sql/inspect.ts'
-import type { ContentRow } from '../sql/lease.ts'
 import { type Origin, removeRelapsed } from '../sql/move.ts'
-import { removeAny } from '../sql/remove.ts'
-import { resolveFromDeadQueue } from './dead-queue.ts'
 import type { DeathPlace } from './death-order.ts'
+import { buryLetters, forget } from './no-letter.ts'
 
-/** What burying needs beside the cycle. */
-export interface Undertaking {
+/** What a death needs beside the cycle. */
+export interface DeathDesk {
   readonly log: Log
   readonly registers: Registers
 }
@@ -69,7 +56,7 @@ export async function bury(
   cycle: Cycle,
   shelf: number,
   given: readonly DyingThere[],
-  undertaking: Undertaking,
+  desk: DeathDesk,
 ): Promise<BurialOutcome> {
   const { tx, queue } = cycle
   const there = given.filter(({ dying }) => dying.length > 0)
@@ -101,17 +88,17 @@ export async function bury(
     cycle,
     sorted.flatMap(({ deaths }) => deaths),
     deadQueue !== null,
-    undertaking.registers,
+    desk.registers,
   )
   await lockRelapsed(cycle, shelf, there)
   for (const { partition, letters, forgotten, deaths } of sorted) {
-    const grave = deadQueue && {
-      deadQueue,
-      partition: await emptiestPartition(tx, deadQueue, (part) => cycle.changes.readyOf(part)),
+    const to = deadQueue && {
+      deadQueue: deadQueue.queueName,
+      part: (await emptiestPartition(tx, deadQueue, (part) => cycle.changes.readyOf(part))).part,
     }
-    if (letters.length > 0) await buryLetters(cycle, partition, letters, grave)
-    if (deaths.length > 0) await makeLetters(cycle, partition, shelf, deaths, placeOf, grave, undertaking)
-    if (forgotten.length > 0) await forget(cycle, partition, shelf, forgotten, undertaking.log)
+    if (letters.length > 0) await buryLetters(cycle, partition, letters, to)
+    if (deaths.length > 0) await makeLetters(cycle, partition, shelf, deaths, placeOf, to, desk)
+    if (forgotten.length > 0) await forget(cycle, partition, shelf, forgotten, desk.log)
   }
   return 'buried'
 }
@@ -146,23 +133,16 @@ async function lockRelapsed({ tx }: Cycle, shelf: number, there: readonly DyingT
   )
 }
 
-/** Where letters are laid: a partition of a dead queue. */
-interface Graveyard {
-  readonly deadQueue: QueueRecord
-  readonly partition: Partition
-}
-
 async function makeLetters(
   cycle: Cycle,
   partition: Partition,
   shelf: number,
   unplaced: readonly ItemDeath[],
   placeOf: (death: ItemDeath) => DeathPlace,
-  grave: Graveyard | null,
-  { registers }: Undertaking,
+  to: InDeadQueue | null,
+  { registers }: DeathDesk,
 ): Promise<void> {
   const { changes, now } = cycle
-  const to = grave && { deadQueue: grave.deadQueue.queueName, part: grave.partition.part }
   const deaths = unplaced.map((death) => {
     const { serial, capturedAt } = placeOf(death)
     return {
@@ -178,116 +158,13 @@ async function makeLetters(
   const buried = await fileDeaths(cycle, registers, taking, deaths)
   insistOn(deaths.length, buried.taken + buried.reopened)
 
-  changes.add(part, departure(taking.ended, shelf))
+  changes.add(part, lossOf(taking.ended, shelf))
   // The statement is ours, and says them.
   const gone = [...taking.gone, ...(buried.rows as readonly Gone[])]
   changes.add(part, goneOf(from, buried.taken, gone))
-  if (to === null) return
-  const laid = buried.captured + buried.reopened
-  changes.add(to.part, { ready: laid, dead: laid, created: instantSum(now, laid) })
-  cycle.arrived(to.deadQueue, to.part, Math.min(...deaths.map(({ grave }) => grave?.serial ?? 0)))
+  const first = Math.min(...deaths.map(({ grave }) => grave?.serial ?? 0))
+  if (to !== null) cycle.lettersArrived(to, buried.captured + buried.reopened, first)
 }
-
-/** Letters that a consumer rejects are resolved; where their queue has a dead queue of its own by now, they move there. */
-async function buryLetters(
-  cycle: Cycle,
-  partition: Partition,
-  dying: readonly Dying[],
-  grave: Graveyard | null,
-): Promise<void> {
-  const serials = serialsOf(dying).sort((a, b) => a - b)
-  const runs = dying.flatMap(({ run }) => (run === null ? [] : failedRun(run, cycle.now)))
-  await recordHistory(cycle.tx, runs)
-  if (grave === null) {
-    const resolving = { act: 'discard', by: null, leasedOnly: true } as const
-    const resolved = await resolveFromDeadQueue(cycle, partition, serials, resolving)
-    insistOn(dying.length, resolved.serials.size)
-    cycle.changes.add(partition.part, resolved.change)
-    return
-  }
-  const tail = await allocateSerials(cycle.tx, dying.length)
-  const { part } = grave.partition
-  const moves = serials.map((serial, i) => ({ serial, tail: tail[i] ?? 0 }))
-  const to = { part, deadQueue: grave.deadQueue.queueName, at: cycle.now }
-  insistOn(dying.length, await relocateLying(cycle.tx, partition.part, moves, to))
-  const items = dying.map(({ item }) => item)
-  cycle.changes.add(partition.part, { ...departure(items, SHELF.queue), dead: -dying.length })
-  cycle.changes.add(part, {
-    ready: dying.length,
-    dead: dying.length,
-    created: instantSum(cycle.now, dying.length),
-  })
-  cycle.arrived(grave.deadQueue.queueName, part, tail[0] ?? 0)
-}
-
-/** The row of a run that failed, unless it is that of a death. */
-export const failedRun = (run: FailedRun, at: Instant): HistoryEntry => ({
-  ...run,
-  status: 'Failed',
-  createdAt: at,
-  error: storable(run.errorMessage, MAX_MESSAGE_BYTES),
-})
-
-/** Deletes items as their queue says, and says so. */
-async function forget(
-  cycle: Cycle,
-  partition: Partition,
-  shelf: number,
-  dying: readonly Dying[],
-  log: Log,
-): Promise<void> {
-  const { change } = await removeAny(cycle.tx, partition.part, serialsOf(dying), [shelf])
-  const { ready = 0, leased = 0, held = 0 } = change
-  insistOn(dying.length, -(ready + leased + held))
-  cycle.changes.add(partition.part, change)
-  cycle.afterCommit(() => {
-    for (const { item, reason } of dying) {
-      const id = itemIdIn(partition, item.serial)
-      log.info(
-        { queue: cycle.queue.queueName, id, reason },
-        'item deleted: it died, and its queue has no dead queue and says on_death: delete',
-      )
-    }
-  })
-}
-
-/** What a place loses with items that were read. */
-function departure(items: readonly ItemFacts[], shelf: number): CountChange {
-  const leased = items.filter((item) => item.leased)
-  return {
-    ready: shelf === SHELF.queue ? leased.length - items.length : 0,
-    leased: -leased.length,
-    held: shelf === SHELF.held ? -items.length : 0,
-    created: negated(sumOfInstants(items.map(({ createdAt }) => createdAt))),
-    deadline: negated(sumOfInstants(leased.flatMap(({ leaseDeadline }) => leaseDeadline ?? []))),
-  }
-}
-
-/** Sums over items that a statement took away; `unlike` is how many have a case or were never delivered, and so do not die for certain. */
-interface Gone extends Readonly<Record<'created_s' | 'created_us' | 'deadline_s' | 'deadline_us', Integer>> {
-  readonly unlike: Integer
-}
-const GONE = `, ${seconds('item_created_at')} AS created_s, ${micros('item_created_at')} AS created_us,
-  coalesce(${seconds('lease_deadline')}, 0) AS deadline_s, coalesce(${micros('lease_deadline')}, 0) AS deadline_us,
-  count(*) FILTER (WHERE case_id IS NOT NULL OR dequeue_count = 0) AS unlike`
-
-/** What a place loses with items that a statement took, all leased there or none. Those that were not read are like most. */
-function goneOf({ shelf, leased, isUnread }: Place, count: number, rows: readonly Gone[]): CountChange {
-  const sum = (column: keyof Gone) => rows.reduce((all, row) => all + BigInt(row[column]), 0n)
-  const instants = (of: 'created' | 'deadline') =>
-    negated(instantSum(instant(sum(`${of}_s`) * 1_000_000n + sum(`${of}_us`)), 1))
-  if (isUnread) insistOn(0, Number(sum('unlike')))
-  return {
-    ready: shelf === SHELF.queue && !leased ? -count : 0,
-    leased: leased ? -count : 0,
-    held: shelf === SHELF.held ? -count : 0,
-    created: instants('created'),
-    // An import may give one to an item that is not leased.
-    ...(leased && { deadline: instants('deadline') }),
-  }
-}
-
-const serialsOf = (dying: readonly Dying[]): number[] => dying.map(({ item }) => item.serial)
 
 /** An item that dies. */
 export interface Dying {
@@ -376,8 +253,15 @@ async function deathsOf(
   engine: string | null,
 ): Promise<ItemDeath[]> {
   const causeOf = causesIn(queue.queueName, engine)
-  const serials = dying.map(({ item }) => item.serial)
-  const names = engine === null ? NO_NAMES : await readMessageNames(tx, partition.part, shelf, serials)
+  const names =
+    engine === null
+      ? NO_NAMES
+      : await readMessageNames(
+          tx,
+          partition.part,
+          shelf,
+          dying.map(({ item }) => item.serial),
+        )
   return dying.map((each) => {
     const { item, run } = each
     const itemId = itemIdIn(partition, item.serial)
@@ -405,80 +289,32 @@ async function deathsOf(
   })
 }
 
-/**
- * Deletes the items by primary key; the capture files them, and tells what was lost with them. `$3` has the note of each, its id, its serial in the dead queue's
- * part `$7`, which is NULL when there is no dead queue, and its source id where that is another than its id. A source id that an imported
- * item of the dead queue has is skipped; where nothing was imported, nothing is looked for. Letters are numbered here, in the order of the items, which the joins of the capture do not keep.
- * Items that were not read (`$11`) have new numbers even if they have cases: `unlike` then says so, where a number that is taken would only look like a lost race.
- */
-const takeAll = captureStatement(
-  'items.bury',
-  `gone AS (
-     DELETE FROM bartleby.items AS item
-     WHERE item.part = $4 AND item.shelf = $5 AND item.id = ANY($2::bigint[]) AND item.leased = $6
-     RETURNING $3::jsonb -> item.id::text AS given, item.*
-   ), taken AS (
-     SELECT coalesce(CASE WHEN NOT $11::boolean THEN case_id END, nextval('bartleby.letter_ids')) AS letter_id, (given ->> 0)::int AS note,
-       coalesce(given ->> 3, given ->> 1) AS source_id,
-       CASE WHEN (SELECT true FROM bartleby.items WHERE part = $7 AND source_id IS NOT NULL LIMIT 1)
-         THEN (SELECT true FROM bartleby.items AS holder
-               WHERE holder.part = $7 AND holder.source_id = convert_to(given ->> 1, 'UTF8')) END IS NOT NULL AS skipped,
-       created_at AS item_created_at, $8::bigint AS laid_at, (given ->> 2)::bigint AS serial, $7::int AS part,
-       attempts AS dequeue_count, $10::int AS partition, $9::text AS dead_queue, encoding, kind, reference,
-       NULL::bytea AS headers, payload, lease_deadline, case_id
-     FROM (SELECT * FROM gone ORDER BY id) AS gone
-   )`,
-  GONE,
-)
+/** Where items lie, whether all are leased there, and whether they die without having been read. */
+interface Place extends Origin {
+  readonly partition: number
+  readonly isUnread: boolean
+}
 
-/** Items by primary key; `$6` has the serial of each, its id and its serial in the dead queue. What is skipped is as above. */
-const fileItems = captureAlike(
-  'items.file',
-  `SELECT $1 + asked.key AS letter_id, asked.value ->> 1 AS source_id, item.created_at AS item_created_at, $2 AS laid_at,
-     asked.value ->> 2 AS serial, $3 AS part, item.attempts AS dequeue_count, $4 AS partition, $5 AS dead_queue, item.encoding, item.kind,
-     item.reference, NULL AS headers, item.payload
-   FROM json_each($6) AS asked CROSS JOIN items AS item
-   WHERE item.id = asked.value ->> 0 AND item.part = $7 AND item.shelf = $8 AND item.leased = $9 AND NOT EXISTS (
-     SELECT 1 FROM items AS holder WHERE holder.part = $3 AND holder.source_id = CAST(asked.value ->> 1 AS BLOB))`,
-)
-const THESE = 'part = $1 AND shelf = $2 AND id = ANY($3) AND leased = $4'
-const tallyItems = sql(
-  'items.tallyFiled',
-  {
-    sqlite: `SELECT count(*) AS taken${GONE.replaceAll('item_created_at', 'created_at').replace('dequeue_count', 'attempts')} FROM items WHERE ${THESE}`,
-  },
-  { bigints: true },
-)
-const removeItems = sql('items.removeFiled', { sqlite: `DELETE FROM items WHERE ${THESE}` })
-
-const takeOne = sql(
-  'items.take',
-  {
-    sqlite: `DELETE FROM items WHERE part = $1 AND shelf = $2 AND id = $3 AND leased = $4
-             RETURNING created_at, lease_deadline, case_id, attempts, encoding, kind, reference, payload`,
-  },
-  { bigints: true },
-)
-const readHolder = sql('items.sourceHolder', {
-  sqlite: 'SELECT 1 AS found FROM items WHERE part = $1 AND source_id = CAST($2 AS BLOB)',
-})
-
-interface TakenItem extends ContentRow {
-  readonly created_at: Integer
-  readonly lease_deadline: Integer | null
-  readonly case_id: Integer | null
+/** What a place loses with items that a statement took, all leased there or none. Those that were not read are like most. */
+function goneOf({ shelf, leased, isUnread }: Place, count: number, rows: readonly Gone[]): CountChange {
+  const sum = (column: keyof Gone) => rows.reduce((all, row) => all + BigInt(row[column]), 0n)
+  const instants = (of: 'created' | 'deadline') =>
+    negated(instantSum(instant(sum(`${of}_s`) * 1_000_000n + sum(`${of}_us`)), 1))
+  if (isUnread) insistOn(0, Number(sum('unlike')))
+  return {
+    ready: shelf === SHELF.queue && !leased ? -count : 0,
+    leased: leased ? -count : 0,
+    held: shelf === SHELF.held ? -count : 0,
+    created: instants('created'),
+    // An import may give one to an item that is not leased.
+    ...(leased && { deadline: instants('deadline') }),
+  }
 }
 
 const goneWith = ({ created_at, lease_deadline, case_id, attempts }: TakenItem): Gone => ({
   ...{ created_s: 0, created_us: created_at, deadline_s: 0, deadline_us: lease_deadline ?? 0 },
   unlike: case_id === null && Number(attempts) > 0 ? 0 : 1,
 })
-
-/** Where items lie, whether all are leased there, and whether they die without having been read. */
-interface Place extends Origin {
-  readonly partition: number
-  readonly isUnread: boolean
-}
 
 /** Items that leave their place. */
 interface TakingItems extends Taking<ItemDeath> {
@@ -489,11 +325,7 @@ interface TakingItems extends Taking<ItemDeath> {
 }
 
 /** How items that lie in one place leave it; what reopens its letter must be as it was read. */
-const takingItems = (
-  { tx, now }: Cycle,
-  from: Place,
-  grave: { readonly deadQueue: string; readonly part: number } | null,
-): TakingItems => ({
+const takingItems = ({ tx, now }: Cycle, from: Place, to: InDeadQueue | null): TakingItems => ({
   ended: [],
   gone: [],
   async end(deaths, letters) {
@@ -523,9 +355,9 @@ const takingItems = (
       from.part,
       from.shelf,
       from.leased ? 1 : 0,
-      grave?.part ?? null,
-      grave === null ? null : now,
-      grave?.deadQueue ?? null,
+      to?.part ?? null,
+      to === null ? null : now,
+      to?.deadQueue ?? null,
       from.partition,
       from.isUnread,
     ]
@@ -533,12 +365,12 @@ const takingItems = (
   },
   alike(deaths, first) {
     const given = deaths.map(({ item, itemId, grave }) => [item.serial, itemId, grave?.serial ?? null])
-    const [laidAt, leased] = [grave === null ? null : now, from.leased ? 1 : 0]
+    const [laidAt, leased] = [to === null ? null : now, from.leased ? 1 : 0]
     const serials = deaths.map(({ item }) => item.serial)
     return {
       statement: fileItems,
       values: [
-        ...[first, laidAt, grave?.part ?? null, from.partition, grave?.deadQueue ?? null],
+        ...[first, laidAt, to?.part ?? null, from.partition, to?.deadQueue ?? null],
         ...[JSON.stringify(given), from.part, from.shelf, leased],
       ],
       remove: async () => {
@@ -552,7 +384,7 @@ const takingItems = (
     insistOn(1, row === undefined ? 0 : 1)
     if (row === undefined) return null
     this.gone.push(goneWith(row))
-    if (grave !== null && (await tx.rows(readHolder, grave.part, itemId)).length > 0) return null
+    if (to !== null && (await tx.rows(readHolder, to.part, itemId)).length > 0) return null
     return {
       itemCreatedAt: instant(BigInt(row.created_at)),
       dequeueCount: Number(row.attempts),

@@ -4,7 +4,7 @@
  */
 
 import type { Instant } from '../../core/clock.ts'
-import { storable } from '../../core/content.ts'
+import { MAX_MESSAGE_BYTES, storable } from '../../core/content.ts'
 import { type HistoryEntry, recordHistory } from '../../history/record.ts'
 import { allocateLetterIds } from '../../letters/capture.ts'
 import { type CaseFailure, fileCaseFailures } from '../../letters/confirm.ts'
@@ -15,7 +15,7 @@ import type { Cycle } from '../cycles/cycle.ts'
 import type { FailedRun, GivenError, Run } from '../queue.ts'
 import { SHELF } from '../schema.ts'
 import type { ItemFacts } from '../sql/inspect.ts'
-import { describeGiven, failedRun } from './bury.ts'
+import { describeGiven } from './bury.ts'
 
 /** By primary key of one partition, whatever shelf the items lie on. */
 const writeCases = sql(
@@ -88,6 +88,14 @@ export const storableRun = <R extends Run>(run: R): R => ({
   instanceId: storable(run.instanceId, MAX_NAME_BYTES),
   correlationId: storable(run.correlationId, MAX_NAME_BYTES),
   actor: storable(run.actor, MAX_NAME_BYTES),
+})
+
+/** The row of a run that failed, unless it is that of a death. */
+export const failedRun = (run: FailedRun, at: Instant): HistoryEntry => ({
+  ...run,
+  status: 'Failed',
+  createdAt: at,
+  error: storable(run.errorMessage, MAX_MESSAGE_BYTES),
 })
 
 /** The row of a run that ended well. */

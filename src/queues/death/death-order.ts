@@ -6,6 +6,8 @@
  * Nothing is held before a turn is taken, no lock and no connection: a cycle that waited with either could be what the one before waits for.
  */
 import type { Instant } from '../../core/clock.ts'
+import type { DeadQueues } from '../cycles/loops.ts'
+import type { QueueRecord } from '../records.ts'
 
 /** What an item that dies is given. */
 export interface DeathPlace {
@@ -46,7 +48,37 @@ export class DeathTurn {
 
 /** The turns of the cycles of a queue. */
 export class DeathOrder {
+  readonly #deadQueues: DeadQueues
+  /** The dead queues that overlapping deaths come to: those that were configured since they overlap. */
+  readonly overlapped = new Set<string>()
   #last: Promise<void> = Promise.resolve()
+
+  constructor(deadQueues: DeadQueues) {
+    this.#deadQueues = deadQueues
+  }
+
+  /** Letters that are settled in their queue are locked before their turn: those do not overlap. */
+  mayOverlap({ holdsLetters, deadQueue }: QueueRecord): boolean {
+    return !holdsLetters && (deadQueue === '' || !this.#deadQueues.isLeasedFrom(deadQueue))
+  }
+
+  /** From now on deaths overlap that come to this dead queue. */
+  overlap(deadQueue: string): void {
+    if (this.overlapped.has(deadQueue)) return
+    this.overlapped.add(deadQueue)
+    this.#deadQueues.overlap(deadQueue)
+  }
+
+  /** The queue has this dead queue now. */
+  moved(deadQueue: string): void {
+    if (this.overlapped.size > 0) this.overlap(deadQueue)
+  }
+
+  /** No deaths are under way. */
+  endOverlap(): void {
+    for (const deadQueue of this.overlapped) this.#deadQueues.over(deadQueue)
+    this.overlapped.clear()
+  }
 
   /** The turn behind all that were given. Whoever has it must end it. */
   next(): DeathTurn {

@@ -7,7 +7,7 @@ import { type LetterId, letterId } from '../../letters/letter.ts'
 import { type Integer, type Session, type Statement, sql, type Transaction } from '../../store/database.ts'
 import { at, orNull } from '../../store/row.ts'
 import type { StoredItem } from '../queue.ts'
-import type { Partition } from '../records.ts'
+import { itemIdIn, type Partition } from '../records.ts'
 import { SHELF } from '../schema.ts'
 import { type ContentRow, contentOf } from './lease.ts'
 
@@ -172,39 +172,42 @@ export async function readLeaseMarks(
   return marks
 }
 
-/** An item as lists show it, but for its id. */
-export type ItemRow = Omit<StoredItem, 'id'> & { readonly serial: number }
-
 /** Items of the given shelves from `from` on, in order of their serials. */
 export async function listItems(
   session: Session,
-  { part, holdsLetters }: Partition,
+  partition: Partition,
   shelves: readonly number[],
   page: { readonly from: number; readonly limit: number },
-): Promise<ItemRow[]> {
-  const pages: ItemRow[] = []
+): Promise<StoredItem[]> {
+  const { part, holdsLetters } = partition
+  const pages: StoredItem[] = []
   for (const shelf of shelves) {
     const rows = await session.rows<RawItemRow>(readShelf, part, shelf, page.from, page.limit)
-    pages.push(...rows.map(toItemRow))
+    pages.push(...rows.map((row) => storedItem(row, partition)))
     if (!holdsLetters || shelf === SHELF.held) continue
     const letters = await listLying(session, part, shelf, { ...page, leasedToo: true })
-    pages.push(...letters.map(letterAsItem))
+    pages.push(...letters.map((row) => letterAsItem(row, partition)))
   }
-  return pages.sort((a, b) => a.serial - b.serial).slice(0, page.limit)
+  return pages.sort(byId).slice(0, page.limit)
 }
 
 /** The next `limit` items that a lease would get. */
 export async function readReady(
   session: Session,
-  { part, holdsLetters }: Partition,
+  partition: Partition,
   now: Instant,
   limit: number,
-): Promise<ItemRow[]> {
-  const items = (await session.rows<RawItemRow>(readHead, part, now, limit)).map(toItemRow)
+): Promise<StoredItem[]> {
+  const { part, holdsLetters } = partition
+  const rows = await session.rows<RawItemRow>(readHead, part, now, limit)
+  const items = rows.map((row) => storedItem(row, partition))
   if (!holdsLetters) return items
   const letters = await listLying(session, part, SHELF.queue, { from: 0, limit, leasedToo: false })
-  return [...items, ...letters.map(letterAsItem)].sort((a, b) => a.serial - b.serial).slice(0, limit)
+  return [...items, ...letters.map((row) => letterAsItem(row, partition))].sort(byId).slice(0, limit)
 }
+
+/** Ids of one partition are in the order of their serials. */
+const byId = (a: StoredItem, b: StoredItem): number => (a.id < b.id ? -1 : 1)
 
 /** The item at the head of a partition, and when it was created. */
 export interface Head {
@@ -237,9 +240,9 @@ const standing = (row: ContentRow & Pick<FactsRow, 'leased' | 'lease_deadline' |
   enqueueAt: optionalInstant(row.enqueue_at),
 })
 
-const toItemRow = (row: RawItemRow): ItemRow => ({
+const storedItem = (row: RawItemRow, partition: Partition): StoredItem => ({
   ...standing(row),
-  serial: Number(row.id),
+  id: itemIdIn(partition, Number(row.id)),
   sourceId: storedText(row.source_id),
   expireDeadline: optionalInstant(row.expire_at),
   createdAt: instant(BigInt(row.created_at)),
@@ -247,9 +250,9 @@ const toItemRow = (row: RawItemRow): ItemRow => ({
   death: null,
 })
 
-const letterAsItem = (row: LyingRow): ItemRow => ({
+const letterAsItem = (row: LyingRow, partition: Partition): StoredItem => ({
   ...standing(row),
-  serial: Number(row.serial),
+  id: itemIdIn(partition, Number(row.serial)),
   sourceId: itemIdOf(row.source_id),
   expireDeadline: null,
   createdAt: instant(BigInt(row.laid_at)),

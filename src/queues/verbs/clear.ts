@@ -1,6 +1,6 @@
 /**
- * Queues emptied in bounded transactions, so that neither memory nor others' leases suffer: those that are cleared, at once, and what is
- * left of deleted ones. A deletion takes everything out of reach in one small transaction and begins a run, which removes the
+ * Items and letters that are taken away: some by their ids, or all of a queue, in bounded transactions, so that neither memory nor others'
+ * leases suffer: of one that is cleared, at once, and what is left of deleted ones. A deletion takes everything out of reach in one small transaction and begins a run, which removes the
  * rows in steps that hold nobody up. A round every ten minutes looks once more: a server that did not know of the deletion yet may have
  * been writing.
  */
@@ -9,7 +9,7 @@ import { lyingSerials } from '../../letters/in-dead-queue/read.ts'
 import { inOffice, type OfficeRuns, type OfficeWork } from '../../letters/work.ts'
 import { type Database, type Integer, sql, type Transaction } from '../../store/database.ts'
 import type { Run, Step } from '../../work/run.ts'
-import { count, partitionCounter } from '../counts.ts'
+import { CountChanges, count, partitionCounter } from '../counts.ts'
 import { resolveFromDeadQueue } from '../death/dead-queue.ts'
 import type { ClearRequest } from '../queue.ts'
 import type { Partition, QueueRecord } from '../records.ts'
@@ -88,6 +88,25 @@ export async function clearQueue(
       }
     }
   }
+}
+
+/** Removes items and resolves letters of one partition, whatever they are. Serials ascend; those that are not there do not matter. */
+export async function deleteItems(
+  clearing: Clearing,
+  partition: Partition,
+  serials: readonly number[],
+): Promise<void> {
+  const by = 'items.delete'
+  await inOffice(clearing.db, clearing.clock, by, async (work) => {
+    const changes = new CountChanges()
+    const letters = await resolveFromDeadQueue(work, partition, serials, { act: 'discard', by })
+    changes.add(partition.part, letters.change)
+    const items = serials.filter((serial) => !letters.serials.has(serial))
+    const removed = await removeAny(work.tx, partition.part, items)
+    changes.add(partition.part, removed.change)
+    changes.write(work.tx)
+    await tellOfRemoval(work, clearing, { by, idPrefix: partition.idPrefix }, removed.cases)
+  })
 }
 
 export const REMOVAL = 'queue-removal'

@@ -21,7 +21,7 @@ import {
   NotDead,
   type RetryAsk,
 } from '../cycles/cycle.ts'
-import { bury, type Dying, type Undertaking } from '../death/bury.ts'
+import { bury, type DeathDesk, type Dying } from '../death/bury.ts'
 import { fileRuns, succeededRun } from '../death/cases.ts'
 import { resolveFromDeadQueue } from '../death/dead-queue.ts'
 import type { DeathReason, FailedRun, GivenError, Run } from '../queue.ts'
@@ -132,7 +132,7 @@ interface Failed {
 export async function retryLeased(
   cycle: Cycle,
   { retries, deaths }: Pick<Batch, 'retries' | 'deaths'>,
-  undertaking: Undertaking,
+  desk: DeathDesk,
 ): Promise<void> {
   const sorted = Map.groupBy(deaths, ({ ask }) => mayDieUnread(cycle, ask))
   const partitionOf = ({ ask }: Job<RetryAsk, void>) => cycle.partition(ask.partition)
@@ -161,7 +161,7 @@ export async function retryLeased(
     dying: granted.flatMap(({ fates }) => fates.dying),
   }))
   // First, because it is the only step that can refuse: then the requests it concerns have no effect at all.
-  const burial = await bury(cycle, SHELF.queue, there, undertaking)
+  const burial = await bury(cycle, SHELF.queue, there, desk)
   for (const each of settled) await applyFates(cycle, each, burial === 'held')
 }
 

@@ -4,7 +4,7 @@ import { parseGoDuration } from '../../core/duration.ts'
 import { silentLog } from '../../core/log.ts'
 import { section, wholeNumber } from '../../core/settings/kinds.ts'
 import { tellOfOlderQueues } from '../../queues/older-queues.ts'
-import type { QueueOptions } from '../../queues/queues.ts'
+import type { QueueOptions } from '../../queues/validate.ts'
 import type { SourceModule } from '../source-module.ts'
 
 const QueuesSchema = section({

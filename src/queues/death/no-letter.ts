@@ -1,0 +1,65 @@
+/** Deaths that make no letter: of letters in their dead queue, and of items whose queue says so. */
+import type { Log } from '../../core/log.ts'
+import { recordHistory } from '../../history/record.ts'
+import { relocateLying } from '../../letters/in-dead-queue/move.ts'
+import { lossOf } from '../counts.ts'
+import { type Cycle, type InDeadQueue, insistOn } from '../cycles/cycle.ts'
+import { allocateSerials, itemIdIn, type Partition } from '../records.ts'
+import { SHELF } from '../schema.ts'
+import { removeAny } from '../sql/remove.ts'
+import type { Dying } from './bury.ts'
+import { failedRun } from './cases.ts'
+import { resolveFromDeadQueue } from './dead-queue.ts'
+
+/** Letters that a consumer rejects are resolved; where their queue has a dead queue of its own by now, they move there. */
+export async function buryLetters(
+  cycle: Cycle,
+  partition: Partition,
+  dying: readonly Dying[],
+  to: InDeadQueue | null,
+): Promise<void> {
+  const items = dying.map(({ item }) => item)
+  const serials = items.map(({ serial }) => serial).sort((a, b) => a - b)
+  const runs = dying.flatMap(({ run }) => (run === null ? [] : failedRun(run, cycle.now)))
+  await recordHistory(cycle.tx, runs)
+  if (to === null) {
+    const resolving = { act: 'discard', by: null, leasedOnly: true } as const
+    const resolved = await resolveFromDeadQueue(cycle, partition, serials, resolving)
+    insistOn(dying.length, resolved.serials.size)
+    cycle.changes.add(partition.part, resolved.change)
+    return
+  }
+  const tail = await allocateSerials(cycle.tx, dying.length)
+  const moves = serials.map((serial, i) => ({ serial, tail: tail[i] ?? 0 }))
+  insistOn(dying.length, await relocateLying(cycle.tx, partition.part, moves, { ...to, at: cycle.now }))
+  cycle.changes.add(partition.part, { ...lossOf(items, SHELF.queue), dead: -dying.length })
+  cycle.lettersArrived(to, dying.length, tail[0] ?? 0)
+}
+
+/** Deletes items as their queue says, and says so. */
+export async function forget(
+  cycle: Cycle,
+  partition: Partition,
+  shelf: number,
+  dying: readonly Dying[],
+  log: Log,
+): Promise<void> {
+  const { change } = await removeAny(
+    cycle.tx,
+    partition.part,
+    dying.map(({ item }) => item.serial),
+    [shelf],
+  )
+  const { ready = 0, leased = 0, held = 0 } = change
+  insistOn(dying.length, -(ready + leased + held))
+  cycle.changes.add(partition.part, change)
+  cycle.afterCommit(() => {
+    for (const { item, reason } of dying) {
+      const id = itemIdIn(partition, item.serial)
+      log.info(
+        { queue: cycle.queue.queueName, id, reason },
+        'item deleted: it died, and its queue has no dead queue and says on_death: delete',
+      )
+    }
+  })
+}
