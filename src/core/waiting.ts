@@ -1,5 +1,5 @@
 /** Waiting that ends when it is told to. Nothing here is Node's alone: the client waits with it too. */
-import { after, type Clock } from './clock.ts'
+import { type Alarm, after, type Clock } from './clock.ts'
 
 /** Waits until what `arm` arms calls `end`; false when `signal` came before. */
 async function waitFor(arm: (end: () => void) => () => void, signal: AbortSignal): Promise<boolean> {
@@ -83,4 +83,26 @@ const LONGEST_TIMER_MS = 2 ** 31 - 1
 export function holdProcess(): () => void {
   const timer = setInterval(() => {}, LONGEST_TIMER_MS)
   return () => clearInterval(timer)
+}
+
+/** A clock whose alarms hold the process until they ring or are cancelled. */
+export function holding(clock: Clock): Clock {
+  const held = (arm: (wake: () => void) => Alarm, wake: () => void): Alarm => {
+    const letGo = holdProcess()
+    const alarm = arm(() => {
+      letGo()
+      wake()
+    })
+    return {
+      cancel() {
+        letGo()
+        alarm.cancel()
+      },
+    }
+  }
+  return {
+    now: () => clock.now(),
+    alarm: (deadline, wake) => held((ring) => clock.alarm(deadline, ring), wake),
+    after: (us, wake) => held((ring) => after(clock, us, ring), wake),
+  }
 }

@@ -51,7 +51,13 @@ export function post(network?: Network) {
   clock.freeze(NOW)
   const xids = new Xids(clock)
   let origins: Origins | undefined
-  const send = ({ url, consumer, content, delivery, signal }: Given): Promise<AttemptResult> => {
+  const send = ({
+    url,
+    consumer,
+    content,
+    delivery,
+    signal = new AbortController().signal,
+  }: Given): Promise<AttemptResult> => {
     const settings = { ...DEFAULT_WEBHOOK_SETTINGS.delivery, ...delivery }
     const ranges = addressRanges(settings.refusedAddresses)
     if ('problem' in ranges) throw new Error(ranges.problem)
@@ -87,11 +93,7 @@ export function post(network?: Network) {
       payload: Buffer.from('{"a":1}'),
       ...content,
     }
-    const ends = new AbortController()
-    const cut = () => ends.abort(signal?.reason)
-    if (signal?.aborted) cut()
-    signal?.addEventListener('abort', cut)
-    return attempt(job, message, { clock, delivery: settings, origins, requestId: xids.next(), ends })
+    return attempt(job, message, { clock, delivery: settings, origins, requestId: xids.next(), signal })
   }
   return { clock, send, sweep: () => origins?.sweep() }
 }

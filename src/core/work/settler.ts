@@ -1,6 +1,6 @@
 /**
  * Writes results: what has gathered while one call is under way goes with the next, group by group. Nothing is forgotten while the
- * table is away. A result that is refused is tried alone, a few times, and does not hold up the others.
+ * table is away. A result that is refused is tried alone, a few times while its claim lasts, and does not hold up the others.
  */
 import { backoffDelayMs } from '../backoff.ts'
 import { type Alarm, after } from '../clock.ts'
@@ -145,7 +145,8 @@ export class Settler<Job, Result> {
     line.results.unshift(...batch.filter((settlement) => settlement !== first))
     const { held } = first
     held.refusals += 1
-    if (held.refusals >= mostRefusals || this.#hurry.signal.aborted) {
+    const isGivenUp = held.refusals >= mostRefusals || clock.now() >= held.until
+    if (isGivenUp || this.#hurry.signal.aborted) {
       this.#leave('refused', error, refused)
       return
     }

@@ -293,6 +293,19 @@ describe('what is held', () => {
     await pass(3n * SECOND)
     expect(table.settled).toEqual(['a: Error: late', 'b: Error: late'])
   })
+
+  it('runs no longer than its claim where that cannot be renewed', async () => {
+    const fixed: WorkTable<string, string> = {
+      claim: (ask) => table.claim(ask),
+      settle: (results) => table.settle(results),
+      blame: (error) => table.blame(error),
+    }
+    await begin({ table: fixed, timeoutUs: 2n * CLAIM_US }, 'a')
+    await pass(CLAIM_US - 2n)
+    expect(table.settled).toEqual([])
+    await pass(2n)
+    expect(table.settled).toEqual(['a: Error: late'])
+  })
 })
 
 describe('results', () => {
@@ -329,6 +342,18 @@ describe('results', () => {
     await pass(SECOND)
     expect(troubles).toEqual(['settle b', 'refused b'])
     expect(workers[0]?.held).toBe(0)
+  })
+
+  it('that are refused are left when their claims are over, however often they may be', async () => {
+    const worker = await begin({ mostRefusals: Number.POSITIVE_INFINITY }, 'a')
+    table.refused.add('a')
+    table.lost.add('a')
+    await end('a')
+    for (let tries = 0; tries < 6; tries++) await pass(4n * SECOND)
+    expect(worker.held).toBe(1)
+    await pass(8n * SECOND)
+    expect(worker.held).toBe(0)
+    expect(troubles.at(-1)).toBe('refused a')
   })
 
   it('that are null are not written', async () => {

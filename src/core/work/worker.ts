@@ -297,11 +297,12 @@ export class Worker<Job, Result> {
     this.#changes.notify()
   }
 
-  /** Ends the run when it has taken too long: one alarm for all, because all may take as long. */
+  /** Ends the run when it has taken too long, or when a claim is over that cannot be renewed: one alarm for all, because all may take as long. */
   #limit(held: Held<Job>): void {
-    const { clock, timeoutUs } = this.#options
+    const { clock, table, timeoutUs } = this.#options
     if (timeoutUs === undefined) return
-    held.runBy = later(clock.now(), timeoutUs)
+    const limit = later(clock.now(), timeoutUs)
+    held.runBy = table.renew === undefined && held.until < limit ? held.until : limit
     if (this.#lateAlarm === undefined) this.#awaitLate(held.runBy)
   }
 

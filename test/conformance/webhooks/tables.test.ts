@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest'
 import { instant } from '../../../src/core/clock.ts'
 import { parseXid, secondsOfXid } from '../../../src/core/xid.ts'
-import { retryDelaySeconds } from '../../../src/sources/webhooks/courier/settling.ts'
+import { retryDelaySeconds } from '../../../src/sources/webhooks/courier/outcome.ts'
 import { Refused } from '../../../src/sources/webhooks/refusal.ts'
 import { decodeCursor, encodeCursor } from '../../../src/sources/webhooks/registry/pages.ts'
 import { readPriority, readScheduledFor } from '../../../src/sources/webhooks/routes/broadcast.ts'

@@ -1,8 +1,8 @@
 /**
- * One attempt to deliver a job: a POST, and what came of it. The status decides, as soon as it is there. One limit of time holds for
- * everything: the look-up of the name, connecting, sending and waiting.
+ * One attempt to deliver a job: a POST, and what came of it. The status decides, as soon as it is there. One limit of time, which is
+ * the worker's, holds for everything: the look-up of the name, connecting, sending and waiting.
  */
-import { type Clock, later, microseconds } from '../../../core/clock.ts'
+import type { Clock } from '../../../core/clock.ts'
 import { describeError } from '../../../core/thrown.ts'
 import type { Xid } from '../../../core/xid.ts'
 import type { Origins } from '../../../outgoing/connections.ts'
@@ -37,8 +37,8 @@ export interface AttemptTerms {
   readonly delivery: WebhookSettings['delivery']
   readonly origins: Origins
   readonly requestId: Xid
-  /** Ends the attempt, also when it takes too long. */
-  readonly ends: AbortController
+  /** Ends the attempt; with `AttemptTimedOut` when it took too long. */
+  readonly signal: AbortSignal
 }
 
 /** Of the body of a failure, this much is shown. */
@@ -46,7 +46,7 @@ const MOST_CHARACTERS = 200
 /** Headers that a producer passes on may hold secrets; shorter ones would be found in anything. */
 const LEAST_SECRET = 8
 
-class TimedOut extends Error {
+export class AttemptTimedOut extends Error {
   override readonly name = 'Timeout'
 }
 
@@ -81,26 +81,20 @@ export async function attempt(
   content: Content,
   terms: AttemptTerms,
 ): Promise<AttemptResult> {
-  const { clock, delivery, ends } = terms
+  const { delivery, signal } = terms
   const place = placeOf(job.receiver)
   if (place === null) return failed('network', 'InvalidAddress', 'the callback URL cannot be read')
-  const limit = later(clock.now(), microseconds(delivery.timeoutSeconds))
-  const alarm = clock.alarm(limit < job.claimedUntil ? limit : job.claimedUntil, () =>
-    ends.abort(new TimedOut()),
-  )
   try {
     return judged(await send(job, content, place, terms), place.address, job.receiver, content)
   } catch (error) {
-    const reason: unknown = ends.signal.reason
-    if (reason instanceof TimedOut)
+    const reason: unknown = signal.reason
+    if (reason instanceof AttemptTimedOut)
       return failed(
         'timeout',
         reason.name,
         `${place.target} got no answer within ${delivery.timeoutSeconds} s`,
       )
-    return ends.signal.aborted ? { outcome: 'cut' } : broken(error)
-  } finally {
-    alarm.cancel()
+    return signal.aborted ? { outcome: 'cut' } : broken(error)
   }
 }
 
@@ -108,11 +102,11 @@ function send(
   job: ClaimedJob,
   content: Content,
   { address, origin, path, target }: Place,
-  { clock, delivery, origins, requestId, ends }: AttemptTerms,
+  { clock, delivery, origins, requestId, signal }: AttemptTerms,
 ): Promise<Answer> {
   const headers = callbackHeaders(job, content, { requestId, now: clock.now(), address, delivery })
   const posting = { path, headers, body: content.payload }
-  return post(origins.to(origin), posting, { target, clock, timeoutSeconds: null, signal: ends.signal })
+  return post(origins.to(origin), posting, { target, clock, timeoutSeconds: null, signal })
 }
 
 function judged(answer: Answer, address: URL, receiver: Receiver, content: Content): AttemptResult {

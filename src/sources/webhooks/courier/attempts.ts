@@ -1,8 +1,4 @@
-/**
- * The attempts of a courier: jobs that were claimed are delivered side by side, and what comes of each is told and settled. A worker
- * is free as soon as its attempt is over; what is being written down holds up nobody.
- */
-import { later, microseconds } from '../../../core/clock.ts'
+/** The attempts of a courier, side by side: how each is made, whom it costs room while it runs, and who is told what came of it. */
 import type { Origins } from '../../../outgoing/connections.ts'
 import type { Parts, WebhookSettings } from '../settings.ts'
 import type { Allowances } from './allowances.ts'
@@ -10,7 +6,7 @@ import { type AttemptResult, attempt } from './attempt.ts'
 import type { Breaker } from './breaker.ts'
 import type { ClaimedJob } from './claim.ts'
 import type { Content, Contents } from './contents.ts'
-import type { Outcome, Settling } from './settling.ts'
+import { HANDED_BACK, type Outcome } from './outcome.ts'
 
 interface AttemptsParts extends Pick<Parts, 'clock' | 'log' | 'xids'> {
   readonly delivery: WebhookSettings['delivery']
@@ -18,9 +14,8 @@ interface AttemptsParts extends Pick<Parts, 'clock' | 'log' | 'xids'> {
   readonly contents: Contents
   readonly allowances: Allowances
   readonly breaker: Breaker
-  readonly settling: Settling
-  /** A worker is free, or a job was settled. `mayHaveMore`: a job of the consumer was handed back. */
-  onFreed(consumer: number, mayHaveMore: boolean): void
+  /** There is room for another one. */
+  onEnded(): void
 }
 
 /** An attempt that ended. */
@@ -31,21 +26,12 @@ export interface Attempted {
   readonly seconds: number
 }
 
-const HANDED_BACK = { kind: 'handedBack' } as const satisfies Outcome
-
 export class Attempts {
   readonly #parts: AttemptsParts
   readonly #listeners: ((attempt: Attempted) => void)[] = []
-  readonly #running = new Set<AbortController>()
-  #held = 0
 
   constructor(parts: AttemptsParts) {
     this.#parts = parts
-  }
-
-  /** Jobs that were claimed and are not settled. */
-  get held(): number {
-    return this.#held
   }
 
   /** Calls `listener` after every attempt. */
@@ -53,64 +39,21 @@ export class Attempts {
     this.#listeners.push(listener)
   }
 
-  /** Begins with all of them, unless it `isOver` or too late when their messages are there. Rejects when these cannot be read. */
-  async begin(jobs: readonly ClaimedJob[], isOver: () => boolean): Promise<void> {
-    const { contents } = this.#parts
-    this.#held += jobs.length
-    try {
-      const loaded = await contents.load(jobs.map(({ message }) => message))
-      for (const [i, job] of jobs.entries()) {
-        const content = loaded[i] ?? 'gone'
-        if (content === 'no room') void this.#settle(job, HANDED_BACK)
-        else if (content === 'gone') void this.#settle(job, gone(job))
-        else if (isOver() || this.#isTooLate(job)) {
-          contents.release(job.message)
-          void this.#settle(job, HANDED_BACK)
-        } else void this.#run(job, content)
-      }
-    } catch (error) {
-      for (const job of jobs) void this.#settle(job, HANDED_BACK)
-      throw error
-    }
-  }
-
-  /** Ends what runs, which is handed back. */
-  cutShort(): void {
-    for (const ends of this.#running) ends.abort(new Error('the server stops'))
-  }
-
-  /** So much of the claim has passed that the attempt would be cut short, or be made twice once another server has the job. */
-  #isTooLate({ claimedUntil }: ClaimedJob): boolean {
-    const { clock, delivery } = this.#parts
-    return later(clock.now(), microseconds(delivery.timeoutSeconds / 2)) >= claimedUntil
-  }
-
-  async #run(job: ClaimedJob, content: Content): Promise<void> {
-    const { clock, delivery, xids, origins, contents, allowances, onFreed } = this.#parts
+  /** Makes one attempt, and ends it when the signal aborts. Never rejects. */
+  async make(job: ClaimedJob, content: Content, signal: AbortSignal): Promise<Outcome> {
+    const { clock, delivery, xids, origins, contents, allowances, onEnded } = this.#parts
     const { receiver } = job
-    const ends = new AbortController()
     const requestId = xids.next()
     const startedMs = performance.now()
-    this.#running.add(ends)
     allowances.began(receiver)
-    const result = await attempt(job, content, { clock, delivery, origins, requestId, ends })
+    const result = await attempt(job, content, { clock, delivery, origins, requestId, signal })
     const seconds = (performance.now() - startedMs) / 1_000
-    this.#running.delete(ends)
     contents.release(job.message)
     const { outcome } = result
     allowances.ended(receiver.number, outcome === 'success' || outcome === 'timeout' ? outcome : 'other')
-    const settled = this.#settle(job, outcomeOf(result, content))
-    onFreed(receiver.number, false)
+    onEnded()
     this.#tell(job, requestId, result, seconds)
-    await settled
-  }
-
-  async #settle(job: ClaimedJob, outcome: Outcome): Promise<void> {
-    const { settling, breaker, onFreed } = this.#parts
-    await settling.settle({ job, outcome })
-    if (outcome.kind === 'handedBack') await breaker.handedBack(job)
-    this.#held -= 1
-    onFreed(job.receiver.number, outcome.kind === 'handedBack')
+    return outcomeOf(result, content)
   }
 
   #tell(job: ClaimedJob, requestId: string, result: AttemptResult, seconds: number): void {
@@ -151,10 +94,3 @@ function outcomeOf(result: AttemptResult, { messageId }: Content): Outcome {
     }
   }
 }
-
-const gone = ({ message }: ClaimedJob): Outcome => ({
-  kind: 'failed',
-  errorClass: 'MessageGone',
-  errorMessage: 'the message of the job does not exist any more',
-  correlationId: message,
-})

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { retryDelaySeconds } from './settling.ts'
+import { retryDelaySeconds } from './outcome.ts'
 
 describe('the delay after a failed attempt', () => {
   it.each([

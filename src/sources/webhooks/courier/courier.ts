@@ -1,25 +1,34 @@
 /**
- * The courier: claims the ready jobs of push consumers, as many as have room, delivers each and settles what came of it. It hears
- * of ready jobs from whoever makes them, and looks for them itself every now and then, so that none waits for ever. One that
- * was claimed begins at once; whatever happens to it, it is settled, handed back, or its claim lapses and recovery has it.
+ * The courier: a worker whose table is the ready jobs of push consumers. It claims as many as have room, delivers each and settles
+ * what came of it. It hears of ready jobs from whoever makes them, and looks for them itself every now and then, so that none waits
+ * for ever. One that was claimed begins at once; whatever happens to it, it is settled, handed back, or its claim lapses and
+ * recovery has it: claims are never renewed.
  */
-
 import { addressRanges } from '../../../core/address-ranges.ts'
-import { backoffDelayMs } from '../../../core/backoff.ts'
-import { type Alarm, later, microseconds } from '../../../core/clock.ts'
+import { type Instant, later, microseconds } from '../../../core/clock.ts'
 import { Rounds } from '../../../core/rounds.ts'
 import { Signal } from '../../../core/signal.ts'
+import { systemClock } from '../../../core/system-clock.ts'
+import { atMost, holding } from '../../../core/waiting.ts'
+import type { Held } from '../../../core/work/held.ts'
+import type { Blame, Claimed, Settlement, Trouble, WorkTable } from '../../../core/work/work-table.ts'
+import { Worker } from '../../../core/work/worker.ts'
 import { Xids } from '../../../core/xid.ts'
+import { inOffice } from '../../../letters/work.ts'
 import { Origins } from '../../../outgoing/connections.ts'
 import { type Announcer, WEBHOOK_JOBS } from '../../../store/announcer.ts'
+import { StoreUnavailable } from '../../../store/database.ts'
+import { settleAlone } from '../jobs/settle-jobs.ts'
 import { type CourierParts, claimUs } from '../settings.ts'
+import { JOB } from '../webhook.ts'
 import { Allowances } from './allowances.ts'
+import { AttemptTimedOut } from './attempt.ts'
 import { type Attempted, Attempts } from './attempts.ts'
 import { Breaker } from './breaker.ts'
-import { claimJobs, consumersWithReady } from './claim.ts'
-import { Contents } from './contents.ts'
+import { type ClaimedJob, claimJobs, consumersWithReady } from './claim.ts'
+import { Contents, type Loaded } from './contents.ts'
+import { HANDED_BACK, messageGone, type Outcome, settlementOf } from './outcome.ts'
 import { Recovery } from './recovery.ts'
-import { Settling } from './settling.ts'
 
 /** Consumers of one claim. */
 const MOST_ASKED = 200
@@ -32,33 +41,39 @@ const ANNOUNCE_MS = 50
 /** The whole server has ten seconds, and some of them pass after this on a busy machine. */
 const STOP_MS = 6_000
 const LAST_WRITES_MS = 1_000
-const OUTAGE = { baseMs: 100, factor: 2, maxMs: 2_000, jitter: 0.3 }
+/** About as long as that: a store that is back by then gets the last results. */
+const LAST_TRIES = 12
+const OUTAGE = { baseMs: 50, factor: 2, maxMs: 1_000, jitter: 0.3 }
+/** Settled in one transaction at most. */
+const MOST_SETTLED = 500
 
 export interface CourierOptions extends CourierParts {
   readonly announcer: Pick<Announcer, 'announce' | 'onWord'>
 }
 
-export class Courier {
+/** A job that is this server's, with its message. */
+interface Assignment {
+  readonly claimed: ClaimedJob
+  readonly content: Loaded
+}
+
+export class Courier implements WorkTable<Assignment, Outcome> {
   readonly #options: CourierOptions
-  readonly #changes = new Signal()
   readonly #xids: Xids
   readonly #allowances: Allowances
   readonly #contents: Contents
   readonly #origins: Origins
   readonly #breaker: Breaker
-  readonly #settling: Settling
   readonly #recovery: Recovery
   readonly #attempts: Attempts
   readonly #discovery: Rounds
+  readonly #worker: Worker<Assignment, Outcome>
+  readonly #attemptEnds = new Signal()
   /** Consumers that may have ready jobs; those that were asked last stand last. */
   readonly #wanted = new Set<number>()
   /** Those of them that got jobs since the last claim began. */
   readonly #woken = new Set<number>()
-  /** Something has happened since the last claim began that may make another one possible. */
-  #isMoved = false
-  #rateAlarm: Alarm | null = null
-  #claiming: Promise<void> | null = null
-  #stopping = false
+  #isStarted = false
 
   constructor(options: CourierOptions) {
     const { db, clock, log, settings } = options
@@ -77,24 +92,36 @@ export class Courier {
       refuses: ranges.refuses,
     })
     this.#breaker = new Breaker(options)
-    this.#settling = new Settling({ ...options, onLater: (at) => this.#recovery.expect(at) })
     this.#recovery = new Recovery({ ...options, onReady: (all) => this.wake(all) })
     this.#attempts = new Attempts({
-      clock,
-      log,
-      delivery,
-      xids: this.#xids,
-      origins: this.#origins,
-      contents: this.#contents,
-      allowances: this.#allowances,
-      breaker: this.#breaker,
-      settling: this.#settling,
-      onFreed: (consumer, mayHaveMore) => (mayHaveMore ? this.wake([consumer]) : this.#moved()),
+      ...{ clock, log, delivery, xids: this.#xids, origins: this.#origins },
+      ...{ contents: this.#contents, allowances: this.#allowances, breaker: this.#breaker },
+      onEnded: () => {
+        this.#attemptEnds.notify()
+        this.#worker.wake()
+      },
     })
     this.#discovery = new Rounds({
       ...{ name: 'webhooks.discovery', clock, log, everyUs: microseconds(delivery.rationalDelaySeconds) },
       act: () => this.#discover(),
       trouble: 'ready webhook jobs could not be looked for; the next round tries again',
+    })
+    this.#worker = new Worker<Assignment, Outcome>({
+      clock,
+      table: this,
+      room: () => this.#room,
+      run: (held) => this.#run(held),
+      unbegun: ({ job }) => this.#handBack(job),
+      reasonOf: (why) => (why === 'late' ? new AttemptTimedOut() : new Error('the server stops')),
+      onTrouble: (during, error, held) => this.#tell(during, error, held),
+      timeoutUs: microseconds(delivery.timeoutSeconds),
+      outage: OUTAGE,
+      // Real time, and a process that lives on: results that are not written would be deliveries that are made again.
+      waitsBy: holding(systemClock()),
+      mostSettled: () => MOST_SETTLED,
+      mostRefusals: Number.POSITIVE_INFINITY,
+      lastTries: LAST_TRIES,
+      lastWritesMs: LAST_WRITES_MS,
     })
   }
 
@@ -105,7 +132,7 @@ export class Courier {
 
   /** Jobs that were claimed and are not settled. */
   get held(): number {
-    return this.#attempts.held
+    return this.#worker.held
   }
 
   /** Calls `listener` after every attempt. */
@@ -115,18 +142,19 @@ export class Courier {
 
   /** Begins to deliver. */
   start(): void {
+    this.#isStarted = true
     this.#options.announcer.onWord(({ about, number }) => {
       if (about === WEBHOOK_JOBS) this.#hear([number])
     })
     this.#discovery.start()
     this.#recovery.start()
-    this.#claiming ??= this.#claimForEver()
+    void this.#worker.start()
   }
 
   /** These consumers may have jobs that are ready. Those that get nothing here now are told to other servers. */
   wake(consumers: Iterable<number>): void {
     const all = [...consumers]
-    const isAway = this.#claiming === null || this.#stopping || this.#free <= 0
+    const isAway = !this.#isStarted || this.#worker.isStopping || this.#room <= 0
     const hasRoom = (consumer: number) => this.#allowances.mayHaveRoom(consumer, this.#othersWait)
     this.#announce(isAway ? all : all.filter((consumer) => !hasRoom(consumer)))
     this.#hear(all)
@@ -142,43 +170,26 @@ export class Courier {
       this.#wanted.add(consumer)
       this.#woken.add(consumer)
     }
-    this.#moved()
+    this.#worker.wake()
   }
 
   /** Claims nothing more. What still runs after `withinMs` is cut short and handed back. */
   async stop(withinMs = STOP_MS): Promise<void> {
-    this.#stopping = true
-    this.#rateAlarm?.cancel()
-    let isQuiet = false
-    void Promise.all([this.#discovery.stop(), this.#recovery.stop(), this.#claiming]).then(() => {
-      isQuiet = true
-      this.#changes.notify()
-    })
-    this.#changes.notify()
-    const haveEnded = () => this.#allowances.running === 0
+    const rounds = Promise.all([this.#discovery.stop(), this.#recovery.stop()])
     // A store that does not answer must not hold up the end.
-    await this.#changes.within(withinMs, () => isQuiet && haveEnded())
-    this.#attempts.cutShort()
-    await this.#changes.until(haveEnded)
-    await this.#changes.within(LAST_WRITES_MS, () => this.held === 0)
-    this.#settling.stop()
+    await Promise.all([this.#worker.stop(withinMs), atMost(withinMs, rounds)])
     await this.#breaker.idle()
     await this.#origins.close()
   }
 
   /** Attempts that may begin now. */
-  get #free(): number {
+  get #room(): number {
     const { workers, maxQueue } = this.#options.settings.delivery
     return Math.min(workers - this.#allowances.running, maxQueue - this.held, this.#contents.room)
   }
 
   get #othersWait(): boolean {
     return this.#wanted.size > 1
-  }
-
-  #moved(): void {
-    this.#isMoved = true
-    this.#changes.notify()
   }
 
   async #discover(): Promise<void> {
@@ -194,47 +205,25 @@ export class Courier {
     }
   }
 
-  async #claimForEver(): Promise<void> {
-    const { log } = this.#options
-    for (let failures = 0; !this.#stopping; ) {
-      await this.#changes.until(() => this.#stopping || (this.#isMoved && this.#free > 0))
-      if (this.#stopping) return
-      try {
-        await this.#gather()
-        await this.#claim()
-        failures = 0
-      } catch (error) {
-        failures += 1
-        this.#isMoved = true
-        log.error({ err: error }, 'webhook jobs could not be claimed')
-        await this.#changes.within(backoffDelayMs(failures, OUTAGE), () => this.#stopping)
-      }
-    }
-  }
-
-  /** Waits a moment for more attempts to end: a transaction for each of them would cost more than the attempts. */
-  async #gather(): Promise<void> {
-    const { running } = this.#allowances
-    if (running < FEW_RUNNING) return
-    await this.#changes.within(GATHER_MS, () => this.#stopping || this.#allowances.running <= running / 2)
-  }
-
-  async #claim(): Promise<void> {
+  /** Asks for more than it is asked for when more attempts have ended meanwhile. */
+  async claim({ signal }: { readonly signal: AbortSignal }): Promise<Claimed<Assignment>> {
     const { db, clock, settings } = this.#options
-    this.#isMoved = false
+    await this.#gather()
     const othersWait = this.#othersWait
     const consumers = this.#askable(othersWait)
-    const most = this.#free
-    if (this.#stopping || consumers.length === 0 || most <= 0) return this.#awaitRates()
-    this.#woken.clear()
+    const most = this.#room
     const now = clock.now()
+    if (signal.aborted || consumers.length === 0 || most <= 0)
+      return { jobs: [], until: now, again: this.#nextAt() }
+    this.#woken.clear()
+    const until = later(now, claimUs(settings.delivery))
     const { jobs, receivers, finished } = await claimJobs(db, {
       consumers,
       most,
       roomOf: (receiver) => this.#allowances.roomOf(receiver, othersWait),
       claim: this.#xids.next(),
       now,
-      claimedUntil: later(now, claimUs(settings.delivery)),
+      claimedUntil: until,
     })
     for (const receiver of receivers) this.#breaker.saw(receiver)
     for (const consumer of consumers) {
@@ -245,9 +234,15 @@ export class Courier {
     this.#announce(consumers.filter((consumer) => !finished.has(consumer)))
     // There may be more behind them; and behind those that were asked in vain stand others that were not.
     const othersStand = consumers.length === MOST_ASKED && finished.size > 0
-    if (jobs.length > 0 || othersStand) this.#isMoved = true
-    else this.#awaitRates()
-    if (jobs.length > 0) await this.#attempts.begin(jobs, () => this.#stopping)
+    const again = jobs.length > 0 || othersStand ? 'now' : this.#nextAt()
+    return { ...(await this.#withContents(jobs)), until, again }
+  }
+
+  /** Waits a moment for more attempts to end: a transaction for each of them would cost more than the attempts. */
+  async #gather(): Promise<void> {
+    const { running } = this.#allowances
+    if (running < FEW_RUNNING || this.#wanted.size === 0) return
+    await this.#attemptEnds.within(GATHER_MS, () => this.#allowances.running <= running / 2)
   }
 
   #askable(othersWait: boolean): readonly number[] {
@@ -259,15 +254,78 @@ export class Courier {
     return askable
   }
 
-  /** Consumers that wait for nothing but their rate are asked again when it allows. */
-  #awaitRates(): void {
-    const { clock } = this.#options
-    this.#rateAlarm?.cancel()
-    this.#rateAlarm = null
-    const times = [...this.#wanted].flatMap((consumer) => this.#allowances.nextAt(consumer) ?? [])
-    const [first] = times.sort((a, b) => (a < b ? -1 : 1))
-    if (first !== undefined && !this.#stopping) this.#rateAlarm = clock.alarm(first, () => this.#moved())
+  /** When a consumer may be asked that waits for nothing but its rate. */
+  #nextAt(): Instant | null {
+    let first: Instant | null = null
+    for (const consumer of this.#wanted) {
+      const at = this.#allowances.nextAt(consumer)
+      if (at !== null && (first === null || at < first)) first = at
+    }
+    return first
+  }
+
+  async #withContents(jobs: readonly ClaimedJob[]): Promise<Pick<Claimed<Assignment>, 'jobs' | 'trouble'>> {
+    try {
+      const loaded = await this.#contents.load(jobs.map(({ message }) => message))
+      return { jobs: jobs.map((claimed, i) => ({ claimed, content: loaded[i] ?? 'gone' })) }
+    } catch (trouble) {
+      return { jobs: jobs.map((claimed) => ({ claimed, content: 'no room' })), trouble }
+    }
+  }
+
+  async #run({ job, signal }: Held<Assignment>): Promise<Outcome> {
+    const { claimed, content } = job
+    if (content === 'gone') return messageGone(claimed)
+    if (content === 'no room' || this.#isTooLate(claimed)) return this.#handBack(job)
+    return this.#attempts.make(claimed, content, signal)
+  }
+
+  /** So much of the claim has passed that the attempt would be cut short, or be made twice once another server has the job. */
+  #isTooLate({ claimedUntil }: ClaimedJob): boolean {
+    const { clock, settings } = this.#options
+    return later(clock.now(), microseconds(settings.delivery.timeoutSeconds / 2)) >= claimedUntil
+  }
+
+  #handBack({ claimed, content }: Assignment): Outcome {
+    if (typeof content === 'object') this.#contents.release(claimed.message)
+    return HANDED_BACK
+  }
+
+  async settle(results: readonly Settlement<Assignment, Outcome>[]): Promise<void> {
+    const { db, clock, log, registers, settings } = this.#options
+    const settled = await inOffice(db, clock, 'webhooks.settle', async (work) => {
+      const settlements = results.map(({ held, result }) =>
+        settlementOf(held.job.claimed, result, settings.delivery, work.now),
+      )
+      const written = await settleAlone(work, registers, settlements)
+      return settlements.map((job) => ({ job, isWritten: written.has(job.id) }))
+    })
+    for (const { job, isWritten } of settled) {
+      if (!isWritten) log.debug({ jobId: job.id }, 'a late result of a delivery was ignored')
+      else if (job.to === JOB.later && job.dueAt !== null) this.#recovery.expect(job.dueAt)
+    }
+    for (const { held, result } of results)
+      if (result.kind === 'handedBack') void this.#offer(held.job.claimed)
+  }
+
+  /** Has a job that was handed back delivered by whoever can. */
+  async #offer(job: ClaimedJob): Promise<void> {
+    await this.#breaker.handedBack(job)
+    this.wake([job.receiver.number])
+  }
+
+  blame(error: unknown): Blame<Assignment> {
+    return error instanceof StoreUnavailable ? 'away' : 'refused'
+  }
+
+  #tell(during: Trouble, error: unknown, held: readonly Held<Assignment>[]): void {
+    const { log } = this.#options
+    if (during === 'claim') log.error({ err: error }, 'webhook jobs could not be claimed')
+    if (during === 'settle' && error instanceof StoreUnavailable)
+      log.warn({ err: error, jobs: held.length }, 'results of deliveries wait for the store')
+    // Once for each job: it is tried again several times in a second.
+    for (const { refusals, job } of held)
+      if (refusals === 1)
+        log.error({ err: error, jobId: job.claimed.id }, 'the result of a delivery could not be written')
   }
 }
-
-export type { Attempted } from './attempts.ts'

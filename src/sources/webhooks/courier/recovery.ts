@@ -13,7 +13,7 @@ import { integer, orNull, type RowOf, rowShape } from '../../../store/row.ts'
 import { type Settlement, settleAlone } from '../jobs/settle-jobs.ts'
 import type { CourierParts, WebhookSettings } from '../settings.ts'
 import { JOB, WEBHOOKS } from '../webhook.ts'
-import { retryAt } from './settling.ts'
+import { retryAt } from './outcome.ts'
 
 /**
  * Jobs from the front of webhook_jobs_later become ready; those that another server is moving are passed over. Cost: the
