@@ -8,13 +8,12 @@ import { setTimeout as rest } from 'node:timers/promises'
 import type { Config } from '../config/index.ts'
 import { type RunningServer, serve } from '../http/serve.ts'
 import type { Office } from '../office.ts'
-import { CatchUpClock } from './clock.ts'
 import { type DemoSource, type DemoTerms, demoConfig, demoSources } from './config.ts'
 import { hoursUs, PAST_HOURS, Past } from './past.ts'
 import { checkDemoStore } from './store.ts'
 import type { DemoPart } from './story/story.ts'
 import { Traffic } from './traffic.ts'
-import { World } from './world.ts'
+import { CatchUpClock, World } from './world.ts'
 
 export interface DemoOptions extends DemoTerms {
   /** Tells the person at the terminal what happens. */

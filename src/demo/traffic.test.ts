@@ -5,12 +5,11 @@ import { loadConfig } from '../config/index.ts'
 import { instant } from '../core/clock.ts'
 import { Office } from '../office.ts'
 import { DEMO_SIGNATURES } from '../sources/engines/demo-roles.ts'
-import { CatchUpClock } from './clock.ts'
 import { demoConfig, demoSources } from './config.ts'
 import { openParts } from './serve-demo.ts'
 import { GATEWAY } from './story/story.ts'
 import { Traffic } from './traffic.ts'
-import { World } from './world.ts'
+import { CatchUpClock, World } from './world.ts'
 
 const NOON = instant(1_798_804_800_000_000n)
 

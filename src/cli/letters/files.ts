@@ -57,7 +57,7 @@ text, or base64 where \`originalMessageEncoding\` says so. --json changes nothin
       progress.end()
       file?.destroy()
     }
-    if (file !== null) terminal.err(`${grouped(written)}letters are in ${flags.output}`)
+    if (file !== null) terminal.err(`${grouped(written)} letters are in ${flags.output}`)
   })
 
 /** null when it was removed since it was listed. */

@@ -1,8 +1,7 @@
 /** Payloads for people: text as lines, JSON indented, anything else as hexadecimal. Nothing in it can command the terminal. */
 import { textOf } from '../../client/bytes.ts'
 import { indentJson } from '../../core/json/tokens.ts'
-import type { Style } from '../../terminal/terminal.ts'
-import { printable } from '../../terminal/terminal.ts'
+import { printable, type Style } from '../../terminal/terminal.ts'
 import { grouped } from '../../terminal/words.ts'
 
 /** A longer text is not made readable: it is cut, and its rest never seen. */

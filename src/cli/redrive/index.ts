@@ -5,7 +5,7 @@ import { MEMBER_OUTCOMES, REDRIVE_STATES } from '../../redrive/shapes.ts'
 import { commandGroup } from '../../terminal/command.ts'
 import { usage } from '../../terminal/exit.ts'
 import { wholeNumber } from '../../terminal/flags.ts'
-import { DEFAULT_URL, type Desk, listAll } from '../../terminal/office.ts'
+import { type Desk, listAll, SERVER_HELP } from '../../terminal/office.ts'
 import { type Column, counted, stateColumn } from '../../terminal/table.ts'
 import { ageOf, grouped, nowMs } from '../../terminal/words.ts'
 import { planCommand } from './plan.ts'
@@ -126,7 +126,7 @@ export const redriveCommands = commandGroup(
   'redrive',
   'Act on many letters at once: plan it, start it, watch it, pause, resume or cancel it.',
   `A redrive is carried out by the server, and by another one when that ends: at a rate, a few letters first, and it stops when they
-come back. The server is --url, BARTLEBY_URL or ${DEFAULT_URL}; the token is --token or BARTLEBY_TOKEN.
+come back. ${SERVER_HELP}
 Without a server, --store opens a store in this command, which then carries redrives out itself while it runs.
 
 From the plan to the last letter:

@@ -21,8 +21,7 @@ import {
   indented,
   section,
 } from '../../terminal/table.ts'
-import type { Style } from '../../terminal/terminal.ts'
-import { printable } from '../../terminal/terminal.ts'
+import { printable, type Style } from '../../terminal/terminal.ts'
 import {
   durationText,
   firstLine,

@@ -1,4 +1,5 @@
-/** Who the invented shop deals with, and what more than one part sends around: labels, sign-ups, events. */
+/** Who the invented shop deals with, what more than one part sends around, and errors as its programs would throw them: with class, words and stack. */
+import type { ErrorDescription } from '../../core/thrown.ts'
 import { formatTimestamp } from '../../core/timestamp.ts'
 import type { Chance } from './chance.ts'
 import type { Occasion } from './story.ts'
@@ -79,4 +80,33 @@ export function shopEvent({ chance, now }: Occasion, type: string): Buffer {
     customer: chance.pick(CUSTOMERS),
     lines: linesOf(chance, chance.whole(1, 3)),
   })
+}
+
+/** What comes of an error that a program in JavaScript throws. */
+export function thrown(
+  errorClass: string,
+  errorMessage: string,
+  frames: readonly string[],
+  at = '    at ',
+): ErrorDescription {
+  const stack = [`${errorClass}: ${errorMessage}`, ...frames.map((frame) => `${at}${frame}`)]
+  return { errorClass, errorMessage, errorStack: stack.join('\n') }
+}
+
+/** The same in Python, whose stacks end with where it happened. */
+export function raised(
+  errorClass: string,
+  errorMessage: string,
+  frames: readonly string[],
+): ErrorDescription {
+  const stack = ['Traceback (most recent call last):', ...frames, `${errorClass}: ${errorMessage}`]
+  return { errorClass, errorMessage, errorStack: stack.join('\n') }
+}
+
+/** An error to be thrown that is described as this. */
+export function errorOf({ errorClass, errorMessage, errorStack }: ErrorDescription): Error {
+  const error = new Error(errorMessage)
+  error.name = errorClass
+  error.stack = errorStack ?? ''
+  return error
 }

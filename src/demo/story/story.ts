@@ -4,9 +4,10 @@
  */
 import type { Clock, Instant } from '../../core/clock.ts'
 import type { Service } from '../../core/rounds.ts'
+import type { SourceName } from '../../letters/kinds.ts'
 import type { LetterSummary } from '../../letters/letter.ts'
 import type { Letters } from '../../letters/letters.ts'
-import type { QueueSettings, Queues } from '../../queues/queue.ts'
+import type { LeasedItem, QueueSettings, Queues } from '../../queues/queue.ts'
 import type { Session } from '../../store/database.ts'
 import type { Chance } from './chance.ts'
 
@@ -116,4 +117,37 @@ export async function makeQueues({ queues }: DemoOffice, wanted: readonly QueueT
   for (const queue of wanted)
     if (!known.has(queue.queueName))
       await queues.create({ requestedPartitions: 1, reference: MARK, ...queue })
+}
+
+const LONGEST_LEASE_MS = 30_000
+
+/** Items that are there, in the past. */
+export async function leaseInPast(
+  { queues }: DemoOffice,
+  queueName: string,
+  batchSize: number,
+): Promise<readonly LeasedItem[]> {
+  const request = { queueName, clientId: 'demo-past', batchSize }
+  // Were there nothing, time that stands still would never end the wait.
+  const { items } = await queues.lease(request, AbortSignal.timeout(LONGEST_LEASE_MS))
+  return items
+}
+
+/** Messages to a partner that is out of order in the past, sent and waited for until they are letters. */
+export async function dieAtPartner(
+  { letters }: DemoOffice,
+  story: DemoStory,
+  { source, count, send }: { source: SourceName; count: number; send: () => Promise<unknown> },
+): Promise<PastGroup> {
+  const captured = async (): Promise<number> => {
+    const { totals } = await letters.ledger.counts({ source }, ['source'])
+    return totals.Pending + totals.Resolved + totals.Expired
+  }
+  const before = await captured()
+  for (let sent = 0; sent < count; sent++) await send()
+  await story.until(async () => (await captured()) >= before + count)
+  const { items } = await letters.list({ source, status: 'Pending' }, { limit: count })
+  // Of all that were sent back in the past, only these may still be on their way.
+  const isConfirmed = async () => (await letters.ledger.standing()).unconfirmed === 0
+  return { letters: items, workOn: () => story.until(isConfirmed) }
 }

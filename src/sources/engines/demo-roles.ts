@@ -7,9 +7,8 @@ import { signatureOf } from '../../core/signature.ts'
 import type { ErrorDescription } from '../../core/thrown.ts'
 import { formatTimestamp } from '../../core/timestamp.ts'
 import type { Chance } from '../../demo/story/chance.ts'
-import { CUSTOMERS, cents, json, linesOf } from '../../demo/story/shop.ts'
+import { CUSTOMERS, cents, json, linesOf, thrown } from '../../demo/story/shop.ts'
 import { type DemoSignatures, type DemoStory, GATEWAY, type Occasion } from '../../demo/story/story.ts'
-import { thrown } from '../../demo/story/troubles.ts'
 import type { EngineMessage } from './options.ts'
 
 export interface EngineRole {

@@ -3,7 +3,7 @@ import { instant } from '../../core/clock.ts'
 import { signatureOf } from '../../core/signature.ts'
 import { describeError } from '../../core/thrown.ts'
 import { Chance } from '../../demo/story/chance.ts'
-import { errorOf } from '../../demo/story/troubles.ts'
+import { errorOf } from '../../demo/story/shop.ts'
 import { billing, ENGINE_ROLES, Periods, payments } from './demo-roles.ts'
 
 const NOW = instant(1_798_804_800_000_000n)

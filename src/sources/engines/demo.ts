@@ -3,16 +3,16 @@
  * the same queues, judgements and words, without waiting.
  */
 import { pause } from '../../core/waiting.ts'
-import { leaseInPast } from '../../demo/story/past.ts'
+import { errorOf } from '../../demo/story/shop.ts'
 import {
   type DemoOffice,
   type DemoPart,
   type DemoStory,
+  leaseInPast,
   makeQueues,
   type PastGroup,
   type SourceDemo,
 } from '../../demo/story/story.ts'
-import { errorOf } from '../../demo/story/troubles.ts'
 import type { FailedRun, LeasedItem, RetryItem, Run } from '../../queues/queue.ts'
 import type { SectionOf } from '../source-module.ts'
 import {

@@ -1,10 +1,15 @@
 /** Reports in the demo: failures of systems that have no queue here and report over `POST /api/dlq`, as their workers would write them. */
 import type { JsonObject } from '../../api/json-body.ts'
 import type { ErrorDescription } from '../../core/thrown.ts'
-import { leaseInPast } from '../../demo/story/past.ts'
-import { CUSTOMERS, label, signUp } from '../../demo/story/shop.ts'
-import type { DemoOffice, DemoStory, Occasion, PastGroup, SourceDemo } from '../../demo/story/story.ts'
-import { raised, thrown } from '../../demo/story/troubles.ts'
+import { CUSTOMERS, label, raised, signUp, thrown } from '../../demo/story/shop.ts'
+import {
+  type DemoOffice,
+  type DemoStory,
+  leaseInPast,
+  type Occasion,
+  type PastGroup,
+  type SourceDemo,
+} from '../../demo/story/story.ts'
 import type { LetterSummary } from '../../letters/letter.ts'
 import { readReport } from '../../letters/reports/report.ts'
 

@@ -1,7 +1,7 @@
 /** An outbox in the demo: the shop tells its ERP what was paid, which is down now and then and refuses some of it for good. */
-import { dieAtPartner } from '../../demo/story/past.ts'
+
 import { CUSTOMERS, shopEvent } from '../../demo/story/shop.ts'
-import type { SourceDemo } from '../../demo/story/story.ts'
+import { dieAtPartner, type SourceDemo } from '../../demo/story/story.ts'
 import type { Transaction, Value } from '../../store/database.ts'
 import type { SectionOf } from '../source-module.ts'
 import type { OutboxFace } from './module.ts'

@@ -6,12 +6,12 @@ import { later } from '../../core/clock.ts'
 import { BartlebyError } from '../../core/errors.ts'
 import { formatTimestamp } from '../../core/timestamp.ts'
 import { pause } from '../../core/waiting.ts'
-import { leaseInPast } from '../../demo/story/past.ts'
 import { CUSTOMERS, json, label, linesOf, signUp } from '../../demo/story/shop.ts'
 import {
   type DemoOffice,
   type DemoPart,
   type DemoStory,
+  leaseInPast,
   makeQueues,
   type Occasion,
   type PastGroup,

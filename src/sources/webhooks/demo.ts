@@ -1,9 +1,8 @@
 /** Webhooks in the demo: the shop tells a storefront and a warehouse of parcels; one refuses what it does not know, the other is away now and then. */
 import { randomUUID } from 'node:crypto'
 import { REFUSED_BY_DEFAULT } from '../../core/address-ranges.ts'
-import { dieAtPartner } from '../../demo/story/past.ts'
 import { shopEvent } from '../../demo/story/shop.ts'
-import type { SourceDemo } from '../../demo/story/story.ts'
+import { dieAtPartner, type SourceDemo } from '../../demo/story/story.ts'
 import type { SectionOf } from '../source-module.ts'
 import type { WebhooksFace } from './module.ts'
 import { hasChannels } from './registry/holders.ts'

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { type Alarm, type Clock, type Instant, instant, later } from '../core/clock.ts'
-import { CatchUpClock } from './clock.ts'
+import { CatchUpClock } from './world.ts'
 
 const NOON = instant(1_798_804_800_000_000n)
 const HOUR_US = 3_600_000_000n
