@@ -65,7 +65,7 @@ const PARTITIONS = sql(
   'SELECT * FROM bartleby.kafka_partitions ORDER BY topic, partition',
   { bigints: true },
 )
-const HOLD = sql(
+const CLAIM = sql(
   'test.kafka.hold',
   `UPDATE bartleby.kafka_events SET state = $2, event_id = $3, claim = $4, claimed_by = $5, lease_until = $6 WHERE letter_id = $1`,
 )
@@ -328,7 +328,7 @@ export class KafkaStore {
       const { letterId, key, headers } = event
       const now = this.clock.now()
       await tx.run(MINT, minted, letterId, now, null, null, null, 0, target, key, encodeHeaders(headers))
-      await tx.run(HOLD, letterId, STATE.publishing, minted, randomUUID(), 'tester', now + 60_000_000n)
+      await tx.run(CLAIM, letterId, STATE.publishing, minted, randomUUID(), 'tester', now + 60_000_000n)
       await tx.run(LEASE, letterId, 1)
     })
     return minted
@@ -338,7 +338,7 @@ export class KafkaStore {
   async uncertain(event: StoredEvent, minted: EventId): Promise<void> {
     await this.db.transaction('test', async (tx) => {
       await tx.run(SETTLE, minted, 1, null, null, null)
-      await tx.run(HOLD, event.letterId, STATE.uncertain, minted, null, null, null)
+      await tx.run(CLAIM, event.letterId, STATE.uncertain, minted, null, null, null)
       await tx.run(LEASE, event.letterId, 0)
     })
   }
@@ -354,7 +354,7 @@ export class KafkaStore {
     await inOffice(this.db, this.clock, 'test', async (work) => {
       const { tx, now } = work
       await tx.run(SETTLE, minted, 2, now, at.partition, at.offset)
-      await tx.run(HOLD, event.letterId, STATE.published, minted, null, null, null)
+      await tx.run(CLAIM, event.letterId, STATE.published, minted, null, null, null)
       await tx.run(LEASE, event.letterId, 0)
       const sent = { id: letter.id, engine: letter.engine, sentAs: minted, sentTo: target }
       await change(work, 'retry', [sent], { actor: 'tester', notes: null })

@@ -115,8 +115,8 @@ export const KAFKA_CALLS: Readonly<Record<string, readonly Argument[]>> = {
   'kafka.allInFlight': [],
   'kafka.lockService': ['service-7'],
   'kafka.addService': ['service-new'],
-  'kafka.hold': [300],
-  'kafka.putHold': [300, 0, null, null, null, null],
+  'kafka.claimOnFile': [300],
+  'kafka.putClaim': [300, 0, null, null, null, null],
   'lying.markHeld': [300, 0],
   'letters.replaceEdit': [300, 1, '\\x7b7d'],
   'kafka.insertSend': [

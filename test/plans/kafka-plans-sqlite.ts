@@ -16,7 +16,7 @@ export const KAFKA_INDEXES: Readonly<Record<string, readonly string[]>> = {
     'kafka.layEvents',
     'kafka.lockEventsToLift',
     'kafka.openSends',
-    'kafka.putHold',
+    'kafka.putClaim',
     'kafka.renewEvent',
     'kafka.smallEvents',
     'kafka.writeService',

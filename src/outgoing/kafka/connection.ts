@@ -18,23 +18,6 @@ export const isServer = (text: string): boolean => {
   return port >= 1 && port <= 65_535
 }
 
-const TLS_KEYS = [
-  'ssl_cafile',
-  'ssl_certfile',
-  'ssl_keyfile',
-  'ssl_password',
-  'ssl_password_file',
-  'ssl_check_hostname',
-] as const
-const SASL_KEYS = [
-  'sasl_mechanism',
-  'sasl_username',
-  'sasl_password',
-  'sasl_password_file',
-  'sasl_token',
-  'sasl_token_file',
-] as const
-
 /** Secrets that may lie in a file. */
 const SECRET_KEYS = ['ssl_password', 'sasl_password', 'sasl_token'] as const
 
@@ -43,11 +26,11 @@ export function problemsOfConnection(given: ConnectionOptions): readonly string[
   const { security_protocol: protocol = 'PLAINTEXT' } = given
   const hasTls = protocol === 'SSL' || protocol === 'SASL_SSL'
   const hasSasl = protocol === 'SASL_PLAINTEXT' || protocol === 'SASL_SSL'
-  const strays = [...(hasTls ? [] : TLS_KEYS), ...(hasSasl ? [] : SASL_KEYS)]
+  const isStray = (key: string): boolean =>
+    (key.startsWith('ssl_') && !hasTls) || (key.startsWith('sasl_') && !hasSasl)
+  const strays = Object.entries(given).filter(([key, value]) => value !== undefined && isStray(key))
   return [
-    ...strays
-      .filter((key) => given[key] !== undefined)
-      .map((key) => `${key}: does not fit security_protocol '${protocol}'`),
+    ...strays.map(([key]) => `${key}: does not fit security_protocol '${protocol}'`),
     ...(hasTls ? problemsOfTls(given) : []),
     ...(hasSasl ? problemsOfSasl(given, protocol) : []),
     ...SECRET_KEYS.filter((key) => given[key] !== undefined && given[`${key}_file`] !== undefined).map(

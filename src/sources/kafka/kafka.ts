@@ -15,7 +15,7 @@ import { Processors } from './processors/processors.ts'
 import { QueueReader } from './queue-reader.ts'
 import { type Assignment, defineReassignment, reassign } from './reassign.ts'
 import { ReturnPath } from './return/return-path.ts'
-import type { KafkaCalls, ServedKafka } from './routes/call.ts'
+import type { KafkaCalls } from './routes/call.ts'
 import type { LetterReturn } from './source.ts'
 import type { StoredEvent } from './stored-event.ts'
 
@@ -28,7 +28,7 @@ export interface KafkaParts extends Omit<RecordStoreOptions, 'listener'> {
 /** What is under way when the server stops has this long to end; after that it is for recovery. */
 const STOP_MS = 5_000
 
-export class Kafka implements ServedKafka, Service {
+export class Kafka implements Service {
   readonly name = 'kafka'
   readonly calls: KafkaCalls
   /** How letters go back, as the office asks for it. */
@@ -97,6 +97,7 @@ export class Kafka implements ServedKafka, Service {
     return this.#reader.standing()
   }
 
+  /** Gives an event to a service; gives the event as it is then. */
   reassign(dlqId: string, assignment: Assignment, caller: Caller): Promise<StoredEvent> {
     return reassign(this.#parts, dlqId, assignment, caller)
   }

@@ -5,14 +5,7 @@
  * even whether a path or a service exists. There is no open door, also not on this machine.
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import {
-  authenticator,
-  type Caller,
-  type KnownToken,
-  type Role,
-  reaches,
-  requireRole,
-} from '../../api/auth.ts'
+import { authenticator, type Caller, type Role, reaches, requireRole } from '../../api/auth.ts'
 import { ClientGone } from '../../api/body.ts'
 import { schemasOnlyDescribe, unreachable } from '../../api/calls.ts'
 import { type Answer, methodsAt, paramsOf } from '../../api/exact-answer.ts'
@@ -45,12 +38,14 @@ const knownAt = methodsAt(KAFKA_CALLS)
 export class KafkaApi {
   readonly #calls: KafkaCalls
   readonly #server: ServerScope
-  readonly #door: Door
+  readonly #authenticate: (authorization: string) => Caller
 
   constructor(calls: KafkaCalls, server: ServerScope) {
     this.#calls = calls
     this.#server = server
-    this.#door = doorOf(server.tokens.filter((token) => reaches(token, KAFKA)))
+    const tokens = server.tokens.filter((token) => reaches(token, KAFKA))
+    // Without any tokens the server trusts everybody; this API does not.
+    this.#authenticate = authenticator(tokens, null)
   }
 
   /** Adds the calls to a server. */
@@ -102,13 +97,31 @@ export class KafkaApi {
   /** Decides who passes, and counts wrong tokens. */
   #admit(request: FastifyRequest, needed: Role): Admission {
     const { wrongTokens } = this.#server
-    const { headers, clientAddress, caller } = request
-    const admission = this.#door(headers.authorization, needed, caller)
+    const { clientAddress, caller } = request
+    const admission = this.#identify(request, needed)
     if ('actor' in admission) {
       if (caller === undefined) wrongTokens.right(clientAddress, admission.actor)
       request.caller ??= { name: admission.actor, role: needed }
     } else if (admission.refused === 'wrong_token') wrongTokens.wrong(clientAddress)
     return admission
+  }
+
+  /** By a session, or by the `Authorization` header; `needed` is the role that tokens of the server need. */
+  #identify({ headers: { authorization }, caller: visitor }: FastifyRequest, needed: Role): Admission {
+    const isVisit = authorization === undefined && visitor !== undefined
+    const [, scheme, token] = CREDENTIALS.exec(authorization?.trim() ?? '') ?? []
+    if (!isVisit && (scheme?.toLowerCase() !== 'bearer' || token === undefined))
+      return { refused: 'unauthenticated' }
+    try {
+      // Headers arrive byte by byte: these are the bytes of the token as they were sent.
+      const sent = Buffer.from(token ?? '', 'latin1').toString()
+      const caller = isVisit ? visitor : this.#authenticate(`Bearer ${sent}`)
+      requireRole(caller, needed)
+      return { actor: caller.name }
+    } catch (error) {
+      if (!(error instanceof BartlebyError)) throw error
+      return { refused: error.code === 'role_insufficient' ? 'role_too_low' : 'wrong_token' }
+    }
   }
 
   async #answer(call: KafkaCall, request: FastifyRequest): Promise<Answer> {
@@ -167,32 +180,4 @@ type Admission =
   | { readonly actor: string }
   | { readonly refused: 'unauthenticated' | 'wrong_token' | 'role_too_low' }
 
-/** Decides by an `Authorization` header, and by the role that tokens of the server need; `visitor` came with a session instead. */
-type Door = (authorization: string | undefined, needed: Role, visitor?: Caller) => Admission
-
 const CREDENTIALS = /^([!-~]+) +(.+)$/
-
-/** `tokens` are those of the Kafka part, and of the server. */
-function doorOf(tokens: readonly KnownToken[]): Door {
-  // Without any tokens the server trusts everybody; this API does not.
-  const authenticate = authenticator(tokens, null)
-  return (authorization, needed, visitor) => {
-    if (authorization === undefined && visitor !== undefined) return admitByRole(() => visitor, needed)
-    const [, scheme, token] = CREDENTIALS.exec(authorization?.trim() ?? '') ?? []
-    if (scheme?.toLowerCase() !== 'bearer' || token === undefined) return { refused: 'unauthenticated' }
-    // Headers arrive byte by byte: these are the bytes of the token as they were sent.
-    const sent = Buffer.from(token, 'latin1').toString()
-    return admitByRole(() => authenticate(`Bearer ${sent}`), needed)
-  }
-}
-
-function admitByRole(identify: () => Caller, needed: Role): Admission {
-  try {
-    const caller = identify()
-    requireRole(caller, needed)
-    return { actor: caller.name }
-  } catch (error) {
-    if (!(error instanceof BartlebyError)) throw error
-    return { refused: error.code === 'role_insufficient' ? 'role_too_low' : 'wrong_token' }
-  }
-}

@@ -3,21 +3,21 @@ import { header, record } from '../../../../test/harness/kafka-records.ts'
 import { recordOf, VECTORS } from '../../../../test/kafka/vectors.ts'
 import type { RawRecord } from '../event.ts'
 import { FAMILIES, isStrippedHeader, UBER } from './families.ts'
+import { factsInHeaders, factsInKey, familyOf, type HeaderFacts } from './header-facts.ts'
 import { NamedHeaders } from './named-headers.ts'
-import { familyOf, type Told, toldBy, toldByKey } from './told.ts'
 
 type Pairs = readonly (readonly [name: string, value: string | Uint8Array | null])[]
 
-interface Recognised extends Told {
+interface Recognised extends HeaderFacts {
   readonly family: string
 }
 
 function recognise({ key, headers }: RawRecord, keyFormat: 'plain' | 'uber'): Recognised | null {
-  const byKey = keyFormat === 'uber' ? toldByKey(key) : null
+  const byKey = keyFormat === 'uber' ? factsInKey(key) : null
   if (byKey !== null) return { family: UBER, ...byKey }
   const named = new NamedHeaders(headers)
   const family = familyOf(named)
-  return family === null ? null : { family: family.name, ...toldBy(family, named) }
+  return family === null ? null : { family: family.name, ...factsInHeaders(family, named) }
 }
 
 const told = (pairs: Pairs): Recognised | null =>

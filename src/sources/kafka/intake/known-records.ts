@@ -174,8 +174,7 @@ export interface KnownSend {
   readonly place: string | null
 }
 
-/** What was sent, by the source id of the record that died of it. */
-export async function sendsOf(tx: Transaction, all: readonly Incoming[]): Promise<Map<string, EventId>> {
+async function sendsOf(tx: Transaction, all: readonly Incoming[]): Promise<Map<string, EventId>> {
   const [byId, byPlace] = await Promise.all([sendsNamed(tx, all), sendsAtPlaces(tx, all)])
   return new Map([...byPlace, ...byId])
 }
@@ -204,9 +203,10 @@ async function sendsAtPlaces(tx: Transaction, all: readonly Incoming[]): Promise
     return place === null ? [] : [{ ...place, each }]
   })
   if (placed.length === 0) return new Map()
+  const topics = [...new Set(placed.map(({ topic }) => topic))].map((topic) => ({ topic }))
   // In this order: whoever settles a publish between the two is found by the second.
   const [unplaced, rows] = await Promise.all([
-    unplacedAt(tx, [...new Set(placed.map(({ topic }) => topic))]),
+    rowsGiven<UnplacedRow>(tx, readUnplaced, topics),
     rowsOn<{ event_id: string; made_at: Integer }, (typeof placed)[number]>(tx, readSendsOn, placed),
   ])
   // A topic that was made anew has places for the second time: what was sent there last is meant.
@@ -220,13 +220,6 @@ async function sendsAtPlaces(tx: Transaction, all: readonly Incoming[]): Promise
     ...rows.map(({ on, event_id }) => [on.each.sourceId, eventId(event_id)] as const),
   ])
 }
-
-const unplacedAt = (tx: Transaction, topics: readonly string[]): Promise<UnplacedRow[]> =>
-  rowsGiven<UnplacedRow>(
-    tx,
-    readUnplaced,
-    topics.map((topic) => ({ topic })),
-  )
 
 /** Whether a record is what became of a publish: all that a service of hexkit leaves as it is. It writes the value anew. */
 function isAlike({ record_key, headers }: UnplacedRow, { record, facts }: Incoming): boolean {

@@ -6,8 +6,14 @@ import { storedText } from '../../../core/content.ts'
 import { type JsonScan, scanJson } from '../../../core/json/scan.ts'
 import { isTopicName } from '../../../outgoing/kafka/record.ts'
 import { type Family, HEXKIT, headerOf, UBER } from '../dialects/families.ts'
+import {
+  factsInHeaders,
+  factsInKey,
+  familyOf,
+  type HeaderFacts,
+  SHORT_TEXT,
+} from '../dialects/header-facts.ts'
 import { NamedHeaders } from '../dialects/named-headers.ts'
-import { familyOf, SHORT_TEXT, type Told, toldBy, toldByKey } from '../dialects/told.ts'
 import {
   type EventFacts,
   eventId,
@@ -31,7 +37,7 @@ import {
 import { isAsciiText, isText, latin1, recordSize, shownText } from '../wire/bytes.ts'
 import { isReadableForPython } from '../wire/json.ts'
 
-const NOTHING: Told = { origin: {}, exception: {}, attempts: null }
+const NOTHING: HeaderFacts = { origin: {}, exception: {}, attempts: null }
 
 /** Whose event it is by what an operator says, whatever the record says itself. */
 export interface Assigned {
@@ -53,7 +59,7 @@ export function readEvent(
   const ownId = textOf(headers, 'event_id')
   const isOwnIdValid = ownId !== null && isUuidV4(ownId)
   const oldEventId = ownId === null || isOwnIdValid ? null : readOldEventId(ownId)
-  const foreign = family === null || family === HEXKIT ? NOTHING : toldBy(family, headers)
+  const foreign = family === null || family === HEXKIT ? NOTHING : factsInHeaders(family, headers)
   const found = serviceOf(
     {
       topic: record.topic,
@@ -66,14 +72,14 @@ export function readEvent(
   const { service, guessed, owners } =
     assigned === null ? found : { ...found, service: assigned.service, guessed: false }
   const ways = waysOf(service, owners)
-  const byKey = ways.keyFormat === 'uber' ? toldByKey(record.key) : null
+  const byKey = ways.keyFormat === 'uber' ? factsInKey(record.key) : null
   const hexkitNames = ways.profile === 'hexkit' || family === HEXKIT
-  const told = joined(hexkitNames ? toldBy(HEXKIT, headers) : NOTHING, byKey ?? foreign)
+  const stated = joined(hexkitNames ? factsInHeaders(HEXKIT, headers) : NOTHING, byKey ?? foreign)
   const readFrom = hexkitNames ? (oldEventId?.readFrom ?? null) : null
-  const origin = withPlace(told.origin, readFrom)
+  const origin = withPlace(stated.origin, readFrom)
 
   const scan = record.value === null ? null : scanJson(record.value)
-  const key = told.originalKey === undefined ? record.key : Buffer.from(told.originalKey, 'base64')
+  const key = stated.originalKey === undefined ? record.key : Buffer.from(stated.originalKey, 'base64')
   const typeBytes = headers.filled('type')
   const type = typeBytes === null ? '' : typeText(typeBytes)
   const correlationId = textOf(headers, 'correlation_id')
@@ -111,12 +117,12 @@ export function readEvent(
     mintedCorrelationId,
     originalEventId: originalEventIdValid ? originalEventId.toLowerCase() : null,
     readFrom,
-    exception: told.exception,
+    exception: stated.exception,
     family: byKey === null ? (family?.name ?? null) : UBER,
     origin,
-    ...(told.firstOrigin === undefined ? {} : { firstOrigin: told.firstOrigin }),
-    attemptsReported: told.attempts,
-    ...(told.originalKey === undefined ? {} : { originalKey: told.originalKey }),
+    ...(stated.firstOrigin === undefined ? {} : { firstOrigin: stated.firstOrigin }),
+    attemptsReported: stated.attempts,
+    ...(stated.originalKey === undefined ? {} : { originalKey: stated.originalKey }),
     valueForm: scan === null ? 'null' : scan.ok ? 'json' : 'other',
     reasons,
     warnings,
@@ -212,7 +218,7 @@ const typeText = (type: Uint8Array): string =>
   type.length > SHORT_TEXT || isText(type) ? shownText(type, SHORT_TEXT) : storedText(type)
 
 /** What hexkit's names tell comes first; another tool fills what they leave empty. */
-function joined(hexkit: Told, other: Told): Told {
+function joined(hexkit: HeaderFacts, other: HeaderFacts): HeaderFacts {
   if (other === NOTHING) return hexkit
   if (hexkit === NOTHING) return other
   // Partition and offset of another topic say nothing about this one.

@@ -3,7 +3,7 @@ import { gzipSync, zstdCompressSync } from 'node:zlib'
 import * as library from '@platformatic/kafka'
 import { describe, expect, it } from 'vitest'
 import { text } from '../../../../test/kafka/memory-store.ts'
-import { type Aborted, BatchUnreadable, decodeBatches, nextOffset } from './reader-fetch.ts'
+import { BatchUnreadable, decodeBatches, nextOffset, type PartitionAnswer } from './reader-fetch.ts'
 
 interface BatchOptions {
   readonly base?: bigint
@@ -45,7 +45,7 @@ function marker(base: bigint, producerId: bigint, kind: 0 | 1): Buffer {
 
 interface Reading {
   readonly from?: bigint
-  readonly aborted?: readonly Aborted[]
+  readonly aborted?: PartitionAnswer['aborted']
   readonly most?: number
 }
 const decode = (batches: Buffer, { from = 0n, aborted = [], most }: Reading = {}) =>

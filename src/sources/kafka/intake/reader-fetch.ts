@@ -29,19 +29,6 @@ interface PartitionAsk {
   readonly offset: bigint
 }
 
-export interface PartitionAnswer {
-  readonly topic: string
-  readonly partition: number
-  /** 0 when all is well. */
-  readonly errorCode: number
-  /** The offset behind the last record there is; negative when not known. */
-  readonly end: bigint
-  /** The first offset there is; negative when not known. */
-  readonly begin: bigint
-  readonly aborted: readonly Aborted[]
-  readonly batches: Buffer
-}
-
 /** One question and its answer. An answer that says that the whole question was wrong is thrown, by its code. */
 export async function fetchPartitions(
   library: KafkaLibrary,
@@ -90,12 +77,9 @@ export async function fetchPartitions(
   return partitions
 }
 
-interface FetchAnswer {
-  readonly errorCode: number
-  readonly partitions: readonly PartitionAnswer[]
-}
+type FetchAnswer = ReturnType<typeof parse>
 
-function parse(cursor: Cursor, byName: boolean, names: ReadonlyMap<string, string>): FetchAnswer {
+function parse(cursor: Cursor, byName: boolean, names: ReadonlyMap<string, string>) {
   cursor.int32()
   const errorCode = cursor.int16()
   cursor.int32()
@@ -108,13 +92,18 @@ function parse(cursor: Cursor, byName: boolean, names: ReadonlyMap<string, strin
   return { errorCode, partitions: topics.flat() }
 }
 
-function parsePartition(cursor: Cursor, topic: string): PartitionAnswer {
+export type PartitionAnswer = Readonly<ReturnType<typeof parsePartition>>
+
+function parsePartition(cursor: Cursor, topic: string) {
   const partition = cursor.int32()
+  // 0 when all is well.
   const errorCode = cursor.int16()
+  // The offset behind the last record there is, and below the first: negative when not known.
   const end = cursor.int64()
   // How far transactions are decided: the broker gives nothing beyond it.
   cursor.int64()
   const begin = cursor.int64()
+  // Transactions whose records are not to be read, from this offset on until their end.
   const aborted = cursor.compactArray(() => {
     const one = { producerId: cursor.int64(), firstOffset: cursor.int64() }
     cursor.skipTags()
@@ -128,20 +117,9 @@ function parsePartition(cursor: Cursor, topic: string): PartitionAnswer {
   return { topic, partition, errorCode, end, begin, aborted, batches }
 }
 
-/** A transaction whose records are not to be read, from this offset on until its end. */
-export interface Aborted {
-  readonly producerId: bigint
-  readonly firstOffset: bigint
-}
-
-/** What a broker gave of a partition. */
-interface PartitionBytes {
-  readonly topic: string
-  readonly partition: number
-  /** Where reading goes on; batches may begin before it. */
+/** What a broker gave of a partition; `from` is where reading goes on, and batches may begin before it. */
+type PartitionBytes = Pick<PartitionAnswer, 'topic' | 'partition' | 'batches' | 'aborted'> & {
   readonly from: bigint
-  readonly batches: Buffer
-  readonly aborted: readonly Aborted[]
 }
 
 interface DecodedBatch {

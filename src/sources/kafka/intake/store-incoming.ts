@@ -225,40 +225,52 @@ export function sameKeyOfRecord({ record, facts }: Pick<Incoming, 'record' | 'fa
   return key === null ? null : sameKeyOf(key)
 }
 
-/**
- * Many records as the parameters of one statement. On PostgreSQL all their bytes travel as one parameter, in binary, and the
- * statement cuts them apart: a list of byte strings would travel as text, at twice the size, and be read character by character.
- * They stand in the order in which the bytes of a record follow each other, behind the fingerprint.
- */
+/** What goes into a statement of an entry. */
+type PackedEntry = Pick<Entry, 'record' | 'facts' | 'dlqId' | 'orderTs' | 'bytes' | 'sameKey'>
+
+/** The columns of a record that travel as lists, each with its type in PostgreSQL. */
+const COLUMNS: readonly (readonly [name: string, type: string, of: (entry: PackedEntry) => List[number]])[] =
+  [
+    ['topic', 'text', ({ record }) => record.topic],
+    ['partition', 'int', ({ record }) => record.partition],
+    ['record_offset', 'bigint', ({ record }) => record.offset],
+    ['record_ts', 'bigint', ({ record }) => record.timestampMs],
+    ['order_ts', 'bigint', ({ orderTs }) => orderTs],
+    ['same_key', 'bigint', ({ sameKey }) => sameKey],
+    ['dlq_id', 'uuid', ({ dlqId }) => dlqId],
+    ['service', 'text', ({ facts }) => facts.service],
+    ['original_topic', 'text', ({ facts }) => facts.originalTopic],
+    ['value_null', 'smallint', ({ record }) => (record.value === null ? 1 : 0)],
+  ]
+
+/** The parts of its bytes, in the order in which they follow each other behind the fingerprint. */
 const PARTS = ['facts', 'headers', 'kind', 'reference', 'key', 'payload'] as const
 const FINGERPRINT_BYTES = 32
 
-export const PACKED_PARAMETERS = 18
+/** All bytes, the lists, and where the bytes of each record and its parts begin and end. */
+export const PACKED_PARAMETERS = 1 + COLUMNS.length + 1 + PARTS.length
 
 /**
  * PostgreSQL's query over what `packed` made, which are the parameters from `$first` on: one row for each record, numbered from 1,
  * in their order. What has no length is NULL, as `substring` has it.
  */
 export function unpacked(first: number): string {
-  const list = (i: number, type: string): string => `$${first + i}::${type}[]`
-  const lengthsBefore = (i: number): string =>
-    PARTS.slice(0, i)
-      .map((part) => ` + coalesce(${part}_length, 0)`)
-      .join('')
-  const cut = (part: string, i: number): string =>
-    `substring($${first}::bytea FROM start + ${FINGERPRINT_BYTES}${lengthsBefore(i)} FOR ${part}_length) AS ${part}`
-  return `SELECT n, topic, partition, record_offset, record_ts, order_ts, same_key, dlq_id, service, original_topic, value_null,
-      substring($${first}::bytea FROM start FOR ${FINGERPRINT_BYTES}) AS fingerprint, ${PARTS.map(cut).join(', ')}
-    FROM unnest(${list(1, 'text')}, ${list(2, 'int')}, ${list(3, 'bigint')}, ${list(4, 'bigint')}, ${list(5, 'bigint')},
-      ${list(6, 'bigint')}, ${list(7, 'uuid')}, ${list(8, 'text')}, ${list(9, 'text')}, ${list(10, 'smallint')}, ${list(11, 'int')},
-      ${PARTS.map((_, i) => list(12 + i, 'int')).join(', ')}) WITH ORDINALITY
-      AS given (topic, partition, record_offset, record_ts, order_ts, same_key, dlq_id, service, original_topic, value_null, start,
-        ${PARTS.map((part) => `${part}_length`).join(', ')}, n)`
+  const names = COLUMNS.map(([name]) => name).join(', ')
+  const lengths = PARTS.map((part) => `${part}_length`)
+  const types = [...COLUMNS.map(([, type]) => type), 'int', ...lengths.map(() => 'int')]
+  const cut = (part: string, i: number): string => {
+    const before = lengths.slice(0, i).map((length) => ` + coalesce(${length}, 0)`)
+    return `substring($${first}::bytea FROM start + ${FINGERPRINT_BYTES}${before.join('')} FOR ${part}_length) AS ${part}`
+  }
+  return `SELECT n, ${names}, substring($${first}::bytea FROM start FOR ${FINGERPRINT_BYTES}) AS fingerprint, ${PARTS.map(cut).join(', ')}
+    FROM unnest(${types.map((type, i) => `$${first + 1 + i}::${type}[]`).join(', ')}) WITH ORDINALITY
+      AS given (${names}, start, ${lengths.join(', ')}, n)`
 }
 
-/** What goes into a statement of an entry. */
-type PackedEntry = Pick<Entry, 'record' | 'facts' | 'dlqId' | 'orderTs' | 'bytes' | 'sameKey'>
-
+/**
+ * Many records as the parameters of one statement. On PostgreSQL all their bytes travel as one parameter, in binary, and the
+ * statement cuts them apart: a list of byte strings would travel as text, at twice the size, and be read character by character.
+ */
 export function packed(entries: readonly PackedEntry[]): Value[] {
   const all = entries.map(({ bytes }) => bytes)
   const pieces: Uint8Array[] = []
@@ -272,19 +284,9 @@ export function packed(entries: readonly PackedEntry[]): Value[] {
       end += piece.length
     }
   }
-  const list = (of: (entry: PackedEntry) => List[number]): List => entries.map(of)
   return [
     Buffer.concat(pieces),
-    list(({ record }) => record.topic),
-    list(({ record }) => record.partition),
-    list(({ record }) => record.offset),
-    list(({ record }) => record.timestampMs),
-    list(({ orderTs }) => orderTs),
-    list(({ sameKey }) => sameKey),
-    list(({ dlqId }) => dlqId),
-    list(({ facts }) => facts.service),
-    list(({ facts }) => facts.originalTopic),
-    list(({ record }) => (record.value === null ? 1 : 0)),
+    ...COLUMNS.map(([, , of]): List => entries.map(of)),
     starts,
     ...PARTS.map((part) => all.map((bytes) => bytes[part]?.length ?? null)),
   ]

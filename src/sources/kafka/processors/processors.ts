@@ -7,17 +7,11 @@ import { type Log, silentLog } from '../../../core/log.ts'
 import { describeError } from '../../../core/thrown.ts'
 import type { KafkaSettings, ProcessorSettings } from '../settings/settings.ts'
 import type { StoredEvent } from '../stored-event.ts'
+import type { ResultChange } from './processor.ts'
 import { type RunRequest, sentEvent, Thread, type ThreadListener } from './thread.ts'
 
-/** What a processor wants changed. Left out: as it is. */
-export interface Change {
-  readonly topic?: string
-  readonly type?: string
-  readonly key?: string
-  /** In the bytes that go out. */
-  readonly value?: Uint8Array
-  readonly correlationId?: string
-}
+/** What a processor wants changed, the value in the bytes that go out. Left out: as it is. */
+export type Change = Omit<ResultChange, 'payload' | 'rawValue'> & { readonly value?: Uint8Array }
 
 export type Decision =
   | { readonly action: 'publish'; readonly change: Change }

@@ -19,7 +19,7 @@ import type { Change } from '../processors/processors.ts'
 import type { KafkaService } from '../settings/schema.ts'
 import { isPassageTopic, type KafkaSettings, serviceNamed } from '../settings/settings.ts'
 import { hasLaterSameKey, type StoredEvent } from '../stored-event.ts'
-import { type Claim, discardEvent, hold, lockHold, note, noteOf, release } from './claim.ts'
+import { type Claim, claimEvent, discardEvent, lockClaim, note, noteOf, release } from './claim.ts'
 import { guard } from './guard.ts'
 import { intend, intendAgain, publish, sentRecord } from './publish.ts'
 import { type Rendering, renderRecord, topicOf } from './render.ts'
@@ -67,7 +67,7 @@ function take(
     if (event.state !== STATE.uncertain) {
       const obstacle = await outOfTurn(tx, target, event)
       if (obstacle !== null) return obstacle
-      await hold(work, claim, parts, { state: STATE.claimed, eventId })
+      await claimEvent(work, claim, parts, { state: STATE.claimed, eventId })
       return { claim, again: null }
     }
     const again = await prepareAgain(parts, tx, event, terms)
@@ -76,7 +76,7 @@ function take(
       return { claim, again }
     }
     if (again.why === 'guarded') {
-      const held = await lockHold(tx, letterId)
+      const held = await lockClaim(tx, letterId)
       if (held !== null) await note(work, held, noteOf(again, terms.caller, dlqId))
       work.afterCommit(() => parts.listener?.trouble?.(service, 'refused'))
     }
@@ -121,7 +121,7 @@ function discardClaimed(
   reason: string | null,
 ): Promise<boolean> {
   return inOffice(parts.db, parts.clock, 'kafka.discard', async (work) => {
-    const held = await lockHold(work.tx, event.letterId)
+    const held = await lockClaim(work.tx, event.letterId)
     if (held?.claim !== token) return false
     await discardEvent(parts, work, event, 'processor', caller, reason)
     return true

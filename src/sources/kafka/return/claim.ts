@@ -33,7 +33,7 @@ export interface Claim {
 }
 
 /** Who holds an event, as it is on file. */
-const HOLD = rowShape({
+const CLAIM = rowShape({
   letterId,
   service: text,
   state: stateOf,
@@ -48,11 +48,11 @@ const HOLD = rowShape({
   /** The redrive that the letter left for last. */
   redrive: orNull(integer),
 })
-export type Hold = RowOf<typeof HOLD>
+export type ClaimOnFile = RowOf<typeof CLAIM>
 
 /** An event and its letter, both by primary key. */
-const readHold = sql(
-  'kafka.hold',
+const readClaim = sql(
+  'kafka.claimOnFile',
   `SELECT event.letter_id, event.service, event.state, event.claim, event.claimed_by, event.lease_until, event.event_id,
      letter.correlation_id, letter.source_id, letter.redrive
    FROM bartleby.kafka_events AS event JOIN bartleby.letters AS letter ON letter.id = event.letter_id
@@ -61,21 +61,21 @@ const readHold = sql(
 )
 
 /** One row by primary key. */
-const writeHold = sql(
-  'kafka.putHold',
+const writeClaim = sql(
+  'kafka.putClaim',
   `UPDATE bartleby.kafka_events SET state = $2, event_id = $3, claim = $4, claimed_by = $5, lease_until = $6
    WHERE letter_id = $1`,
 )
 
 /** Locks a letter until the transaction ends, and tells who holds its event; null when there is none. */
-export async function lockHold(tx: Transaction, letterId: LetterId): Promise<Hold | null> {
+export async function lockClaim(tx: Transaction, letterId: LetterId): Promise<ClaimOnFile | null> {
   // By a statement of its own: one that waited for the lock would not see what was committed meanwhile.
-  const [, [row]] = await Promise.all([lockLetters(tx, [letterId]), tx.rows<object>(readHold, letterId)])
-  return row === undefined ? null : HOLD.read(row)
+  const [, [row]] = await Promise.all([lockLetters(tx, [letterId]), tx.rows<object>(readClaim, letterId)])
+  return row === undefined ? null : CLAIM.read(row)
 }
 
 /** Takes the event of a locked letter, or goes on with one that was taken: the lease begins anew. */
-export const hold = (
+export const claimEvent = (
   { tx, now }: OfficeWork,
   { event: { letterId }, token, terms: { caller } }: Claim,
   { settings, instance }: ReturnParts,
@@ -83,7 +83,7 @@ export const hold = (
 ): Promise<unknown> =>
   Promise.all([
     tx.run(
-      writeHold,
+      writeClaim,
       letterId,
       at.state,
       at.eventId,
@@ -101,7 +101,7 @@ export const letGo = (
   state: State,
   eventId: EventId | null,
 ): Promise<unknown> =>
-  Promise.all([tx.run(writeHold, letterId, state, eventId, null, null, null), markHeld(tx, letterId, false)])
+  Promise.all([tx.run(writeClaim, letterId, state, eventId, null, null, null), markHeld(tx, letterId, false)])
 
 const on = (instance: string): string => ` on ${instance}`
 
@@ -115,12 +115,12 @@ export function release(
   obstacle: Obstacle | null,
 ): Promise<void> {
   return inOffice(db, clock, 'kafka.release', async (work) => {
-    const hold = await lockHold(work.tx, event.letterId)
-    if (hold?.claim !== token || hold.state !== STATE.claimed) return
-    await letGo(work.tx, event.letterId, STATE.pending, hold.eventId)
+    const held = await lockClaim(work.tx, event.letterId)
+    if (held?.claim !== token || held.state !== STATE.claimed) return
+    await letGo(work.tx, event.letterId, STATE.pending, held.eventId)
     if (obstacle === null) return
     const row = noteOf(obstacle, caller, event.dlqId)
-    await note(work, hold, row)
+    await note(work, held, row)
     const what = row.operation === 'processorFailed' ? 'processor_failed' : 'refused'
     work.afterCommit(() => listener?.trouble?.(event.service, what))
   })
@@ -160,7 +160,7 @@ interface Note {
 /** Adds a row about the letter of an event, with who asked for it and in which request. */
 export async function note(
   { tx, now }: OfficeWork,
-  { letterId, sourceId, correlationId }: Hold,
+  { letterId, sourceId, correlationId }: ClaimOnFile,
   { operation, caller, details, error }: Note,
 ): Promise<void> {
   await recordHistory(tx, [

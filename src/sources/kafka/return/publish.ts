@@ -15,7 +15,7 @@ import { type Integer, type Session, sql } from '../../../store/database.ts'
 import { type Caller, type EventId, KAFKA, SEND, STATE } from '../event.ts'
 import type { StoredEvent } from '../stored-event.ts'
 import { decodeHeaders, encodeHeaders } from '../wire/bytes.ts'
-import { type Claim, type Hold, hold, letGo, lockHold, note, outputOf } from './claim.ts'
+import { type Claim, type ClaimOnFile, claimEvent, letGo, lockClaim, note, outputOf } from './claim.ts'
 import type { Obstacle, ReturnParts } from './terms.ts'
 
 const insertSend = sql(
@@ -59,7 +59,7 @@ export function intend(parts: ReturnParts, { claim, eventId, record }: Publishin
   const { letterId } = event
   return inOffice(parts.db, parts.clock, 'kafka.intend', async (work) => {
     const { tx, now } = work
-    const held = await lockHold(tx, letterId)
+    const held = await lockClaim(tx, letterId)
     if (held?.claim !== token) return false
     if (terms.edit !== null) await replaceEdit(tx, letterId, terms.edit)
     if (held.redrive !== (terms.redrive?.number ?? null))
@@ -79,7 +79,7 @@ export function intend(parts: ReturnParts, { claim, eventId, record }: Publishin
       kept,
       encodeHeaders(record.headers),
     )
-    await hold(work, claim, parts, { state: STATE.publishing, eventId })
+    await claimEvent(work, claim, parts, { state: STATE.publishing, eventId })
     return true
   })
 }
@@ -91,10 +91,10 @@ export async function intendAgain(
   { claim, eventId, record }: Publishing,
 ): Promise<void> {
   const { event, terms } = claim
-  const held = await lockHold(work.tx, event.letterId)
+  const held = await lockClaim(work.tx, event.letterId)
   if (held === null) throw new Error(`letter ${event.letterId} is gone although it was locked`)
   await work.tx.run(countResend, eventId)
-  await hold(work, claim, parts, { state: STATE.publishing, eventId })
+  await claimEvent(work, claim, parts, { state: STATE.publishing, eventId })
   const details = { dlq_id: event.dlqId, event_id: eventId, topic: record.topic }
   await note(work, held, { operation: 'resent', caller: terms.caller, details, error: null })
 }
@@ -153,7 +153,7 @@ function settle(parts: ReturnParts, publishing: Publishing, outcome: PublishOutc
   const { claim, eventId } = publishing
   const { letterId, service, originalTopic } = claim.event
   return inOffice(parts.db, parts.clock, 'kafka.settle', async (work) => {
-    const held = await lockHold(work.tx, letterId)
+    const held = await lockClaim(work.tx, letterId)
     const isCurrent = held?.eventId === eventId
     const isOurs = isCurrent && held.claim === claim.token
     if (outcome.outcome === 'published') {
@@ -193,7 +193,7 @@ async function resolve(
 /** It is what it was before, when it is certain that it was not written; nobody knows otherwise. */
 async function settleUnsent(
   work: OfficeWork,
-  held: Hold,
+  held: ClaimOnFile,
   { claim: { event, terms }, eventId, record: { topic }, isResend }: Publishing,
   outcome: Exclude<PublishOutcome, { outcome: 'published' }>,
 ): Promise<void> {
@@ -220,7 +220,7 @@ async function settleUnsent(
 /** Nobody knows whether it arrived, and it is shown so. */
 export async function endUncertain(
   work: OfficeWork,
-  held: Hold,
+  held: ClaimOnFile,
   eventId: EventId,
   why: { readonly caller: Caller; readonly details: object; readonly error: string },
 ): Promise<void> {

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { Desk, refusalId } from '../../../../test/harness/kafka-return.ts'
 import { stores } from '../../../../test/harness/stores.ts'
-import { lockHold } from './claim.ts'
+import { lockClaim } from './claim.ts'
 import type { ReturnPath } from './return-path.ts'
 
 describe.each(stores)('after a crash on $name', (kind) => {
@@ -69,7 +69,7 @@ describe.each(stores)('after a crash on $name', (kind) => {
 
   it('who held it is on file', async () => {
     const { event } = await diesPublishing(desk.crashing({ instance: 'server-9' }))
-    const hold = await desk.db.transaction('test', (tx) => lockHold(tx, event.letterId))
+    const hold = await desk.db.transaction('test', (tx) => lockClaim(tx, event.letterId))
     expect(hold).toMatchObject({ claimedBy: 'nell on server-9', state: 2 })
     desk.passLease()
     expect(await desk.discard(event.dlqId)).toBe(true)

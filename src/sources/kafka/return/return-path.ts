@@ -14,7 +14,7 @@ import { type Caller, STATE, SYSTEM } from '../event.ts'
 import { isUuid } from '../settings/settings.ts'
 import { eventNamed, type StoredEvent } from '../stored-event.ts'
 import { attempt, type Ended, rehearse } from './attempt.ts'
-import { discardEvent, isClaimOf, letGo, lockHold } from './claim.ts'
+import { discardEvent, isClaimOf, letGo, lockClaim } from './claim.ts'
 import { endUncertain } from './publish.ts'
 import {
   type Again,
@@ -26,14 +26,14 @@ import {
   isOver,
   locate,
   lockEvent,
-  ServiceTurns,
+  ServiceQueues,
 } from './service-queue.ts'
 import type { Obstacle, QueueHead, ReturnParts, Target, Terms } from './terms.ts'
 
 /** One door for whoever asks: calls on queues, the office's retry and redrives differ in target and terms. What was in the way is a value. */
 export class ReturnPath {
   readonly #parts: ReturnParts
-  readonly #turns = new ServiceTurns()
+  readonly #queues = new ServiceQueues()
   /** The tokens of the claims that this process has. */
   readonly #live = new Set<string>()
   readonly #calls = new Set<Promise<unknown>>()
@@ -115,7 +115,7 @@ export class ReturnPath {
       const deadline = this.#deadline()
       let isMyTurn = false
       try {
-        return await this.#turns.inTurn(service, deadline, () => {
+        return await this.#queues.inTurn(service, deadline, () => {
           isMyTurn = true
           return this.#untilFree(deadline, act)
         })
@@ -171,7 +171,7 @@ const busy = (by: Pick<InFlight, 'service' | 'dlqId'> | null, service = ''): Obs
 /** Lets go of one event whose claim is over, unless it is under another by now, or was prolonged. */
 function letLapse(parts: ReturnParts, { letterId, claim, leaseUntil }: InFlight): Promise<void> {
   return inOffice(parts.db, parts.clock, 'kafka.recover', async (work) => {
-    const held = await lockHold(work.tx, letterId)
+    const held = await lockClaim(work.tx, letterId)
     if (held === null || held.claim !== claim || held.leaseUntil !== leaseUntil) return
     const { eventId, service, state } = held
     if (state === STATE.claimed) {

@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { AWAY, Desk, refusal, refusalId } from '../../../../test/harness/kafka-return.ts'
 import { stores } from '../../../../test/harness/stores.ts'
 import type { StoredEvent } from '../stored-event.ts'
-import { ServiceTurns } from './service-queue.ts'
+import { ServiceQueues } from './service-queue.ts'
 
 describe.each(stores)('calls at the same time on $name', (kind) => {
   let desk: Desk
@@ -177,7 +177,7 @@ describe.each(stores)('calls at the same time on $name', (kind) => {
 
 describe('turns', () => {
   it('forget those who gave up', async () => {
-    const turns = new ServiceTurns()
+    const turns = new ServiceQueues()
     const ends: string[] = []
     const slow = Promise.withResolvers<void>()
     const patient = new AbortController().signal
@@ -191,7 +191,7 @@ describe('turns', () => {
   })
 
   it('go on after one who failed', async () => {
-    const turns = new ServiceTurns()
+    const turns = new ServiceQueues()
     const { signal } = new AbortController()
     const failing = turns.inTurn('s', signal, () => Promise.reject(new Error('no')))
     const next = turns.inTurn('s', signal, async () => 'next')

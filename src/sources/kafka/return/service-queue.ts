@@ -196,7 +196,7 @@ interface Line {
 }
 
 /** The calls of this process on one service, one after the other, in the order in which they came. Each waits only so long. */
-export class ServiceTurns {
+export class ServiceQueues {
   readonly #lines = new Map<string, Line>()
 
   /** Acts when it is its turn; rejects with the signal's reason when that is aborted before. */

@@ -6,12 +6,10 @@ import type { FastifyRequest } from 'fastify'
 import { type Answer, paramsOf, queryOf, type RequestLimits, readWithin } from '../../../api/exact-answer.ts'
 import type { JsonSchema } from '../../../api/proto-schema.ts'
 import type { Caller } from '../event.ts'
-import type { IntakeStanding } from '../intake/standing.ts'
+import type { Kafka } from '../kafka.ts'
 import type { QueueReader } from '../queue-reader.ts'
-import type { Assignment } from '../reassign.ts'
 import type { ReturnPath } from '../return/return-path.ts'
 import { isUuidV4, type KafkaSettings } from '../settings/settings.ts'
-import type { StoredEvent } from '../stored-event.ts'
 
 export interface KafkaCalls {
   readonly settings: KafkaSettings
@@ -20,14 +18,7 @@ export interface KafkaCalls {
 }
 
 /** What a server needs of the Kafka part of an office. */
-export interface ServedKafka {
-  readonly calls: KafkaCalls
-  metrics(): string
-  /** How intake stands now. */
-  standing(): IntakeStanding
-  /** Gives an event to a service; gives the event as it is then. */
-  reassign(dlqId: string, assignment: Assignment, caller: Caller): Promise<StoredEvent>
-}
+export type ServedKafka = Pick<Kafka, 'calls' | 'metrics' | 'standing' | 'reassign'>
 
 export interface KafkaCall {
   readonly method: 'GET' | 'POST' | 'DELETE'

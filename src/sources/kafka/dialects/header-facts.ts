@@ -11,7 +11,7 @@ import { bufferOf, latin1, shownText } from '../wire/bytes.ts'
 import { type Encoding, FAMILIES, type Family, type FamilyHeader, type Field } from './families.ts'
 import type { HeaderValue, NamedHeaders } from './named-headers.ts'
 
-export interface Told {
+export interface HeaderFacts {
   readonly origin: Origin
   /** Where it died first, when that is another place. */
   readonly firstOrigin?: Origin
@@ -75,7 +75,7 @@ const NUMBERS: { readonly [F in Field]?: bigint } = {
 }
 
 /** Reads the headers of a family: the newest hop, and the oldest when they differ. */
-export function toldBy(family: Family, headers: NamedHeaders): Told {
+export function factsInHeaders(family: Family, headers: NamedHeaders): HeaderFacts {
   const newest: Fields = {}
   for (const header of family.headers) {
     if (header.tells !== null) read(newest, header, header.tells, headers.value(header.name, family.newest))
@@ -192,7 +192,7 @@ function base64In(value: Uint8Array): Uint8Array {
 const [ATTEMPTS, TOPIC, PARTITION, OFFSET, TIMESTAMP_NS, KEY] = [1, 2, 3, 4, 5, 6] as const
 
 /** What a key of `key_format: uber` tells; null when it is none. Numbers that are 0, and an empty key, are not written at all. */
-export function toldByKey(key: Uint8Array | null): Told | null {
+export function factsInKey(key: Uint8Array | null): HeaderFacts | null {
   const fields = key === null ? null : fieldsOf(key)
   const topic = latin1(fields?.bytes.get(TOPIC) ?? NO_BYTES)
   if (fields === null || !isTopicName(topic)) return null
