@@ -8,6 +8,8 @@ import { connect, createServer, type Socket } from 'node:net'
 export interface Door {
   /** The given URL with the address of the door in place of the store's. */
   readonly url: string
+  /** Connections that were tried. */
+  readonly knocks: number
   shut(): void
   /** Present connections fall silent for good; new ones work. */
   block(): void
@@ -20,6 +22,7 @@ export async function doorTo(url: string): Promise<Door> {
   const target = new URL(url)
   const sockets = new Set<Socket>()
   let isShut = false
+  let knocks = 0
   const keep = (socket: Socket) => {
     sockets.add(socket)
     socket.once('close', () => sockets.delete(socket))
@@ -27,6 +30,7 @@ export async function doorTo(url: string): Promise<Door> {
     socket.on('error', () => socket.destroy())
   }
   const listener = createServer((near) => {
+    knocks += 1
     keep(near)
     if (isShut) return void near.destroy()
     const far = connect(Number(target.port), target.hostname)
@@ -48,6 +52,9 @@ export async function doorTo(url: string): Promise<Door> {
   }
   return {
     url: doorUrl.href,
+    get knocks() {
+      return knocks
+    },
     shut() {
       isShut = true
       breakAll()

@@ -287,7 +287,7 @@ describe.each(stores)('a dispatcher on $name', (kind) => {
         if (got.length === 0) clock.advance(60n * second)
         got.push(message)
       },
-      { batchSize: 10_000, concurrency: 1, claimSeconds: 60 },
+      { batchSize: 10_000, concurrency: 1, claimSeconds: 60, deliveryTimeoutSeconds: 600 },
     )
     await each.drain()
     expect(new Set(texts(got)).size).toBe(10_000)

@@ -1,0 +1,70 @@
+/** What comes of a message that was claimed: delivered, failed, dead, or given back. */
+import { type Instant, later } from '../../../core/clock.ts'
+import { PermanentError } from '../../../core/thrown.ts'
+import type { ClaimedMessage, Settlement } from '../table/message.ts'
+import { ClaimLost } from '../transports/transport.ts'
+import { type DispatcherSettings, delayAfter, errorText } from './options.ts'
+
+/** A message on its way, with the name of the line that it stands in. */
+export interface Delivery {
+  readonly message: ClaimedMessage
+  readonly line: string | null
+}
+
+/** A settlement of a message that is at hand; or it is put where it belongs by the transaction that settles it. */
+export type Outcome = WithoutId<Settlement> | { readonly kind: 'transfer' }
+type WithoutId<Each> = Each extends unknown ? Omit<Each, 'id'> : never
+
+export const PROCESSED = { kind: 'processed' } as const satisfies Outcome
+export const TRANSFER = { kind: 'transfer' } as const satisfies Outcome
+/** It was not delivered, and anybody may have it. */
+export const GIVEN_BACK = { kind: 'released', parked: false } as const satisfies Outcome
+/** It was not delivered, because of one before it in its line. */
+export const PARKED = { kind: 'released', parked: true } as const satisfies Outcome
+
+/** Claims without an end that a message survives. */
+export const mostClaims = ({ maxRetries }: DispatcherSettings): number => maxRetries + 2
+
+/** What comes of a message whose delivery threw. */
+export function outcomeOf(
+  caught: unknown,
+  { retryCount }: ClaimedMessage,
+  settings: DispatcherSettings,
+  now: Instant,
+): Outcome {
+  const thrown = legible(caught)
+  // Where the claim is still ours, giving the message back says that it did not end this dispatcher.
+  if (thrown instanceof ClaimLost || thrown instanceof DispatcherStopped) return GIVEN_BACK
+  const error = errorText(thrown, settings.maxErrorTextLength)
+  if (thrown instanceof PermanentError || retryCount >= settings.maxRetries)
+    return { kind: 'dead', error, failures: 1 }
+  const delayMs = delayAfter(thrown, settings, retryCount)
+  return { kind: 'failed', error, nextAttemptAt: later(now, BigInt(delayMs) * 1_000n) }
+}
+
+/** What comes of a message that was claimed too often and never settled. */
+export const poisoned = ({ claims }: ClaimedMessage, { maxErrorTextLength }: DispatcherSettings): Outcome => {
+  const poison = new PoisonMessage(
+    `it was claimed ${claims - 1} times and never settled; delivering it seems to end the dispatcher`,
+  )
+  return { kind: 'dead', error: errorText(poison, maxErrorTextLength), failures: 0 }
+}
+
+class PoisonMessage extends Error {
+  override readonly name = 'PoisonMessage'
+}
+
+/** The dispatcher was stopped while a delivery went on. */
+export class DispatcherStopped extends Error {
+  override readonly name = 'Stopped'
+}
+
+/** What was thrown; or an error in place of something that cannot even be asked what it is, such as a revoked proxy. */
+function legible(thrown: unknown): unknown {
+  try {
+    if (thrown instanceof Error) return thrown
+  } catch {
+    return new Error('something was thrown that cannot be read')
+  }
+  return thrown
+}
