@@ -10,7 +10,7 @@ import { type Adapter, checkAdapter, checkDialect } from './adapters/adapter.ts'
 import { type GivenSettings, readSettings, retryHorizonSeconds } from './dispatcher/options.ts'
 import { checkNumber, refuse, refuseUnknown, whole } from './refusal.ts'
 import { nameTable, quote } from './table/table-names.ts'
-import { refuseField } from './writing/payload.ts'
+import { refuseField, refuseUnkept } from './writing/draft.ts'
 
 const DEFAULT_TABLE = 'inbox_keys'
 const DAY_SECONDS = 86_400
@@ -160,7 +160,6 @@ function checkWindow(windowDays: number, horizonSeconds: number): void {
 
 function checkText(field: string, text: unknown): string {
   if (typeof text !== 'string' || text === '') refuseField(field, 'is empty or no text')
-  if (text.includes('\0')) refuseField(field, 'holds U+0000')
-  if (!text.isWellFormed()) refuseField(field, 'holds half a character (a lone surrogate)')
+  refuseUnkept(text, field)
   return text
 }

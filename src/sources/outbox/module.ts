@@ -20,7 +20,7 @@ export const outboxModule: SourceModule<
   kind: { ordersByKey: true },
   async open({ store, clock, plainLog: log, registers, queues, offers: { brokers = null } }, options) {
     const { Outboxes } = await import('./served/outboxes.ts')
-    const { servedOutboxes } = await import('./served/served.ts')
+    const { servedOutboxes } = await import('./served/readings.ts')
     const outboxes = new Outboxes(options ?? [], { store, clock, log, registers, queues, kafka: brokers })
     return {
       letters: outboxes.source,

@@ -6,8 +6,7 @@ import { Metrics } from '../../../observe/metrics.ts'
 import { openDatabase } from '../../../store/open.ts'
 import { onDatabase } from '../sql/table.ts'
 import { readLayout } from '../table/layout.ts'
-import { OutboxReadings, outboxMetrics } from './readings.ts'
-import { servedOutboxes } from './served.ts'
+import { OutboxReadings, outboxMetrics, servedOutboxes } from './readings.ts'
 
 describe('outboxes as Prometheus sees them', () => {
   it('are nothing where there is none', () => {

@@ -11,9 +11,8 @@ import { onDatabase } from '../sql/table.ts'
 import { readLayout } from '../table/layout.ts'
 import { LIST_REACH } from './list.ts'
 import type { OutboxHandle } from './outbox-handle.ts'
-import { OutboxReadings } from './readings.ts'
+import { OutboxReadings, servedOutboxes } from './readings.ts'
 import { outboxRoutes } from './routes.ts'
-import { servedOutboxes } from './served.ts'
 
 const ago = (seconds: number) => OUTBOX_NOW - BigInt(seconds) * 1_000_000n
 

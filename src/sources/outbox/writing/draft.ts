@@ -1,7 +1,20 @@
 /** A new message as an application gave it, checked: everything that needs no look at the table. */
 import { randomUUID } from 'node:crypto'
+import { failure } from '../../../core/errors.ts'
 import type { NewMessage } from '../table/message.ts'
-import { type Content, type Place, readPayload, refuseField } from './payload.ts'
+
+/** A payload as it will be sent: bytes and texts as they are, anything else as its JSON. */
+export type Content =
+  | { readonly kind: 'bytes'; readonly bytes: Buffer }
+  | { readonly kind: 'text' | 'json'; readonly text: string }
+
+/** Which message of a call is looked at; -1 when there is only one. */
+export type Place = number
+
+/** Refuses a field of a message. */
+export function refuseField(field: string, reason: string, at: Place = -1): never {
+  throw failure('outbox_message_invalid', { field: at < 0 ? field : `messages[${at}].${field}`, reason })
+}
 
 export interface Draft {
   readonly tenantId: string
@@ -66,9 +79,14 @@ function readKey(key: unknown, at: Place): string | null {
 function readText(text: unknown, field: string, at: Place): string {
   if (typeof text !== 'string') refuseField(field, `is ${text === undefined ? 'missing' : 'no text'}`, at)
   if (text === '') refuseField(field, 'is empty', at)
+  refuseUnkept(text, field, at)
+  return text
+}
+
+/** Refuses characters that a database does not keep. */
+export function refuseUnkept(text: string, field: string, at?: Place): void {
   if (text.includes('\0')) refuseField(field, 'holds U+0000', at)
   if (!text.isWellFormed()) refuseField(field, 'holds half a character (a lone surrogate)', at)
-  return text
 }
 
 const readOptionalText = (text: unknown, field: string, at: Place): string | null =>
@@ -82,8 +100,40 @@ function readHeaders(headers: unknown, at: Place): string | null {
     const field = `headers[${JSON.stringify(name)}]`
     if (typeof value !== 'string') refuseField(field, 'is no text', at)
     if (name === '') refuseField(field, 'has no name', at)
-    if (/\0/.test(name + value)) refuseField(field, 'holds U+0000', at)
-    if (!(name + value).isWellFormed()) refuseField(field, 'holds half a character (a lone surrogate)', at)
+    refuseUnkept(name + value, field, at)
   }
   return JSON.stringify(headers)
 }
+
+/** Refuses the payload of a message. */
+export function refusePayload(reason: string, at: Place): never {
+  refuseField('payload', reason, at)
+}
+
+/** Reads a payload; refuses what has no JSON. */
+function readPayload(payload: unknown, at: Place): Content {
+  if (typeof payload === 'string') {
+    if (!payload.isWellFormed()) refusePayload('holds half a character (a lone surrogate)', at)
+    return { kind: 'text', text: payload }
+  }
+  if (ArrayBuffer.isView(payload)) {
+    const { buffer, byteOffset, byteLength } = payload
+    return { kind: 'bytes', bytes: Buffer.from(buffer, byteOffset, byteLength) }
+  }
+  if (payload instanceof ArrayBuffer) return { kind: 'bytes', bytes: Buffer.from(payload) }
+  const text = jsonOf(payload, at)
+  if (text === undefined) refusePayload(`is ${nounOf(payload)}, which has no JSON`, at)
+  return { kind: 'json', text }
+}
+
+function jsonOf(payload: unknown, at: Place): string | undefined {
+  try {
+    // Its type promises a text; of undefined and of functions there is none.
+    return JSON.stringify(payload) as string | undefined
+  } catch (error) {
+    // A bigint, a circle, or a toJSON that throws.
+    return refusePayload(`has no JSON: ${error instanceof Error ? error.message : String(error)}`, at)
+  }
+}
+
+const nounOf = (value: unknown): string => (value === undefined ? 'missing' : `a ${typeof value}`)

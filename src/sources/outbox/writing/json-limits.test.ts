@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { columnProblem } from './payload.ts'
+import { columnProblem } from './fit.ts'
 
 const NUMBER = 'holds a number beyond what a column of jsonb can keep'
 

@@ -17,11 +17,9 @@ import { type FindStanding, type Standing, standingOf } from '../sql/standing.ts
 import { type RunSql, readLayout } from '../table/layout.ts'
 import type { Added, NewMessage } from '../table/message.ts'
 import { nameTable, type TableOptions, tableOptionsOf } from '../table/table-names.ts'
-import { readMessage } from './draft.ts'
+import { readMessage, refuseField } from './draft.ts'
 import { type Fitter, fitterFor, type NewRow } from './fit.ts'
-import type { Insertion } from './insertion.ts'
-import { insertionOnPostgres, insertionOnSqlite } from './insertion.ts'
-import { refuseField } from './payload.ts'
+import { type Insertion, insertionOnPostgres, insertionOnSqlite } from './insertion.ts'
 
 /** What is counted while messages are added. */
 export interface WriterMeter {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { HealthStatus } from './health.ts'
 import type { OutboxReading } from './readings.ts'
-import { outboxHealth } from './served.ts'
+import { outboxHealth } from './readings.ts'
 
 const reading = (outbox: string, status: HealthStatus, ...reasons: string[]) =>
   // Only its name, whether it was read, and its health are looked at.
