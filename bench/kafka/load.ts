@@ -1,7 +1,7 @@
 /** Fills a store with letters of one service, through intake itself but without a broker. */
 import { once } from 'node:events'
 import { SystemClock } from '../../src/core/system-clock.ts'
-import { newRegisters } from '../../src/letters/numbers/drawers.ts'
+import { newRegisters } from '../../src/letters/registers.ts'
 import { Office } from '../../src/office.ts'
 import { readRedriveRef } from '../../src/redrive/rows/rows.ts'
 import { createRecordStore } from '../../src/sources/kafka/intake/store.ts'

@@ -3,7 +3,7 @@
  * `invoices`, whose reference says so: its queues have natural names, and nothing else is needed to tell it from yours.
  */
 import { ConfigError, withoutPassword } from '../core/settings/config-error.ts'
-import { readAccounts } from '../letters/numbers/books.ts'
+import { readPlaceCounts } from '../letters/numbers/summary.ts'
 import { requireThisVersion } from '../migrations.ts'
 import { readQueue, readQueues } from '../queues/records.ts'
 import { checkListQueues } from '../queues/validate.ts'
@@ -50,7 +50,7 @@ async function ownerOf(
   }
   if ((await readQueue(session, MARKED_QUEUE))?.reference === MARK) return 'demo'
   const hasQueues = (await readQueues(session, checkListQueues({ limit: 1 }))).length > 0
-  const hasLetters = (await readAccounts(session)).some(({ ever }) => ever.arrived > 0)
+  const hasLetters = (await readPlaceCounts(session)).some(({ ever }) => ever.arrived > 0)
   if (hasQueues || hasLetters) return 'others'
   for (const { demo } of sources) if (await demo?.isInUse?.(session)) return 'others'
   return 'nobody'

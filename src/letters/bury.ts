@@ -24,7 +24,7 @@ import { type Case, readCases } from './confirm.ts'
 import type { SourceName } from './kinds.ts'
 import { type DeathReason, type LetterId, letterId } from './letter.ts'
 import { type CaseRow, lockLettersOf, reopenedIn } from './locked.ts'
-import type { Registers } from './numbers/drawers.ts'
+import type { Registers } from './registers.ts'
 import type { OfficeWork } from './work.ts'
 
 /** Why something died and where. Give the same object to all that died of the same: it is worked out once. */

@@ -12,7 +12,7 @@ import {
   type Value,
 } from '../store/database.ts'
 import { takeNumbers } from '../store/numbers.ts'
-import type { Cause, Death, Left, Taking } from './bury.ts'
+import type { Cause, Death, Taking } from './bury.ts'
 import type { Grave } from './change.ts'
 import { type LetterId, letterId, STATUS } from './letter.ts'
 import type { OfficeWork } from './work.ts'

@@ -14,9 +14,8 @@ import type { DeathNote } from './capture.ts'
 import { change, NOBODY } from './change.ts'
 import { type LetterId, letterId } from './letter.ts'
 import { type CaseRow, lockLettersOf } from './locked.ts'
-import { ACTIVITY_NAMES, type ActivityName } from './numbers/activity.ts'
-import { readAccounts } from './numbers/books.ts'
-import { type Outcomes, outcomesOf } from './numbers/outcomes.ts'
+import { ACTIVITY_NAMES, type ActivityName, type Outcomes, outcomesOf } from './numbers/counts.ts'
+import { readPlaceCounts } from './numbers/summary.ts'
 import { type TransitionName, transitionOf } from './transitions.ts'
 import { inOffice, type OfficeWork } from './work.ts'
 
@@ -198,7 +197,7 @@ describe.each(stores)('an act on $name is counted', (kind) => {
   /** What was ever done to letters, and what became of those of the redrive. */
   const counts = () =>
     store.db.session('test', async (session) => {
-      const accounts = await readAccounts(session)
+      const accounts = await readPlaceCounts(session)
       const sumOf = (name: ActivityName) => accounts.reduce((sum, { ever }) => sum + ever[name], 0)
       const activity = Object.fromEntries(ACTIVITY_NAMES.map((name) => [name, sumOf(name)]))
       return { activity, outcomes: (await outcomesOf(session, [REDRIVE.number])).get(7) ?? NOTHING }

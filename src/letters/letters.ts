@@ -17,9 +17,9 @@ import type { Edit, Failure, Letter, LetterSummary, Outgoing, Retry, SendReceipt
 import { findLetter, lockLetter, readFailures, readLetter } from './lists/detail.ts'
 import type { LetterFilter } from './lists/filter.ts'
 import { listLetters, type Page } from './lists/list.ts'
-import { DAY_US } from './numbers/activity.ts'
-import type { Registers } from './numbers/drawers.ts'
+import { DAY_US } from './numbers/counts.ts'
 import { Ledger } from './numbers/ledger.ts'
+import type { Registers } from './registers.ts'
 import { type CaptureResult, ReportIntake } from './reports/intake.ts'
 import {
   type EngineNames,
@@ -109,8 +109,8 @@ export class Letters {
     this.retentionDays = options.retentionDays ?? DEFAULT_RETENTION_DAYS
     this.engines = engines
     this.#runs = runs
-    runs.define(expiryKind(sources))
     this.ledger = new Ledger(db, clock, engines)
+    runs.define(expiryKind({ sources, labels: this.ledger.labels }))
     const sourceOf = this.#sourceOf.bind(this)
     this.#intake = new ReportIntake(db, clock, { registers, engines, sourceOf })
   }

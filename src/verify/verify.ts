@@ -14,7 +14,10 @@ import type {
   Invariant,
   LetterCheck,
 } from '../letters/audit/invariant.ts'
-import { letterInvariants } from '../letters/invariants.ts'
+import { letterCounts } from '../letters/invariants/counts.ts'
+import { oneLetter } from '../letters/invariants/one-letter.ts'
+import { oneState } from '../letters/invariants/one-state.ts'
+import { removals } from '../letters/invariants/removals.ts'
 import { requireThisVersion } from '../migrations.ts'
 import { queueInvariants } from '../queues/invariants.ts'
 import { redriveInvariants, redriveRuns } from '../redrive/invariants.ts'
@@ -27,7 +30,7 @@ const numberOf = ({ id }: Invariant): number => Number(id.slice(1))
 
 /** What all letters promise, in the order of its numbers, then what each source does, runs and the store itself. */
 export const INVARIANTS: readonly Invariant[] = [
-  ...[...letterInvariants, ...queueInvariants, ...redriveInvariants].toSorted(
+  ...[oneLetter, oneState, letterCounts, removals, ...queueInvariants, ...redriveInvariants].toSorted(
     (a, b) => numberOf(a) - numberOf(b),
   ),
   ...SOURCES.flatMap(({ invariants = [] }) => invariants),

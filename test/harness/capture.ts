@@ -1,7 +1,7 @@
 /** Reports that tests file in transactions of their own, about source ids that have no letters yet. */
 
 import type { LetterId } from '../../src/letters/letter.ts'
-import type { Registers } from '../../src/letters/numbers/drawers.ts'
+import type { Registers } from '../../src/letters/registers.ts'
 import { captureReports } from '../../src/letters/reports/intake.ts'
 import type { FailureReport } from '../../src/letters/reports/report.ts'
 import type { OfficeWork } from '../../src/letters/work.ts'

@@ -4,9 +4,9 @@
  */
 import type { Instant } from '../../src/core/clock.ts'
 import { STATUS } from '../../src/letters/letter.ts'
-import { ACTIVITY_NAMES, type ActivityName } from '../../src/letters/numbers/activity.ts'
-import type { Activity } from '../../src/letters/numbers/activity-series.ts'
-import type { AccountFilter } from '../../src/letters/numbers/books.ts'
+import type { Activity } from '../../src/letters/numbers/activity.ts'
+import { ACTIVITY_NAMES, type ActivityName } from '../../src/letters/numbers/counts.ts'
+import type { CountFilter } from '../../src/letters/numbers/summary.ts'
 import { type Integer, sql } from '../../src/store/database.ts'
 import type { LetterStore } from './letter-store.ts'
 
@@ -70,7 +70,7 @@ export class Recount {
   }
 
   /** What the series of an activity must be. */
-  series({ from, bucketSeconds, series }: Activity, filter: AccountFilter): Record<string, number[]> {
+  series({ from, bucketSeconds, series }: Activity, filter: CountFilter): Record<string, number[]> {
     const counted = Object.fromEntries(
       ACTIVITY_NAMES.map((name) => [name, Array.from({ length: series[name].length }, () => 0)]),
     )
@@ -99,7 +99,7 @@ function difference(before: Row | undefined, after: Row): ActivityName | null {
   return null
 }
 
-const matches = (letter: Row, { source, engine, originalQueue, signature }: AccountFilter): boolean =>
+const matches = (letter: Row, { source, engine, originalQueue, signature }: CountFilter): boolean =>
   (source == null || letter.source === source) &&
   (engine == null || letter.engine === engine) &&
   (originalQueue == null || letter.queue === originalQueue) &&

@@ -4,9 +4,9 @@ import { silentLog } from '../../src/core/log.ts'
 import { TestClock } from '../../src/core/test-clock.ts'
 import { type LetterId, STATUS } from '../../src/letters/letter.ts'
 import { Letters } from '../../src/letters/letters.ts'
-import { readAccounts } from '../../src/letters/numbers/books.ts'
 import { readLetterCounts } from '../../src/letters/numbers/counts.ts'
-import { newRegisters, type Registers } from '../../src/letters/numbers/drawers.ts'
+import { readPlaceCounts } from '../../src/letters/numbers/summary.ts'
+import { newRegisters, type Registers } from '../../src/letters/registers.ts'
 import type { FailureReport } from '../../src/letters/reports/report.ts'
 import { expiryRequest } from '../../src/letters/retention/expire.ts'
 import { inOffice, type OfficeRuns, officeRuns } from '../../src/letters/work.ts'
@@ -150,7 +150,7 @@ export class LetterStore {
 
   /** How many letters the counts say were removed. */
   async removed(): Promise<number> {
-    const accounts = await this.db.session('test', (session) => readAccounts(session))
+    const accounts = await this.db.session('test', (session) => readPlaceCounts(session))
     return accounts.reduce((sum, { removed }) => sum + removed, 0)
   }
 

@@ -3,7 +3,7 @@ import { BartlebyError } from '../../src/core/errors.ts'
 import { silentLog } from '../../src/core/log.ts'
 import type { LetterStatus } from '../../src/letters/letter.ts'
 import { type CaseFile, Letters } from '../../src/letters/letters.ts'
-import { newRegisters } from '../../src/letters/numbers/drawers.ts'
+import { newRegisters } from '../../src/letters/registers.ts'
 import { officeRuns } from '../../src/letters/work.ts'
 import { EngineDirectory } from '../../src/queues/engines/engine-directory.ts'
 import {

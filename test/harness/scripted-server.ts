@@ -12,7 +12,7 @@ import { SystemClock } from '../../src/core/system-clock.ts'
 import { Xids } from '../../src/core/xid.ts'
 import { createHttpServer, type HttpServer } from '../../src/http/server.ts'
 import type { Letters } from '../../src/letters/letters.ts'
-import type { Standing } from '../../src/letters/numbers/books.ts'
+import type { Summary } from '../../src/letters/numbers/summary.ts'
 import type { OfficeRuns } from '../../src/letters/work.ts'
 import type { Office } from '../../src/office.ts'
 import type { Queues } from '../../src/queues/queue.ts'
@@ -50,7 +50,7 @@ export interface Script {
   /** Where the console was built to; left out, it was not. */
   readonly consoleFolder?: string
   /** What reads the counts that are sent as they change. */
-  readonly standing?: () => Promise<Standing>
+  readonly standing?: () => Promise<Summary>
   /** The calls on letters that a test expects. */
   readonly letters?: Partial<Letters>
   /** The calls on redrives that a test expects. */

@@ -169,7 +169,6 @@ const KEPT_ASIDE: readonly Call[] = [
   ['letters.nextToRemove.expired', '', () => [HIGHEST, LOWEST, 0, 25]],
   ['letters.nextToRemove.resolved', '', () => [HIGHEST, LOWEST, 0, 25]],
   ['letters.ofQueueItem', '', () => ['source-000000008']],
-  ['letters.oldestPendingAt', '', () => []],
   ['letters.readCases', '', () => [letters]],
   // Of a few thousand all may be read.
   ['letters.removeAttempts', '', () => [letters], 1_250],

@@ -91,7 +91,6 @@ const INDEXES: Readonly<Record<string, readonly string[]>> = {
   ],
   letters_newest: [
     'letters.oldestPending',
-    'letters.oldestPendingAt',
     'letters.newest',
     'letters.newestAndDrawers',
     'letters.countNewest',

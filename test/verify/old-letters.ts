@@ -1,7 +1,7 @@
 /** Letters of earlier schema versions, in every status, with their history and their counts; some of these are not folded yet. */
 
 import { STATUS } from '../../src/letters/letter.ts'
-import { ACTIVITY, type ActivityName, EVER } from '../../src/letters/numbers/activity.ts'
+import { ACTIVITY, type ActivityName, EVER } from '../../src/letters/numbers/counts.ts'
 import { KAFKA_OPERATIONS } from '../../src/sources/kafka/event.ts'
 import { queueOfConsumer } from '../../src/sources/webhooks/webhook.ts'
 import {

@@ -10,12 +10,12 @@ import type { Clock, Instant } from '../../core/clock.ts'
 import type { Log } from '../../core/log.ts'
 import { Rounds } from '../../core/rounds.ts'
 import { VERSION } from '../../core/version.ts'
-import type { Standing } from '../../letters/numbers/books.ts'
+import type { Summary } from '../../letters/numbers/summary.ts'
 import type { RedriveStanding } from '../../redrive/redrive.ts'
 import { redriveNews } from '../../redrive/view.ts'
 
 export interface LiveCountsOptions {
-  readonly read: () => Promise<Standing>
+  readonly read: () => Promise<Summary>
   /** Those that are under way or paused. */
   readonly redrives: () => Promise<readonly RedriveStanding[]>
   readonly clock: Clock

@@ -14,17 +14,17 @@ import {
 import { instant } from '../../core/clock.ts'
 import { TestClock } from '../../core/test-clock.ts'
 import { VERSION } from '../../core/version.ts'
-import type { Standing } from '../../letters/numbers/books.ts'
+import type { Summary } from '../../letters/numbers/summary.ts'
 import type { RedriveStanding } from '../../redrive/redrive.ts'
 import { MOST_LISTENERS, MOST_OF_ONE } from './live-counts.ts'
 
 const SECOND = 1_000_001n
 const HELLO = `retry: 3000\n\nevent: hello\ndata: {"version":"${VERSION}"}\n\n`
-const counts = (standing: Standing) => `event: counts\ndata: ${JSON.stringify(standing)}\n\n`
+const counts = (standing: Summary) => `event: counts\ndata: ${JSON.stringify(standing)}\n\n`
 const redrives = (...items: readonly object[]) => `event: redrives\ndata: ${JSON.stringify({ items })}\n\n`
 
 let clock: TestClock
-let standing: Standing
+let standing: Summary
 let readings: number
 let server: ScriptedServer
 let url: string

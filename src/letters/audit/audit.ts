@@ -3,8 +3,8 @@ import type { Instant } from '../../core/clock.ts'
 import { readSeriesLabels } from '../../history/entry.ts'
 import { plainSeries } from '../../history/plain-capture.ts'
 import { type Integer, type Session, type Snapshot, sql } from '../../store/database.ts'
-import { lettersIn, readAccounts, standingOf } from '../numbers/books.ts'
-import { readDrawers } from '../numbers/drawers.ts'
+import { readDrawers } from '../numbers/find-drawers.ts'
+import { lettersIn, readPlaceCounts, summaryOf } from '../numbers/summary.ts'
 import type { Audit } from './invariant.ts'
 
 /** The oldest rows of history and the newest, by their time: two looks into the index for every series. */
@@ -37,7 +37,7 @@ export async function openAudit(
   const drawers = new Map((await readDrawers(session)).map((drawer) => [drawer.number, drawer]))
   const history = await historyEnds(session, now)
   // What the books say; whether they are right is for a check to tell.
-  const booked = standingOf(await readAccounts(session))
+  const booked = summaryOf(await readPlaceCounts(session))
   const series = await readSeriesLabels(session)
   return {
     ...{ session, now, drawers, series },

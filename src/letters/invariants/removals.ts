@@ -15,7 +15,7 @@ import { batchesOf, read, Sums } from '../audit/walk.ts'
 import { ERASE_OPERATION } from '../erase.ts'
 import { sourceKinds, sourceNames } from '../kinds.ts'
 import { ACTS, OFFICE } from '../letter.ts'
-import { type Account, readAccounts, standingOf } from '../numbers/books.ts'
+import { type PlaceCounts, readPlaceCounts, summaryOf } from '../numbers/summary.ts'
 import { wordsFor } from '../transitions.ts'
 
 /** What the series `$1` reported as removed: one row for each run of retention and each erasure. */
@@ -48,7 +48,7 @@ export const removals: Invariant = {
         }
       },
       async *end() {
-        const accounts = await readAccounts(audit.session)
+        const accounts = await readPlaceCounts(audit.session)
         yield* unaccounted(accounts)
         yield* unerased(reported, gone)
         yield* misreported(reported, removedOfEach(accounts))
@@ -64,8 +64,8 @@ const nameless = ({ created_at }: FoundRow): Finding => ({
 })
 
 /** Over all places: a letter that fails elsewhere moves to another place. */
-function* unaccounted(accounts: readonly Account[]): Iterable<Finding> {
-  const { Pending, Resolved, Expired, captured } = standingOf(accounts)
+function* unaccounted(accounts: readonly PlaceCounts[]): Iterable<Finding> {
+  const { Pending, Resolved, Expired, captured } = summaryOf(accounts)
   const removed = accounts.reduce((sum, each) => sum + each.removed, 0)
   const known = Pending + Resolved + Expired + removed
   if (known === captured) return
@@ -74,7 +74,7 @@ function* unaccounted(accounts: readonly Account[]): Iterable<Finding> {
 }
 
 /** Letters that are counted as removed, by engine. */
-function removedOfEach(accounts: readonly Account[]): ReadonlyMap<string, number> {
+function removedOfEach(accounts: readonly PlaceCounts[]): ReadonlyMap<string, number> {
   const sums = new Sums<string>()
   for (const { place, removed } of accounts) sums.add(place.engine, removed)
   return sums

@@ -26,7 +26,7 @@ import {
   STATUSES,
 } from '../letter.ts'
 import { lockLetters } from '../locked.ts'
-import type { Drawer, DrawerLabels } from '../numbers/drawers.ts'
+import type { Drawer, DrawerLabels } from '../numbers/find-drawers.ts'
 
 const SUMMARY_FIELDS = {
   id: letterId,

@@ -5,7 +5,7 @@ import { formatTimestamp } from '../../core/timestamp.ts'
 import type { Session } from '../../store/database.ts'
 import type { SourceName } from '../kinds.ts'
 import { type LetterStatus, STATUS, STATUSES } from '../letter.ts'
-import { findDrawers } from '../numbers/drawers.ts'
+import { findDrawers } from '../numbers/find-drawers.ts'
 import type { RetryOutcome } from '../shapes.ts'
 import { ANY_TIME, justBefore, type Span, TOP } from './positions.ts'
 

@@ -6,7 +6,7 @@ import { stores } from '../../../test/harness/stores.ts'
 import { later } from '../../core/clock.ts'
 import { encodePageToken } from '../../core/page-token.ts'
 import type { LetterId } from '../letter.ts'
-import { DrawerLabels } from '../numbers/drawers.ts'
+import { DrawerLabels } from '../numbers/find-drawers.ts'
 import { filterFields, type LetterFilter } from './filter.ts'
 import { listLetters } from './list.ts'
 

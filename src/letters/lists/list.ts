@@ -13,7 +13,7 @@ import { type Instant, instant, later } from '../../core/clock.ts'
 import { decodePageToken, encodePageToken, malformed, type TokenFields } from '../../core/page-token.ts'
 import { type Database, type Integer, type Session, sql } from '../../store/database.ts'
 import { type LetterId, type LetterSummary, letterId } from '../letter.ts'
-import { DrawerLabels } from '../numbers/drawers.ts'
+import { DrawerLabels } from '../numbers/find-drawers.ts'
 import { readSummaries } from './detail.ts'
 import { type Choice, chooseLetters, filterFields, type LetterFilter } from './filter.ts'
 import {

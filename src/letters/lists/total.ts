@@ -4,8 +4,8 @@
  */
 import { setImmediate as othersTurn } from 'node:timers/promises'
 import { type Database, type Integer, type Session, sql } from '../../store/database.ts'
-import { readFiled } from '../numbers/books.ts'
-import { DrawerLabels } from '../numbers/drawers.ts'
+import { DrawerLabels } from '../numbers/find-drawers.ts'
+import { readCounts } from '../numbers/summary.ts'
 import { type Choice, chooseLetters, type LetterFilter, statusesOf } from './filter.ts'
 import { readStretch } from './list.ts'
 import type { Position, Stretch } from './positions.ts'
@@ -51,7 +51,7 @@ async function totalInBooks(session: Session, filter: LetterFilter, labels: Draw
   const statuses = statusesOf(filter)
   const isUnconfirmed = filter.outcome === 'unconfirmed' && statuses.length > 0
   let total = 0
-  for (const { letters, unconfirmed } of await readFiled(session, filter, labels)) {
+  for (const { letters, unconfirmed } of await readCounts(session, filter, labels)) {
     total += isUnconfirmed ? unconfirmed : statuses.reduce((sum, status) => sum + letters[status], 0)
   }
   return total

@@ -9,7 +9,7 @@
  */
 import { inSqlite, type Migration } from '../../store/migrations.ts'
 import { STATUS } from '../letter.ts'
-import { ACTIVITY } from './activity.ts'
+import { ACTIVITY } from './counts.ts'
 
 /** The grain of rows that counted for ever; a later version counts that beside the statuses. */
 const EVER = 2

@@ -5,10 +5,10 @@
 
 import { type Instant, instant } from '../../core/clock.ts'
 import type { Integer, Session } from '../../store/database.ts'
-import { ACTIVITY, DAY_US, HOUR_US, MINUTE_US, ofEachActivity, WHOLE_OFFICE } from './activity.ts'
-import { type AccountFilter, readAccounts } from './books.ts'
+import { ACTIVITY, DAY_US, HOUR_US, MINUTE_US, ofEachActivity, WHOLE_OFFICE } from './counts.ts'
+import { type CountFilter, readPlaceCounts } from './summary.ts'
 import { letterCounter, startOf } from './counts.ts'
-import { findDrawers } from './drawers.ts'
+import { findDrawers } from './find-drawers.ts'
 import { ACTIVITY_NAMES, type ActivityName, type ActivityRange } from './shapes.ts'
 
 /** How far back activity is told, and in which steps. */
@@ -37,7 +37,7 @@ export interface Activity {
 export async function readActivity(
   session: Session,
   range: ActivityRange,
-  filter: AccountFilter,
+  filter: CountFilter,
   now: Instant,
 ): Promise<Activity> {
   const { lengthUs, bucketUs: finest } = RANGES[range]
@@ -54,8 +54,8 @@ export async function readActivity(
 }
 
 /** Whose rows are read: where all signatures count, those of places have them added up already. */
-async function subjectsOf(session: Session, filter: AccountFilter): Promise<readonly number[]> {
-  if (filter.signature == null) return (await readAccounts(session, filter)).map(({ place }) => -place.number)
+async function subjectsOf(session: Session, filter: CountFilter): Promise<readonly number[]> {
+  if (filter.signature == null) return (await readPlaceCounts(session, filter)).map(({ place }) => -place.number)
   return findDrawers(session, filter)
 }
 

@@ -10,8 +10,8 @@ import { foldCounts } from '../../store/fold.ts'
 import { verifyStore } from '../../verify/verify.ts'
 import type { LetterStatus } from '../letter.ts'
 import { forgetActivity } from './activity.ts'
-import { RANGES } from './activity-series.ts'
-import type { AccountFilter } from './books.ts'
+import { RANGES } from './activity.ts'
+import type { CountFilter } from './summary.ts'
 import { letterCounter } from './counts.ts'
 import type { ActivityRange } from './shapes.ts'
 
@@ -112,7 +112,7 @@ describe.each(stores)('activity on $name', (kind) => {
   async function compare(): Promise<void> {
     const { ledger } = store.letters
     const { items: groups } = await ledger.signatures()
-    const filters: AccountFilter[] = [
+    const filters: CountFilter[] = [
       {},
       { source: 'queues' },
       { engine: 'hmac' },

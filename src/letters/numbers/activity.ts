@@ -1,10 +1,11 @@
 /**
- * Activity: how many letters arrived, were sent back, confirmed, given up, in every minute and hour: its words, and how long it is
- * kept. `counts.ts` writes it in the transaction of the act.
- *
- * A letter arrives when it is captured, however long ago it failed.
+ * Activity: how many letters arrived, were sent back, confirmed, given up, in each of a row of equal times. `counts.ts` writes it in
+ * the transaction of the act. Reads the rows of one subject, or of a few of them, and on PostgreSQL what is not folded yet; never
+ * letters, and never history. A letter arrives when it is captured, however long ago it failed.
  */
-import type { Instant } from '../../core/clock.ts'
+
+import { type Instant, instant } from '../../core/clock.ts'
+import type { Integer, Session } from '../../store/database.ts'
 import { type Statement, sql, type Transaction } from '../../store/database.ts'
 import { STATUS } from '../letter.ts'
 import { ACTIVITY_NAMES, type ActivityName } from './shapes.ts'
@@ -21,27 +22,137 @@ export const ACTIVITY: Readonly<Record<ActivityName, number>> = {
   expired: 5,
 }
 
-/** Something for each activity. */
-export const ofEachActivity = <Of>(of: (name: ActivityName) => Of): Record<ActivityName, Of> =>
-  // All of them have one.
-  Object.fromEntries(ACTIVITY_NAMES.map((name) => [name, of(name)])) as Record<ActivityName, Of>
-
-/** What was ever done is counted beside the statuses: letters that arrived are those that were captured. */
-export const EVER: Readonly<Record<ActivityName, number>> = {
-  arrived: STATUS.captured,
-  retried: 6,
-  confirmed: 7,
-  returned: 8,
-  discarded: 9,
-  expired: 10,
+export interface Activity {
+  readonly range: ActivityRange
+  readonly bucketSeconds: number
+  /** The start of the first bucket and the end of the last, which lasts still. */
+  readonly from: Instant
+  readonly to: Instant
+  readonly series: ActivitySeries
 }
 
-export const MINUTE_US = 60_000_000n
-export const HOUR_US = 60n * MINUTE_US
-export const DAY_US = 24n * HOUR_US
+/** What happened to the letters that match, up to now. Of some of them it is told by the hour at least. */
+export async function readActivity(
+  session: Session,
+  range: ActivityRange,
+  filter: CountFilter,
+  now: Instant,
+): Promise<Activity> {
+  const { lengthUs, bucketUs: finest } = RANGES[range]
+  const isFiltered = Object.values(filter).some((value) => value != null)
+  const bucketUs = isFiltered && finest < HOUR_US ? HOUR_US : finest
+  // One bucket would tell of nothing but the last minutes: the one before it is told too.
+  const buckets = Math.max(2, Number(lengthUs / bucketUs))
+  const to = startOf(now, bucketUs) + bucketUs
+  const from = to - BigInt(buckets) * bucketUs
+  const subjects = isFiltered ? await subjectsOf(session, filter) : [WHOLE_OFFICE]
+  const span = { from: instant(from), bucketUs, buckets }
+  const series = await readSeries(session, { subjects, ...span, activities: ACTIVITY_NAMES })
+  return { range, bucketSeconds: Number(bucketUs / 1_000_000n), from: span.from, to: instant(to), series }
+}
 
-/** The subject of what happened in the whole office. */
-export const WHOLE_OFFICE = 0
+/** Whose rows are read: where all signatures count, those of places have them added up already. */
+async function subjectsOf(session: Session, filter: CountFilter): Promise<readonly number[]> {
+  if (filter.signature == null)
+    return (await readPlaceCounts(session, filter)).map(({ place }) => -place.number)
+  return findDrawers(session, filter)
+}
+
+/** Rows of a time, added up by its buckets. */
+interface SeriesRequest {
+  /** The whole office, places (below zero) or drawers; of anything but whole hours only the office is known. */
+  readonly subjects: readonly number[]
+  readonly activities: readonly ActivityName[]
+  /** The start of a bucket of this length. */
+  readonly from: Instant
+  readonly bucketUs: bigint
+  readonly buckets: number
+}
+
+const byBucket = (counted: string): string =>
+  `SELECT act, (at - $2) / $3 AS bucket, sum(letters) AS letters FROM ${counted} GROUP BY act, bucket`
+
+/** By primary key: the minutes of the office, and the hours of each subject, of each activity. */
+const readMinutes = letterCounter.read('letterActivity.minutes', 'minutes', byBucket, {
+  where: 'act = ANY($1::int[]) AND at >= $2',
+})
+const readHours = letterCounter.read('letterActivity.hours', 'hours', byBucket, {
+  where: 'subject = ANY($4::int[]) AND act = ANY($1::int[]) AND at >= $2',
+})
+
+/** A number for every bucket of each activity asked for; zeros for the others. */
+export async function readSeries(session: Session, request: SeriesRequest): Promise<ActivitySeries> {
+  const { subjects, activities, from, bucketUs, buckets } = request
+  if (subjects.length === 0) return emptySeries(buckets)
+  const acts = activities.map((name) => ACTIVITY[name])
+  type Row = { act: Integer; bucket: Integer; letters: Integer }
+  const isOfHours = from % HOUR_US === 0n && bucketUs % HOUR_US === 0n
+  const rows = isOfHours
+    ? await session.rows<Row>(readHours, acts, from, bucketUs, subjects)
+    : await session.rows<Row>(readMinutes, acts, from, bucketUs)
+  const series = emptySeries(buckets)
+  for (const { act, bucket, letters } of rows) {
+    const name = ACTIVITY_NAMES[Number(act)]
+    // What another server wrote, whose clock is ahead, is of a bucket that has not begun here.
+    if (name !== undefined) add(series[name], Math.min(Number(bucket), buckets - 1), Number(letters))
+  }
+  return series
+}
+
+function add(numbers: number[], place: number, letters: number): void {
+  numbers[place] = (numbers[place] ?? 0) + letters
+}
+
+/** One step into the primary key, and what is not folded yet. */
+const readFirst = letterCounter.read(
+  'letterActivity.first',
+  'hours',
+  (counted) => `SELECT min(at) AS at FROM ${counted}`,
+  {
+    where: `subject = ${WHOLE_OFFICE} AND act = ${ACTIVITY.arrived}`,
+    first: 'ORDER BY subject, act, at LIMIT 1',
+    bigints: true,
+  },
+)
+
+/** The hour of the first arrival that is still told of; null when there is none. */
+export async function readFirstHour(session: Session): Promise<Instant | null> {
+  const [row] = await session.rows<{ at: Integer | null }>(readFirst)
+  return row?.at == null ? null : instant(startOf(BigInt(row.at), HOUR_US))
+}
+
+/** Arrivals by drawer and hour, as above. */
+const readArrivals = letterCounter.read(
+  'letterActivity.ofDrawers',
+  'hours',
+  (counted) =>
+    `SELECT subject AS drawer, (at - $1) / ${HOUR_US} AS bucket, sum(letters) AS letters FROM ${counted} GROUP BY subject, bucket`,
+  { where: `subject = ANY($2::int[]) AND act = ${ACTIVITY.arrived} AND at >= $1` },
+)
+
+/** Arrivals in each of the last `hours` hours, the oldest first, for each of the drawers that had any. */
+export async function readTrends(
+  session: Session,
+  drawers: readonly number[],
+  now: Instant,
+  hours: number,
+): Promise<ReadonlyMap<number, readonly number[]>> {
+  const from = startOf(now, HOUR_US) - BigInt(hours - 1) * HOUR_US
+  const rows = await session.rows<{ drawer: Integer; bucket: Integer; letters: Integer }>(
+    readArrivals,
+    from,
+    drawers,
+  )
+  const trends = new Map<number, number[]>()
+  for (const row of rows) {
+    const trend = trends.get(Number(row.drawer)) ?? Array.from({ length: hours }, () => 0)
+    add(trend, Math.min(Number(row.bucket), hours - 1), Number(row.letters))
+    trends.set(Number(row.drawer), trend)
+  }
+  return trends
+}
+
+const emptySeries = (buckets: number) => ofEachActivity(() => Array.from({ length: buckets }, () => 0))
 
 /** Minutes are told for a day, and a little is left for who asks about the day before now. */
 const KEEP_MINUTES_US = 26n * HOUR_US

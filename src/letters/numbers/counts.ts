@@ -7,8 +7,42 @@ import type { Instant } from '../../core/clock.ts'
 import { counter } from '../../store/counter.ts'
 import { type Integer, type Session, sql, type Transaction } from '../../store/database.ts'
 import { type LetterId, STATUS } from '../letter.ts'
-import { type ActivityName, EVER, HOUR_US, MINUTE_US, WHOLE_OFFICE } from './activity.ts'
-import { type Outcomes, outcomeCounter } from './outcomes.ts'
+
+/** What is told about letters over time, and how it is stored. */
+export const ACTIVITY = {
+  arrived: 0,
+  retried: 1,
+  confirmed: 2,
+  returned: 3,
+  discarded: 4,
+  expired: 5,
+} as const
+export type ActivityName = keyof typeof ACTIVITY
+
+// The keys are what the object has, in the order of their numbers.
+export const ACTIVITY_NAMES = Object.keys(ACTIVITY) as readonly ActivityName[]
+
+/** Something for each activity. */
+export const ofEachActivity = <Of>(of: (name: ActivityName) => Of): Record<ActivityName, Of> =>
+  // All of them have one.
+  Object.fromEntries(ACTIVITY_NAMES.map((name) => [name, of(name)])) as Record<ActivityName, Of>
+
+/** What was ever done is counted beside the statuses: letters that arrived are those that were captured. */
+export const EVER: Readonly<Record<ActivityName, number>> = {
+  arrived: STATUS.captured,
+  retried: 6,
+  confirmed: 7,
+  returned: 8,
+  discarded: 9,
+  expired: 10,
+}
+
+export const MINUTE_US = 60_000_000n
+export const HOUR_US = 60n * MINUTE_US
+export const DAY_US = 24n * HOUR_US
+
+/** The subject of what happened in the whole office. */
+export const WHOLE_OFFICE = 0
 
 /** What happened, of changes of counts: the act is the place of its count behind the statuses. */
 const acts = (changes: string): string =>
@@ -54,6 +88,22 @@ export const letterCounter = counter({
       spread: (changes) => `SELECT act, at, letters FROM (${acts(changes)}) AS acts`,
     },
     hours: { table: 'letter_hours', keys: ['subject', 'act', 'at'], sums: ['letters'], spread: hours },
+  },
+})
+
+/** How many letters that a redrive sent back came to each end. */
+export interface Outcomes {
+  readonly confirmed: number
+  readonly returned: number
+}
+
+export const outcomeCounter = counter({
+  name: 'redriveOutcomes',
+  lock: 'redrives.outcomeFold',
+  deltas: 'redrive_outcome_deltas',
+  given: { redrive: 'int', confirmed: 'bigint', returned: 'bigint' },
+  totals: {
+    redrives: { table: 'redrive_outcomes', keys: ['redrive'], sums: ['confirmed', 'returned'] },
   },
 })
 
@@ -153,18 +203,41 @@ const readAll = letterCounter.read(
 )
 
 /** How many letters of one drawer have one status (`STATUS`), or were ever acted on (`EVER`). */
-export interface DrawerCount {
-  readonly drawer: number
-  readonly status: number
-  readonly letters: number
-}
+export type DrawerCount = Readonly<Record<'drawer' | 'status' | 'letters', number>>
 
 /** Every count of drawers that there is: for those who check them. */
 export async function readLetterCounts(session: Session): Promise<DrawerCount[]> {
-  const rows = await session.rows<{ drawer: Integer; status: Integer; letters: Integer }>(readAll)
+  const rows = await session.rows<Readonly<Record<keyof DrawerCount, Integer>>>(readAll)
   return rows.map((row) => ({
     drawer: Number(row.drawer),
     status: Number(row.status),
     letters: Number(row.letters),
   }))
+}
+
+/** Rows by primary key, and what is not folded yet, which is little. */
+const readOutcomes = outcomeCounter.read(
+  'redriveOutcomes.read',
+  'redrives',
+  (counted) =>
+    `SELECT redrive, sum(confirmed) AS confirmed, sum(returned) AS returned FROM ${counted} GROUP BY redrive`,
+  { where: 'redrive = ANY($1::int[])' },
+)
+
+/** What became of the letters of these redrives; those without a word yet are left out. */
+export async function outcomesOf(
+  session: Session,
+  redrives: readonly number[],
+): Promise<ReadonlyMap<number, Outcomes>> {
+  if (redrives.length === 0) return new Map()
+  const rows = await session.rows<{ redrive: Integer; confirmed: Integer; returned: Integer }>(
+    readOutcomes,
+    redrives,
+  )
+  return new Map(
+    rows.map((row) => [
+      Number(row.redrive),
+      { confirmed: Number(row.confirmed), returned: Number(row.returned) },
+    ]),
+  )
 }

@@ -22,13 +22,14 @@ import { bury, PLAIN_RECORD } from '../bury.ts'
 import { takingGiven } from '../capture.ts'
 import { eraseLetters } from '../erase.ts'
 import type { LetterId } from '../letter.ts'
+import { newRegisters } from '../registers.ts'
 import { inOffice } from '../work.ts'
 import { forgetActivity } from './activity.ts'
-import { readAccounts } from './books.ts'
 import { letterCounter } from './counts.ts'
-import { newRegisters, readDrawers } from './drawers.ts'
 import { MOST_NUMBERS, removeEmptyDrawers, type Stretch, stretchOf } from './empty-drawers.ts'
+import { readDrawers } from './find-drawers.ts'
 import { Ledger } from './ledger.ts'
+import { readPlaceCounts } from './summary.ts'
 
 const DAY = 86_400_000_000n
 const ROUNDS = sizeOf(25, 300)
@@ -182,7 +183,7 @@ describe.each(stores)('drawers without letters on $name', (kind) => {
     await one.erase(id)
     await one.removeDrawers()
     expect((await drawers()).map(({ number }) => number)).not.toContain(gone?.number)
-    const [account] = await one.db.session('test', (session) => readAccounts(session))
+    const [account] = await one.db.session('test', (session) => readPlaceCounts(session))
     expect(account).toMatchObject({ letters: { Pending: 1 }, removed: 1, ever: { arrived: 2 } })
     const ledger = new Ledger(one.db, clock, { checkKnown: async () => {} })
     expect(await ledger.signature(gone?.fingerprint ?? '')).toMatchObject({ title: 'too slow', total: 0 })

@@ -9,7 +9,7 @@
 import type { Instant } from '../../core/clock.ts'
 import { type Integer, type Statement, sql, type Transaction, type Value } from '../../store/database.ts'
 import { STATUS } from '../letter.ts'
-import { HOUR_US } from './activity.ts'
+import { HOUR_US } from './counts.ts'
 
 const readNewest = sql('drawers.newest', 'SELECT max(id) AS id FROM bartleby.drawers')
 

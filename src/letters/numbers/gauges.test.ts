@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest'
 import { instant } from '../../core/clock.ts'
-import type { Account } from './books.ts'
 import { gaugesOf } from './gauges.ts'
+import type { PlaceCounts } from './summary.ts'
 
-const account = (number: number, queue: string): Account => ({
+const account = (number: number, queue: string): PlaceCounts => ({
   place: { number, source: 'http', engine: 'alerts', queue },
   letters: { Pending: 3, Resolved: 2, Expired: 1 },
   removed: 1,

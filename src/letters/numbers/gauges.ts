@@ -2,23 +2,19 @@
  * Counts of letters for metrics: by source, engine and queue, in a bounded number of sets. Signatures are no label,
  * because there may be thousands of them; and queues that reports name may be any text.
  */
-import { type Instant, instant } from '../../core/clock.ts'
-import { type Integer, type Session, sql } from '../../store/database.ts'
+
+import type { Instant } from '../../core/clock.ts'
+import { type Session, sql } from '../../store/database.ts'
 import { STATUS } from '../letter.ts'
-import type { ActivityName } from './activity.ts'
-import { type Account, readAccounts, type StatusCounts } from './books.ts'
+import { type Position, type PositionRow, toPosition } from '../lists/positions.ts'
+import type { ActivityName } from './counts.ts'
+import type { PlaceLabel } from './find-drawers.ts'
+import { type PlaceCounts, readPlaceCounts, type StatusCounts, type Summary, summaryOf } from './summary.ts'
 
 /** What metrics tell of the letters of one source, engine and queue. */
-export interface LetterGauge {
-  readonly source: string
-  readonly engine: string
-  /** '' when there is none. */
-  readonly queue: string
+export interface LetterGauge extends Omit<PlaceLabel, 'number'>, Pick<Summary, 'captured' | 'unconfirmed'> {
   readonly letters: StatusCounts
-  readonly captured: number
   readonly removed: number
-  /** Sent back, and neither confirmed nor back yet; they are among the resolved ones. */
-  readonly unconfirmed: number
 }
 
 const MAX_SETS = 1_000
@@ -27,34 +23,30 @@ const OTHERS = '~others'
 
 /** The letters of everything there is. */
 export async function readLetterGauges(session: Session): Promise<LetterGauge[]> {
-  return gaugesOf(await readAccounts(session))
+  return gaugesOf(await readPlaceCounts(session))
 }
 
-/** Adds the accounts up. The sets that come first stay the first, so that no series jumps. */
-export function gaugesOf(accounts: readonly Account[]): LetterGauge[] {
-  const sets = new Map<string, LetterGauge>()
-  for (const account of accounts.toSorted((a, b) => a.place.number - b.place.number)) {
-    const { source, engine, queue } = account.place
-    const known = sets.size < MAX_SETS || sets.has(JSON.stringify([source, engine, queue]))
-    const labels = { source, engine, queue: known ? queue : OTHERS }
-    const key = JSON.stringify(Object.values(labels))
-    const sum = sets.get(key) ?? NONE
-    sets.set(key, {
-      ...labels,
-      letters: {
-        Pending: sum.letters.Pending + account.letters.Pending,
-        Resolved: sum.letters.Resolved + account.letters.Resolved,
-        Expired: sum.letters.Expired + account.letters.Expired,
+/** Adds places up. The sets that come first stay the first, so that no series jumps. */
+export function gaugesOf(places: readonly PlaceCounts[]): LetterGauge[] {
+  const inOrder = places.toSorted((a, b) => a.place.number - b.place.number)
+  const sets = Map.groupBy(
+    inOrder.entries(),
+    ([
+      i,
+      {
+        place: { source, engine, queue },
       },
-      captured: sum.captured + account.ever.arrived,
-      removed: sum.removed + account.removed,
-      unconfirmed: sum.unconfirmed + account.unconfirmed,
-    })
-  }
-  return [...sets.values()]
+    ]) => JSON.stringify([source, engine, i < MAX_SETS ? queue : OTHERS]),
+  )
+  return [...sets].map(([labels, set]) => {
+    // As it was made above.
+    const [source, engine, queue] = JSON.parse(labels) as [string, string, string]
+    const counts = set.map(([, each]) => each)
+    const { captured, unconfirmed, ...letters } = summaryOf(counts)
+    const removed = counts.reduce((sum, each) => sum + each.removed, 0)
+    return { source, engine, queue, letters, captured, removed, unconfirmed }
+  })
 }
-
-const NONE = { letters: { Pending: 0, Resolved: 0, Expired: 0 }, captured: 0, removed: 0, unconfirmed: 0 }
 
 /** Arrivals are counted by where they come from, with the gauges. */
 export const OUTCOMES = [
@@ -76,19 +68,25 @@ export interface Pulse {
 
 /** One step into letters_newest. */
 const readOldest = sql(
-  'letters.oldestPendingAt',
-  `SELECT last_failure_at FROM bartleby.letters INDEXED BY letters_newest WHERE status = ${STATUS.Pending} ORDER BY status, last_failure_at, id LIMIT 1`,
+  'letters.oldestPending',
+  `SELECT id, last_failure_at AS at FROM bartleby.letters INDEXED BY letters_newest WHERE status = ${STATUS.Pending} ORDER BY status, last_failure_at, id LIMIT 1`,
   { bigints: true },
 )
 
+/** The pending letter whose last failure is the longest ago; null when none is pending. */
+export async function readOldestPending(session: Session): Promise<Position | null> {
+  const [row] = await session.rows<PositionRow>(readOldest)
+  return row === undefined ? null : toPosition(row)
+}
+
 /** Reads both. */
 export async function readPulse(session: Session): Promise<Pulse> {
-  const [oldest] = await session.rows<{ last_failure_at: Integer }>(readOldest)
+  const oldest = await readOldestPending(session)
   const outcomes = { retried: 0, confirmed: 0, returned: 0, discarded: 0, expired: 0 }
-  for (const { ever } of await readAccounts(session))
+  for (const { ever } of await readPlaceCounts(session))
     for (const name of OUTCOMES) outcomes[name] += ever[name]
   return {
-    oldestPendingAt: oldest === undefined ? null : instant(BigInt(oldest.last_failure_at)),
+    oldestPendingAt: oldest?.at ?? null,
     outcomes,
   }
 }

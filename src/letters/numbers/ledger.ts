@@ -10,12 +10,13 @@ import {
   type TokenFields,
 } from '../../core/page-token.ts'
 import type { Database } from '../../store/database.ts'
+import type { LetterStatus } from '../letter.ts'
 import type { LetterFilter } from '../lists/filter.ts'
 import { type Total, totalOf } from '../lists/total.ts'
 import type { EngineNames } from '../reports/report.ts'
-import { type Activity, readActivity } from './activity-series.ts'
-import { type AccountFilter, readAccounts, type Standing, standingOf } from './books.ts'
-import { DrawerLabels, type PlaceFilter } from './drawers.ts'
+import { type Activity, readActivity } from './activity.ts'
+import { type CountFilter, readPlaceCounts, type Summary, summaryOf } from './summary.ts'
+import { DrawerLabels, type PlaceFilter } from './find-drawers.ts'
 import { type LetterGauge, type Pulse, readLetterGauges, readPulse } from './gauges.ts'
 import { type Overview, readOverview } from './overview.ts'
 import type { ActivityRange, TallyKey } from './shapes.ts'
@@ -26,7 +27,7 @@ import {
   type SignatureDetail,
   type SignatureGroup,
 } from './signatures.ts'
-import { type Tally, type TallyFilter, tallyLetters } from './tally.ts'
+import { type LetterCounts, type TallyFilter, countLetters } from './summary.ts'
 
 interface SignaturePage {
   readonly items: readonly SignatureGroup[]
@@ -54,7 +55,7 @@ export class Ledger {
   }
 
   /** What happened to the letters that match, over time. */
-  async activity(range: ActivityRange, filter: AccountFilter = {}): Promise<Activity> {
+  async activity(range: ActivityRange, filter: CountFilter = {}): Promise<Activity> {
     if (filter.engine != null) await this.#engines.checkKnown(filter.engine)
     return this.#db.session('letters.activity', (session) =>
       readActivity(session, range, filter, this.#clock.now()),
@@ -68,9 +69,12 @@ export class Ledger {
   }
 
   /** Exact counts of the letters that match, by the keys given or by all. */
-  async counts(filter: TallyFilter = {}, by?: readonly TallyKey[]): Promise<Tally> {
+  async counts(
+    filter: CountFilter & { readonly status?: LetterStatus | null } = {},
+    by: readonly CountKey[] = COUNT_KEYS,
+  ): Promise<LetterCounts> {
     if (filter.engine != null) await this.#engines.checkKnown(filter.engine)
-    return this.#db.snapshot('letters.counts', (session) => tallyLetters(session, filter, by, this.labels))
+    return this.#db.snapshot('letters.counts', (session) => countLetters(session, filter, by, this.labels))
   }
 
   /** How many letters are pending, by engine or by the queue they came from. Letters without one are left out. */
@@ -107,8 +111,8 @@ export class Ledger {
   }
 
   /** Letters of each status, all that were ever captured, and those sent back whose outcome is not known. */
-  standing(): Promise<Standing> {
-    return this.#db.session('letters.standing', async (session) => standingOf(await readAccounts(session)))
+  standing(): Promise<Summary> {
+    return this.#db.session('letters.standing', async (session) => summaryOf(await readPlaceCounts(session)))
   }
 
   /** What metrics tell of all letters together. */

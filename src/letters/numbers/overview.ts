@@ -4,14 +4,13 @@
  */
 
 import { type Instant, instant } from '../../core/clock.ts'
-import { type Integer, type Session, sql } from '../../store/database.ts'
+import type { Session } from '../../store/database.ts'
 import { type SourceName, sourceNames } from '../kinds.ts'
-import { letterId, STATUS } from '../letter.ts'
 import { readUnlabelled } from '../lists/detail.ts'
-import { type ActivityName, DAY_US, HOUR_US, MINUTE_US, WHOLE_OFFICE } from './activity.ts'
-import { readFirstHour, readSeries } from './activity-series.ts'
-import { readAccounts, type StatusCounts, standingOf } from './books.ts'
-import { startOf } from './counts.ts'
+import { readFirstHour, readSeries } from './activity.ts'
+import { type ActivityName, DAY_US, HOUR_US, MINUTE_US, startOf, WHOLE_OFFICE } from './counts.ts'
+import { readOldestPending } from './gauges.ts'
+import { readPlaceCounts, type StatusCounts, summaryOf } from './summary.ts'
 
 export interface Overview {
   readonly asOf: Instant
@@ -36,24 +35,17 @@ export interface Overview {
   readonly sources: readonly { readonly source: SourceName; readonly pending: number }[]
 }
 
-/** One step into letters_newest. */
-const readOldest = sql(
-  'letters.oldestPending',
-  `SELECT id FROM bartleby.letters INDEXED BY letters_newest WHERE status = ${STATUS.Pending} ORDER BY status, last_failure_at, id LIMIT 1`,
-  { bigints: true },
-)
-
 /** The office as it is at this moment. */
 export async function readOverview(session: Session, now: Instant): Promise<Overview> {
   // All at once: they are asked one behind the other without waiting for answers in between.
   const [accounts, oldest, lastHour, usual, returnedLastDay] = await Promise.all([
-    readAccounts(session),
+    readPlaceCounts(session),
     oldestPending(session),
     happened(session, 'arrived', now, HOUR_US),
     usualPerHour(session, now),
     happened(session, 'returned', now, DAY_US),
   ])
-  const { Pending, Resolved, Expired, unconfirmed } = standingOf(accounts)
+  const { Pending, Resolved, Expired, unconfirmed } = summaryOf(accounts)
   const pending = new Map<SourceName, number>(sourceNames().map((source) => [source, 0]))
   for (const { place, letters } of accounts)
     pending.set(place.source, (pending.get(place.source) ?? 0) + letters.Pending)
@@ -69,9 +61,9 @@ export async function readOverview(session: Session, now: Instant): Promise<Over
 }
 
 async function oldestPending(session: Session): Promise<Overview['oldestPending']> {
-  const [row] = await session.rows<{ id: Integer }>(readOldest)
-  if (row === undefined) return null
-  const [letter] = await readUnlabelled(session, [letterId(row.id)])
+  const oldest = await readOldestPending(session)
+  if (oldest === null) return null
+  const [letter] = await readUnlabelled(session, [oldest.id])
   if (letter === undefined) return null
   return { engine: letter.engine, rowKey: letter.rowKey, lastFailureAt: letter.lastFailureAt }
 }

@@ -2,36 +2,30 @@
  * Groups of letters by signature: how many are open, since when, from where, and one letter to look at. The groups of a page
  * are added up by the store; only the letters shown as samples are looked up, and what arrived lately.
  */
+
 import { type Instant, instant } from '../../core/clock.ts'
 import { cut } from '../../core/mask.ts'
 import { type Integer, type Session, sql } from '../../store/database.ts'
 import { rowsGiven } from '../../store/idioms.ts'
 import { at, integer, rowShape, text } from '../../store/row.ts'
 import type { SourceName } from '../kinds.ts'
-import { type LetterId, type LetterStatus, letterId, STATUS, STATUSES } from '../letter.ts'
+import { type LetterStatus, STATUS, STATUSES } from '../letter.ts'
 import { readUnlabelled } from '../lists/detail.ts'
-import { inOrder, type Position } from '../lists/positions.ts'
-import { readTrends } from './activity-series.ts'
+import { inOrder, type PositionRow, toPosition } from '../lists/positions.ts'
+import { readTrends } from './activity.ts'
+import { letterCounter } from './counts.ts'
+import { type FiledSignature, readSignature } from './drawers.ts'
+import { type DrawerLabels, eachWay, type PlaceFilter, readHolding } from './find-drawers.ts'
 import {
-  type DrawerAccount,
+  type DrawerCounts,
   holding,
   lettersIn,
   OF_LETTERS,
   queueOf,
-  readAccounts,
-  readDrawerAccounts,
+  readDrawerCounts,
+  readPlaceCounts,
   WITH_SIGNATURE,
-} from './books.ts'
-import { letterCounter } from './counts.ts'
-import {
-  areDrawersFew,
-  type DrawerLabels,
-  eachWay,
-  type FiledSignature,
-  type PlaceFilter,
-  readSignature,
-  wayTo,
-} from './drawers.ts'
+} from './summary.ts'
 
 /** All letters of one signature, as far as they match what was asked for. */
 export interface SignatureGroup {
@@ -82,8 +76,8 @@ interface GroupPage {
 }
 
 type Group = Omit<SignatureGroup, 'sample' | 'trend'> & {
-  /** Those that hold letters. */
-  readonly accounts: readonly DrawerAccount[]
+  /** Those of its drawers that hold letters. */
+  readonly held: readonly DrawerCounts[]
   readonly drawers: readonly number[]
 }
 
@@ -128,19 +122,13 @@ export async function listSignatures(
   now: Instant,
 ): Promise<GroupPage> {
   const { open, total, signature } = page.after ?? START
-  const [found, areFew] = await Promise.all([readAccounts(session, filter), areDrawersFew(session)])
-  const places = holding(found)
-  if (places.length === 0) return { items: [], next: null }
-  const values = [places, -open, -total, signature, page.limit + 1]
-  const rows = await session.rows<object>(readPage[wayTo(filter, places, areFew)], ...values)
+  const places = readPlaceCounts(session, filter).then(holding)
+  const behind = [-open, -total, signature, page.limit + 1]
+  const rows = await readHolding<object>(session, readPage, filter, places, ...behind)
   const shown = rows.slice(0, page.limit).map(GROUP.read)
-  const accounts = await readDrawerAccounts(
-    session,
-    places,
-    shown.map(({ id }) => id),
-    labels,
-  )
-  const bySignature = Map.groupBy(accounts, ({ fingerprint }) => fingerprint)
+  const numbers = shown.map(({ id }) => id)
+  const drawers = await readDrawerCounts(session, await places, numbers, labels)
+  const bySignature = Map.groupBy(drawers, ({ fingerprint }) => fingerprint)
   const groups = shown.map((group) => ({
     ...toGroup(group, bySignature.get(group.fingerprint) ?? []),
     ...{ open: group.open, total: group.total },
@@ -164,11 +152,11 @@ export async function readSignatureGroup(
 ): Promise<SignatureDetail | null> {
   const signature = await readSignature(session, fingerprint)
   if (signature === null) return null
-  const places = (await readAccounts(session)).map(({ place }) => place.number)
-  const accounts = await readDrawerAccounts(session, places, [signature.number], labels)
-  const [group] = await complete(session, [toGroup(signature, accounts)], now)
+  const places = (await readPlaceCounts(session)).map(({ place }) => place.number)
+  const drawers = await readDrawerCounts(session, places, [signature.number], labels)
+  const [group] = await complete(session, [toGroup(signature, drawers)], now)
   if (group === undefined) return null
-  const sum = (of: (account: DrawerAccount) => number) => accounts.reduce((sum, each) => sum + of(each), 0)
+  const sum = (of: (counts: DrawerCounts) => number) => drawers.reduce((sum, each) => sum + of(each), 0)
   return {
     ...group,
     outcomes: {
@@ -182,10 +170,10 @@ export async function readSignatureGroup(
 
 function toGroup(
   { fingerprint, errorClass, title, firstSeenAt }: Omit<FiledSignature, 'number'>,
-  accounts: readonly DrawerAccount[],
+  drawers: readonly DrawerCounts[],
 ): Group {
-  const held = accounts.filter(({ letters }) => lettersIn(letters) > 0)
-  const lastSeenAt = accounts.reduce(
+  const held = drawers.filter(({ letters }) => lettersIn(letters) > 0)
+  const lastSeenAt = drawers.reduce(
     (latest, each) => (each.lastSeenAt > latest ? each.lastSeenAt : latest),
     NEVER,
   )
@@ -202,16 +190,15 @@ function toGroup(
     sources: distinct(held.map(({ place }) => place.source)),
     engines: distinct(held.map(({ place }) => place.engine)),
     originalQueues: distinct(held.flatMap(({ place }) => queueOf(place) ?? [])),
-    accounts: held,
-    drawers: accounts.map(({ drawer }) => drawer),
+    held,
+    drawers: drawers.map(({ drawer }) => drawer),
   }
 }
 
 const NEVER = instant(0n)
 
-const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0)
-
-const distinct = <T extends string>(values: readonly T[]): T[] => [...new Set(values)].sort(compare)
+/** In the order of UTF-16, in which texts are sorted unless one says otherwise. */
+const distinct = (values: readonly string[]): string[] => [...new Set(values)].sort()
 
 /** Drawers of a group that are looked into, those that failed latest: a group may have one for every queue there is. */
 const MAX_LOOKS = 10
@@ -224,9 +211,9 @@ interface Lane {
 }
 
 /** Where the sample of a group is to be found: among its open letters, if there are any. */
-function lanesOf({ signature, open, accounts }: Group): Lane[] {
+function lanesOf({ signature, open, held }: Group): Lane[] {
   const wanted = open > 0 ? (['Pending'] as const) : STATUSES
-  return accounts
+  return held
     .filter(({ letters }) => wanted.some((status) => letters[status] > 0))
     .sort((a, b) => Number(b.lastSeenAt - a.lastSeenAt) || a.drawer - b.drawer)
     .slice(0, MAX_LOOKS)
@@ -249,42 +236,24 @@ const newestOfLanes = sql(
   { bigints: true },
 )
 
-interface SightedRow {
-  readonly drawer: Integer
-  readonly id: Integer
-  readonly at: Integer
-}
-
 const TREND_HOURS = 24
 
 /** The groups with what is looked up for those that are shown. */
 async function complete(session: Session, groups: readonly Group[], now: Instant): Promise<SignatureGroup[]> {
-  const drawers = groups.flatMap((group) => group.drawers)
   const [samples, trends] = await Promise.all([
     readSamples(session, groups.flatMap(lanesOf)),
-    readTrends(session, drawers, now, TREND_HOURS),
+    readTrends(
+      session,
+      groups.flatMap((group) => group.drawers),
+      now,
+      TREND_HOURS,
+    ),
   ])
-  return groups.map(({ accounts: _, drawers, ...group }) => {
+  return groups.map(({ held: _, drawers, ...group }) => {
     const sample = samples.get(group.signature) ?? null
     const trend = drawers.reduce((sum, drawer) => addedUp(sum, trends.get(drawer)), NO_TREND)
     return { ...group, sample, trend }
   })
-}
-
-/** A letter of each signature to look at. */
-async function readSamples(
-  session: Session,
-  lanes: readonly Lane[],
-): Promise<ReadonlyMap<string, SampleLetter>> {
-  const newest = await readNewest(session, lanes)
-  const letters = await readUnlabelled(session, [...newest.values()])
-  const byId = new Map(letters.map((letter) => [letter.id, toSample(letter)]))
-  const samples = new Map<string, SampleLetter>()
-  for (const [signature, id] of newest) {
-    const sample = byId.get(id)
-    if (sample !== undefined) samples.set(signature, sample)
-  }
-  return samples
 }
 
 const NO_TREND: readonly number[] = Array.from({ length: TREND_HOURS }, () => 0)
@@ -292,28 +261,26 @@ const NO_TREND: readonly number[] = Array.from({ length: TREND_HOURS }, () => 0)
 const addedUp = (numbers: readonly number[], more: readonly number[] | undefined): readonly number[] =>
   more === undefined ? numbers : numbers.map((number, i) => number + (more[i] ?? 0))
 
-const toSample = ({ engine, rowKey, errorMessage }: SampleLetter): SampleLetter => ({
-  engine,
-  rowKey,
-  errorMessage: cut(errorMessage, MAX_SAMPLE_MESSAGE),
-})
-
-/** The newest letter in the lanes of each signature. */
-async function readNewest(session: Session, lanes: readonly Lane[]): Promise<Map<string, LetterId>> {
+/** A letter of each signature to look at: the newest in its lanes. */
+async function readSamples(
+  session: Session,
+  lanes: readonly Lane[],
+): Promise<ReadonlyMap<string, SampleLetter>> {
+  const given = lanes.map(({ drawer, status }) => ({ drawer, status: STATUS[status] }))
+  const heads = await rowsGiven<PositionRow & { readonly drawer: Integer }>(session, newestOfLanes, given)
   const signatures = new Map(lanes.map(({ drawer, signature }) => [drawer, signature]))
-  const heads = new Map<string, Position>()
-  for (const row of await readHeads(session, lanes)) {
-    const signature = signatures.get(Number(row.drawer)) ?? ''
-    const position = { id: letterId(row.id), at: instant(BigInt(row.at)) }
-    const known = heads.get(signature)
-    if (known === undefined || inOrder(position, known) < 0) heads.set(signature, position)
+  const oldestFirst = heads
+    .map((row) => ({ ...toPosition(row), signature: signatures.get(Number(row.drawer)) ?? '' }))
+    .sort((a, b) => inOrder(b, a))
+  const newest = new Map(oldestFirst.map(({ signature, id }) => [signature, id]))
+  const letters = await readUnlabelled(session, [...newest.values()])
+  const byId = new Map(letters.map((letter) => [letter.id, letter]))
+  const samples = new Map<string, SampleLetter>()
+  for (const [signature, id] of newest) {
+    const letter = byId.get(id)
+    if (letter === undefined) continue
+    const { engine, rowKey } = letter
+    samples.set(signature, { engine, rowKey, errorMessage: cut(letter.errorMessage, MAX_SAMPLE_MESSAGE) })
   }
-  return new Map([...heads].map(([signature, { id }]) => [signature, id]))
+  return samples
 }
-
-const readHeads = (session: Session, lanes: readonly Lane[]): Promise<SightedRow[]> =>
-  rowsGiven(
-    session,
-    newestOfLanes,
-    lanes.map(({ drawer, status }) => ({ drawer, status: STATUS[status] })),
-  )

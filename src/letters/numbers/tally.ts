@@ -1,18 +1,11 @@
 /** Exact counts of letters by source, engine, queue, status and signature, or by some of them. */
 import type { Session } from '../../store/database.ts'
 import { type LetterStatus, STATUSES } from '../letter.ts'
-import {
-  type Account,
-  type AccountFilter,
-  queueOf,
-  readFiled,
-  readHoldingDrawers,
-  type StatusCounts,
-} from './books.ts'
-import { DrawerLabels, type PlaceLabel } from './drawers.ts'
+import { type PlaceCounts, type CountFilter, queueOf, readCounts, readHoldingDrawers, type StatusCounts } from './summary.ts'
+import { DrawerLabels, type PlaceLabel } from './find-drawers.ts'
 import { TALLY_KEYS, type TallyKey } from './shapes.ts'
 
-export interface TallyFilter extends AccountFilter {
+export interface TallyFilter extends CountFilter {
   readonly status?: LetterStatus | null
 }
 
@@ -38,7 +31,7 @@ export async function tallyLetters(
   const ofDrawers = keys.includes('signature') && filter.signature == null
   const accounts = ofDrawers
     ? await readLabelled(session, filter, labels)
-    : await readFiled(session, filter, labels)
+    : await readCounts(session, filter, labels)
   for (const account of accounts) {
     for (const status of STATUSES) {
       const count = account.letters[status]
@@ -53,7 +46,7 @@ export async function tallyLetters(
 }
 
 /** What a drawer holds, and where it is. */
-interface Labelled extends Pick<Account, 'letters'> {
+interface Labelled extends Pick<PlaceCounts, 'letters'> {
   readonly place: Pick<PlaceLabel, 'source' | 'engine' | 'queue'>
   readonly fingerprint: string
 }
@@ -61,7 +54,7 @@ interface Labelled extends Pick<Account, 'letters'> {
 /** The drawers that hold letters, in the order of all keys. Counts first: a drawer that was counted is there. */
 async function readLabelled(
   session: Session,
-  filter: AccountFilter,
+  filter: CountFilter,
   labels: DrawerLabels,
 ): Promise<readonly Labelled[]> {
   const held = await readHoldingDrawers(session, filter)
@@ -96,7 +89,7 @@ function toItem(keys: readonly TallyKey[], values: readonly (string | null)[], c
   return item
 }
 
-function keyOf(key: TallyKey, account: Account | Labelled, status: LetterStatus): string | null {
+function keyOf(key: TallyKey, account: PlaceCounts | Labelled, status: LetterStatus): string | null {
   switch (key) {
     case 'source':
       return account.place.source

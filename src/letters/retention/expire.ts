@@ -13,8 +13,8 @@ import { change } from '../change.ts'
 import type { SourceName } from '../kinds.ts'
 import { STATUS } from '../letter.ts'
 import { PLACED, placeOf } from '../lists/detail.ts'
-import { readHoldingDrawers } from '../numbers/books.ts'
-import { readDrawers } from '../numbers/drawers.ts'
+import type { DrawerLabels } from '../numbers/find-drawers.ts'
+import { readHoldingDrawers } from '../numbers/summary.ts'
 import type { LetterSource } from '../source.ts'
 import type { OfficeWork } from '../work.ts'
 
@@ -107,11 +107,14 @@ const MOST_LANES = 100
 /** Runs whose lanes are remembered. */
 const MOST_REMEMBERED = 20
 
+/** The sources of letters, and what tells which is whose: an expiry makes no drawers. */
+interface Ways {
+  readonly sources: ReadonlyMap<SourceName, LetterSource>
+  readonly labels: DrawerLabels
+}
+
 /** How old letters are expired; each leaves its dead queue through its own source. */
-export function expiryKind(
-  sources: ReadonlyMap<SourceName, LetterSource>,
-): RunKind<OfficeWork, Subject, Place> {
-  const lifter = new Lifter(sources)
+export function expiryKind(ways: Ways): RunKind<OfficeWork, Subject, Place> {
   // What is forgotten is read again.
   const known = new Map<Xid, readonly (number | null)[]>()
   return {
@@ -132,7 +135,7 @@ export function expiryKind(
       let done = 0
       for (const drawer of left.slice(0, MOST_LANES)) {
         if (drawer !== place.drawer) cursor = START
-        const batch = await expireBatch(work, lifter, expiry, drawer, cursor, most - done)
+        const batch = await expireBatch(work, ways, expiry, drawer, cursor, most - done)
         done += batch.expired
         if (batch.next !== null) return { place: laneFrom(drawer, batch.next), done, next: 'more' }
       }
@@ -156,7 +159,7 @@ async function readLanes(session: Session, engine: string | null): Promise<reado
 
 async function expireBatch(
   work: OfficeWork,
-  lifter: Lifter,
+  ways: Ways,
   { before, actor }: Expiry,
   drawer: number | null,
   after: Cursor,
@@ -171,32 +174,24 @@ async function expireBatch(
   const letters = rows.map(OLD.read)
   const last = letters.at(-1)
   if (last === undefined) return { expired: 0, next: null }
-  await lifter.lift(work, letters)
+  await leaveDeadQueues(work, ways, letters)
   await change(work, 'expire', letters, { actor, notes: null })
   return { expired: letters.length, next: letters.length < most ? null : last }
 }
 
 /** Takes letters out of where they lie, each through its own source. */
-class Lifter {
-  readonly #sources: ReadonlyMap<SourceName, LetterSource>
-  /** The sources of the drawers seen so far; the numbers of drawers are never given again. */
-  readonly #sourceOf = new Map<number, SourceName>()
-
-  constructor(sources: ReadonlyMap<SourceName, LetterSource>) {
-    this.#sources = sources
-  }
-
-  async lift(work: OfficeWork, old: readonly Old[]): Promise<void> {
-    const unknown = new Set(old.map(({ drawer }) => drawer).filter((drawer) => !this.#sourceOf.has(drawer)))
-    if (unknown.size > 0)
-      for (const { number, source } of await readDrawers(work.tx, [...unknown]))
-        this.#sourceOf.set(number, source)
-    for (const [name, mine] of Map.groupBy(old, ({ drawer }) => this.#sourceOf.get(drawer))) {
-      const source = name === undefined ? undefined : this.#sources.get(name)
-      const letters = mine.map((letter) => ({ ...letter, place: placeOf(letter) }))
-      if (source !== undefined) await source.moved(work, letters, 'expire')
-      else if (letters.some(({ place }) => place !== null))
-        throw new Error(`nobody takes letters of '${name}' out of their dead queue`)
-    }
+async function leaveDeadQueues(
+  work: OfficeWork,
+  { sources, labels }: Ways,
+  old: readonly Old[],
+): Promise<void> {
+  const drawers = await labels.of(work.tx, [...new Set(old.map(({ drawer }) => drawer))])
+  const sourceOf = new Map(drawers.map(({ number, source }) => [number, source]))
+  for (const [name, mine] of Map.groupBy(old, ({ drawer }) => sourceOf.get(drawer))) {
+    const source = name === undefined ? undefined : sources.get(name)
+    const letters = mine.map((letter) => ({ ...letter, place: placeOf(letter) }))
+    if (source !== undefined) await source.moved(work, letters, 'expire')
+    else if (letters.some(({ place }) => place !== null))
+      throw new Error(`nobody takes letters of '${name}' out of their dead queue`)
   }
 }

@@ -5,7 +5,7 @@
 import type { Clock } from '../../core/clock.ts'
 import { failure } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
-import type { Registers } from '../../letters/numbers/drawers.ts'
+import type { Registers } from '../../letters/registers.ts'
 import type { Database, Transaction } from '../../store/database.ts'
 import { isDividedByNone } from '../../store/missing-value.ts'
 import type { DeathTurn } from '../death/death-order.ts'

@@ -6,7 +6,7 @@
  * The stop rule: of the last outcomes, how many were deaths. Outcomes are counted in the order in which they are seen; those that are
  * seen together count together. What is remembered travels with the redrive, so that a server that goes on with it knows it too.
  */
-import type { Outcomes } from '../../letters/numbers/outcomes.ts'
+import type { Outcomes } from '../../letters/numbers/counts.ts'
 import type { Verdict } from '../commands.ts'
 import type { Canary, RedriveCounts, StopRule } from '../redrive.ts'
 

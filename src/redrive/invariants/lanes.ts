@@ -16,7 +16,7 @@ import type {
 import { batchesOf, read, Sums, type Walker } from '../../letters/audit/walk.ts'
 import { kindOf } from '../../letters/kinds.ts'
 import { STATUS } from '../../letters/letter.ts'
-import { outcomesOf } from '../../letters/numbers/outcomes.ts'
+import { outcomesOf } from '../../letters/numbers/counts.ts'
 import { type Integer, type Session, sql } from '../../store/database.ts'
 import { isSending, type RedriveAction, type RedriveNumber, redriveNumber, type Terms } from '../redrive.ts'
 import { type PlacedLane, readLanes } from '../rows/lanes.ts'

@@ -4,7 +4,7 @@
  */
 
 import { goesToQueues, type SourceName } from '../../letters/kinds.ts'
-import { readDrawers } from '../../letters/numbers/drawers.ts'
+import { readDrawers } from '../../letters/numbers/find-drawers.ts'
 import { readEngineOf } from '../../queues/records.ts'
 import { type Integer, type Session, sql } from '../../store/database.ts'
 import { isSending, type PlanRequest } from '../redrive.ts'

@@ -1,6 +1,6 @@
 /** Redrives with their counts: sums over their lanes, and what became of the letters that were sent. */
 
-import { type Outcomes, outcomesOf } from '../../letters/numbers/outcomes.ts'
+import { type Outcomes, outcomesOf } from '../../letters/numbers/counts.ts'
 import type { Session } from '../../store/database.ts'
 import {
   type Destination,

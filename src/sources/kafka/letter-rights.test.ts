@@ -1,10 +1,12 @@
 /** Who may act on letters of Kafka, by the doors that are not its own. */
+
 import { createHash } from 'node:crypto'
 import { afterEach, describe, expect, it } from 'vitest'
 import { KafkaHttp, TOKEN } from '../../../test/harness/kafka-http.ts'
 import { freshSqlite } from '../../../test/harness/stores.ts'
 import { failure } from '../../core/errors.ts'
 import { type Xid, xid } from '../../core/xid.ts'
+import { DrawerLabels } from '../../letters/numbers/find-drawers.ts'
 import { expiryKind } from '../../letters/retention/expire.ts'
 import type { OfficeRuns, OfficeWork } from '../../letters/work.ts'
 import type { Run, RunKind } from '../../work/run.ts'
@@ -37,7 +39,7 @@ const sourcesOf = async (id: Xid) => [id === KAFKA_REDRIVE ? 'kafka' : 'queues']
 const KINDS = new Map<string, Pick<RunKind<OfficeWork>, 'sourcesOf'>>()
 // They are only taken down.
 const runs = { define: (kind: RunKind<OfficeWork>) => KINDS.set(kind.kind, kind) } as unknown as OfficeRuns
-runs.define(expiryKind(new Map()) as RunKind<OfficeWork>)
+runs.define(expiryKind({ sources: new Map(), labels: new DrawerLabels() }) as RunKind<OfficeWork>)
 defineReassignment(runs, {} as Parameters<typeof defineReassignment>[1])
 const VERBS = ['pause', 'resume', 'cancel'] as const
 const steeringOf = (runs: typeof RUNS): readonly Act[] =>

@@ -20,7 +20,7 @@ import {
   yesOrNo,
 } from '../../core/settings/kinds.ts'
 import type { Xids } from '../../core/xid.ts'
-import type { Registers } from '../../letters/numbers/drawers.ts'
+import type { Registers } from '../../letters/registers.ts'
 import type { Database } from '../../store/database.ts'
 import { parseCallbackUrl } from './registry/callback-url.ts'
 import { isStorable } from './registry/texts.ts'

@@ -6,7 +6,7 @@ import { type Letter, type LetterStatus, letterId } from '../../../src/letters/l
 import { Letters } from '../../../src/letters/letters.ts'
 import { readLetterById } from '../../../src/letters/lists/detail.ts'
 import { lockLetters } from '../../../src/letters/locked.ts'
-import { newRegisters } from '../../../src/letters/numbers/drawers.ts'
+import { newRegisters } from '../../../src/letters/registers.ts'
 import type { FailureReport } from '../../../src/letters/reports/report.ts'
 import { inOffice, officeRuns } from '../../../src/letters/work.ts'
 import { EngineDirectory } from '../../../src/queues/engines/engine-directory.ts'

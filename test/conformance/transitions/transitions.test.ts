@@ -9,8 +9,8 @@ import { historyOfLetter } from '../../../src/history/get.ts'
 import { PLACE_COLUMNS } from '../../../src/letters/in-dead-queue/read.ts'
 import { type Letter, type LetterStatus, STATUS } from '../../../src/letters/letter.ts'
 import { readLetterById } from '../../../src/letters/lists/detail.ts'
-import { ACTIVITY_NAMES, type ActivityName } from '../../../src/letters/numbers/activity.ts'
-import { readAccounts } from '../../../src/letters/numbers/books.ts'
+import { ACTIVITY_NAMES, type ActivityName } from '../../../src/letters/numbers/counts.ts'
+import { readPlaceCounts } from '../../../src/letters/numbers/summary.ts'
 import { forgoRedrive } from '../../../src/letters/redriven.ts'
 import { isRefused, NO_EDITS } from '../../../src/letters/source.ts'
 import {
@@ -79,7 +79,7 @@ async function newest({ db }: Walked, { id }: Pick<Letter, 'id'>) {
 
 /** How often each was ever done, by all letters. */
 async function activityIn({ db }: Walked): Promise<Readonly<Record<ActivityName, number>>> {
-  const accounts = await db.session('test', (session) => readAccounts(session))
+  const accounts = await db.session('test', (session) => readPlaceCounts(session))
   const sumOf = (name: ActivityName) => accounts.reduce((sum, { ever }) => sum + ever[name], 0)
   // All names are there.
   return Object.fromEntries(ACTIVITY_NAMES.map((name) => [name, sumOf(name)])) as Record<ActivityName, number>

@@ -8,7 +8,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Clock } from '../../../core/clock.ts'
 import { recordHistory } from '../../../history/record.ts'
-import type { Registers } from '../../../letters/numbers/drawers.ts'
+import type { Registers } from '../../../letters/registers.ts'
 import { inOffice, type OfficeWork } from '../../../letters/work.ts'
 import type { Database, Transaction } from '../../../store/database.ts'
 import {

@@ -10,9 +10,9 @@
 import type { Clock } from '../../../core/clock.ts'
 import { type Difference, differences, Sums, type Walker } from '../../../letters/audit/walk.ts'
 import { STATUS } from '../../../letters/letter.ts'
-import { readAccounts } from '../../../letters/numbers/books.ts'
 import { letterCounter, readLetterCounts } from '../../../letters/numbers/counts.ts'
-import { readDrawers } from '../../../letters/numbers/drawers.ts'
+import { readDrawers } from '../../../letters/numbers/find-drawers.ts'
+import { readPlaceCounts } from '../../../letters/numbers/summary.ts'
 import { inOffice } from '../../../letters/work.ts'
 import type { Database, Session } from '../../../store/database.ts'
 import { leasedLock } from '../../../store/lock.ts'
@@ -137,7 +137,7 @@ async function findDrift(
     books.set(drawer, letters)
     ofPlaces.add(place, letters)
   }
-  for (const { place, letters } of await readAccounts(session, { source: WEBHOOKS }))
+  for (const { place, letters } of await readPlaceCounts(session, { source: WEBHOOKS }))
     ofPlaces.add(place.number, -letters.Pending)
   for (const [place, letters] of ofPlaces) if (letters === 0) ofPlaces.delete(place)
   return { drift: [...differences(found, books)], ofPlaces }

@@ -4,7 +4,7 @@
  * dead jobs read it here.
  */
 import { type Instant, instant } from '../../../core/clock.ts'
-import { type Account, readAccounts } from '../../../letters/numbers/books.ts'
+import { type PlaceCounts, readPlaceCounts } from '../../../letters/numbers/summary.ts'
 import { type Integer, type Session, sql } from '../../../store/database.ts'
 import { rowsGiven } from '../../../store/idioms.ts'
 import { at, integer, type RowOf, rowShape, text } from '../../../store/row.ts'
@@ -48,9 +48,9 @@ export async function readDeadCounts(
   session: Session,
   { ends = false }: { readonly ends?: boolean } = {},
 ): Promise<readonly DeadCount[]> {
-  const pending = new Map<string, Account>()
+  const pending = new Map<string, PlaceCounts>()
   const asked: { readonly channel_id: string; readonly consumer_id: string }[] = []
-  for (const account of await readAccounts(session, { source: WEBHOOKS, engine: WEBHOOKS })) {
+  for (const account of await readPlaceCounts(session, { source: WEBHOOKS, engine: WEBHOOKS })) {
     const ids = idsOfQueue(account.place.queue)
     if (ids === null) continue
     pending.set(JSON.stringify(ids), account)
@@ -70,7 +70,7 @@ export async function readDeadCounts(
 }
 
 /** Whether the letters were those of a consumer that is gone, whose ids were given to another. */
-const isForerunner = ({ letters, lastSeenAt }: Account, { createdAt }: ConsumerRow): boolean =>
+const isForerunner = ({ letters, lastSeenAt }: PlaceCounts, { createdAt }: ConsumerRow): boolean =>
   letters.Pending === 0 && lastSeenAt < createdAt
 
 /** By the bytes of channel and consumer id; U+0000, which is in no id, comes before all else. */

@@ -1,25 +1,23 @@
 /**
- * The books: every place with its counts. What the office tells in numbers is added up from them, so that all of it agrees and nothing
- * ever counts letters. Cost: a row per place and status, whatever the number of letters and of different errors. Drawers, which tell
- * errors apart, are read only where signatures are shown, and only those that hold letters.
+ * The office in numbers: every place with its counts. What is shown is added up from them, so that all of it agrees and nothing ever
+ * counts letters. Cost: a row per place and status, whatever the number of letters and of different errors. Drawers, which tell errors
+ * apart, are read only where signatures are shown, and only those that hold letters.
  */
 import { type Instant, instant } from '../../core/clock.ts'
 import type { Integer, Session } from '../../store/database.ts'
-import type { SourceName } from '../kinds.ts'
 import { type LetterStatus, STATUS, STATUSES } from '../letter.ts'
-import { type ActivityName, EVER, ofEachActivity } from './activity.ts'
-import { letterCounter } from './counts.ts'
+import { type ActivityName, EVER, letterCounter, ofEachActivity } from './counts.ts'
+import { readSignature } from './drawers.ts'
 import {
   AMONG_FILED,
-  areDrawersFew,
   type DrawerLabels,
   eachWay,
   OF_SIGNATURES,
   type PlaceFilter,
   type PlaceLabel,
-  readSignature,
-  wayTo,
-} from './drawers.ts'
+  placeValues,
+  readHolding,
+} from './find-drawers.ts'
 
 /** Letters of each status. */
 export type StatusCounts = Readonly<Record<LetterStatus, number>>
@@ -36,14 +34,14 @@ interface Sums {
 }
 
 /** A place and what it holds; letters that were ever captured there are those that arrived. */
-export interface Account extends Sums {
+export interface PlaceCounts extends Sums {
   readonly place: PlaceLabel
   /** Letters that were removed from it when their time was over, or erased. */
   readonly removed: number
 }
 
 /** A drawer and what it holds. Captures and removals are counted at the place alone. */
-export interface DrawerAccount extends Sums {
+export interface DrawerCounts extends Sums {
   readonly drawer: number
   readonly place: PlaceLabel
   /** Of its signature. */
@@ -51,7 +49,7 @@ export interface DrawerAccount extends Sums {
 }
 
 /** Which letters are asked for. */
-export interface AccountFilter extends PlaceFilter {
+export interface CountFilter extends PlaceFilter {
   /** A fingerprint. */
   readonly signature?: string | null | undefined
 }
@@ -70,12 +68,7 @@ const SUMS = `${sumsFor(COUNTED)}, max(last_seen_at) AS last_seen_at`
 
 type SumsRow = Readonly<Record<`s${number}` | 'last_seen_at', Integer>>
 
-type PlaceRow = SumsRow & {
-  readonly place: Integer
-  readonly source: SourceName
-  readonly engine: string
-  readonly queue: string
-}
+type PlaceRow = SumsRow & Omit<PlaceLabel, 'number'> & { readonly place: Integer }
 
 const lettersOf = (row: SumsRow): StatusCounts => ({
   Pending: Number(row[`s${STATUS.Pending}`] ?? 0),
@@ -93,13 +86,6 @@ function sumsOf(row: SumsRow): Sums {
   }
 }
 
-const placeOf = ({ place, source, engine, queue }: PlaceRow): PlaceLabel => ({
-  number: Number(place),
-  source,
-  engine,
-  queue,
-})
-
 /** All totals of places, and the tail. Places are few; $1 to $3 are NULL where any matches. */
 const readPlaces = letterCounter.read(
   'letterCounts.places',
@@ -112,15 +98,13 @@ const readPlaces = letterCounter.read(
   { bigints: true },
 )
 
-/** The accounts of the places that match, by source, engine and queue. */
-export async function readAccounts(session: Session, filter: PlaceFilter = {}): Promise<Account[]> {
-  const asked = [filter.source, filter.engine, filter.originalQueue].map((text) => text ?? null)
-  // No label has U+0000, and PostgreSQL would refuse to look for it.
-  if (asked.some((text) => text?.includes('\0'))) return []
-  const rows = await session.rows<PlaceRow>(readPlaces, ...asked)
+/** The counts of the places that match, by source, engine and queue. */
+export async function readPlaceCounts(session: Session, filter: PlaceFilter = {}): Promise<PlaceCounts[]> {
+  const asked = placeValues(filter)
+  const rows = asked === null ? [] : await session.rows<PlaceRow>(readPlaces, ...asked)
   return rows.map((row) => ({
     ...sumsOf(row),
-    place: placeOf(row),
+    place: { number: Number(row.place), source: row.source, engine: row.engine, queue: row.queue },
     removed: Number(row[`s${STATUS.removed}`] ?? 0),
   }))
 }
@@ -139,7 +123,7 @@ const readOfSignatures = letterCounter.read(
   { among: AMONG_FILED, bigints: true },
 )
 /** The same of those that hold letters. */
-const readHolding = eachWay((way, withFiled, among) => {
+const holdingDrawers = eachWay((way, withFiled, among) => {
   const which = among.among === undefined ? `WHERE drawer IN (${AMONG_FILED})` : ''
   const sums = sumsFor(STATUSES.map((name) => STATUS[name]))
   return letterCounter.read(
@@ -153,24 +137,22 @@ const readHolding = eachWay((way, withFiled, among) => {
 type DrawerRow = SumsRow & { readonly drawer: Integer }
 
 /** What a drawer holds at the moment, whatever it ever did. */
-type HoldingDrawer = Pick<DrawerAccount, 'drawer' | 'letters'>
+type HoldingDrawer = Pick<DrawerCounts, 'drawer' | 'letters'>
 
 /** The drawers that hold letters, of the places that match. */
 export async function readHoldingDrawers(session: Session, filter: PlaceFilter): Promise<HoldingDrawer[]> {
-  const [accounts, areFew] = await Promise.all([readAccounts(session, filter), areDrawersFew(session)])
-  const places = holding(accounts)
-  if (places.length === 0) return []
-  const rows = await session.rows<DrawerRow>(readHolding[wayTo(filter, places, areFew)], places)
+  const places = readPlaceCounts(session, filter).then(holding)
+  const rows = await readHolding<DrawerRow>(session, holdingDrawers, filter, places)
   return rows.map((row) => ({ drawer: Number(row.drawer), letters: lettersOf(row) }))
 }
 
-/** The accounts of the drawers of these signatures at these places, by source, engine, queue and signature. */
-export async function readDrawerAccounts(
+/** The counts of the drawers of these signatures at these places, by source, engine, queue and signature. */
+export async function readDrawerCounts(
   session: Session,
   places: readonly number[],
   signatures: readonly number[],
   labels: DrawerLabels,
-): Promise<DrawerAccount[]> {
+): Promise<DrawerCounts[]> {
   if (places.length === 0 || signatures.length === 0) return []
   const rows = await session.rows<DrawerRow>(readOfSignatures, places, signatures)
   const sums = new Map(rows.map((row) => [Number(row.drawer), sumsOf(row)]))
@@ -183,33 +165,33 @@ export async function readDrawerAccounts(
   })
 }
 
-/** The accounts of what matches: of drawers where a signature is asked for, else of places. */
-export async function readFiled(
+/** The counts of what matches: of drawers where a signature is asked for, else of places. */
+export async function readCounts(
   session: Session,
-  filter: AccountFilter,
+  filter: CountFilter,
   labels: DrawerLabels,
-): Promise<readonly (Account | DrawerAccount)[]> {
-  const accounts = await readAccounts(session, filter)
-  if (filter.signature == null) return accounts
+): Promise<readonly (PlaceCounts | DrawerCounts)[]> {
+  const places = await readPlaceCounts(session, filter)
+  if (filter.signature == null) return places
   const signature = await readSignature(session, filter.signature)
-  return signature === null ? [] : readDrawerAccounts(session, holding(accounts), [signature.number], labels)
+  return signature === null ? [] : readDrawerCounts(session, holding(places), [signature.number], labels)
 }
 
 /** The numbers of the places that hold letters. */
-export const holding = (accounts: readonly Account[]): readonly number[] =>
-  accounts.filter(({ letters }) => lettersIn(letters) > 0).map(({ place }) => place.number)
+export const holding = (places: readonly PlaceCounts[]): readonly number[] =>
+  places.filter(({ letters }) => lettersIn(letters) > 0).map(({ place }) => place.number)
 
 /** Where the office stands: letters of each status, all that were ever captured, and those of which nothing was heard. */
-export interface Standing extends StatusCounts {
+export interface Summary extends StatusCounts {
   /** All that were ever captured. */
   readonly captured: number
   /** Resolved by a retry, and neither confirmed nor back yet. */
   readonly unconfirmed: number
 }
 
-/** The sums of accounts. */
-export function standingOf(accounts: readonly Account[]): Standing {
-  const sum = (of: (account: Account) => number): number => accounts.reduce((sum, each) => sum + of(each), 0)
+/** The sums of all places. */
+export function summaryOf(places: readonly PlaceCounts[]): Summary {
+  const sum = (of: (counts: PlaceCounts) => number): number => places.reduce((sum, each) => sum + of(each), 0)
   return {
     Pending: sum(({ letters }) => letters.Pending),
     Resolved: sum(({ letters }) => letters.Resolved),
@@ -225,3 +207,98 @@ export const lettersIn = (counts: StatusCounts): number =>
 
 /** The queue as everybody sees it; null when there is none. */
 export const queueOf = ({ queue }: Pick<PlaceLabel, 'queue'>): string | null => (queue === '' ? null : queue)
+
+/** What letters are counted by, in the order in which counts are sorted. */
+export const COUNT_KEYS = ['source', 'engine', 'originalQueue', 'signature', 'status'] as const
+export type CountKey = (typeof COUNT_KEYS)[number]
+
+/** The letters that have the same keys; a key that is not counted by is left out, and no count is zero. */
+type CountedLetters = { readonly count: number } & { [Key in CountKey]?: string | null }
+
+export interface LetterCounts {
+  readonly items: readonly CountedLetters[]
+  /** All letters that match the filter. */
+  readonly totals: StatusCounts
+}
+
+/** Counts the letters that match, by the keys given. */
+export async function countLetters(
+  session: Session,
+  filter: CountFilter & { readonly status?: LetterStatus | null },
+  by: readonly CountKey[],
+  labels: DrawerLabels,
+): Promise<LetterCounts> {
+  const keys = COUNT_KEYS.filter((key) => by.includes(key))
+  const totals = { Pending: 0, Resolved: 0, Expired: 0 }
+  const items: CountedLetters[] = []
+  const ofDrawers = keys.includes('signature') && filter.signature == null
+  const found = ofDrawers
+    ? await readLabelled(session, filter, labels)
+    : await readCounts(session, filter, labels)
+  for (const counts of found) {
+    for (const status of STATUSES) {
+      const count = counts.letters[status]
+      if (count === 0 || (filter.status != null && filter.status !== status)) continue
+      totals[status] += count
+      items.push(countedBy(keys, counts, status, count))
+    }
+  }
+  // They come in the order of all keys, each of them once.
+  return { items: keys.length === COUNT_KEYS.length ? items : addedUp(keys, items), totals }
+}
+
+/** What a drawer holds, and where it is. */
+type Labelled = Pick<DrawerCounts, 'letters' | 'place' | 'fingerprint'>
+
+/** The drawers that hold letters, in the order of all keys. Counts first: a drawer that was counted is there. */
+async function readLabelled(
+  session: Session,
+  filter: CountFilter,
+  labels: DrawerLabels,
+): Promise<readonly Labelled[]> {
+  const held = await readHoldingDrawers(session, filter)
+  const letters = new Map(held.map((each) => [each.drawer, each.letters]))
+  const drawers = await labels.of(session, [...letters.keys()])
+  return drawers.map((place) => ({
+    place,
+    fingerprint: place.fingerprint,
+    letters: letters.get(place.number) ?? { Pending: 0, Resolved: 0, Expired: 0 },
+  }))
+}
+
+function countedBy(
+  keys: readonly CountKey[],
+  counts: PlaceCounts | Labelled,
+  status: LetterStatus,
+  count: number,
+): CountedLetters {
+  const { source, engine } = counts.place
+  const signature = 'fingerprint' in counts ? counts.fingerprint : null
+  const all = { source, engine, originalQueue: queueOf(counts.place), signature, status }
+  const item: CountedLetters = { count }
+  for (const key of keys) item[key] = all[key]
+  return item
+}
+
+/** One for each set of values, in the order of the keys. */
+function addedUp(keys: readonly CountKey[], items: readonly CountedLetters[]): CountedLetters[] {
+  const groups = Map.groupBy(items, (item) => JSON.stringify(keys.map((key) => item[key])))
+  return [...groups.values()]
+    .map((same) => ({ ...same[0], count: same.reduce((sum, { count }) => sum + count, 0) }))
+    .sort((a, b) => inOrder(keys, a, b))
+}
+
+/** Key by key: nothing before something, statuses in the order of a letter's life. */
+function inOrder(keys: readonly CountKey[], a: CountedLetters, b: CountedLetters): number {
+  for (const key of keys) {
+    const [one, other] = [a[key] ?? null, b[key] ?? null]
+    if (one === other) continue
+    if (one === null || other === null) return one === null ? -1 : 1
+    if (key === 'status') return statusPlace(one) - statusPlace(other)
+    return one < other ? -1 : 1
+  }
+  return 0
+}
+
+// Widened, so that any text may be looked for.
+const statusPlace = (name: string): number => (STATUSES as readonly string[]).indexOf(name)

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { instant, later } from '../core/clock.ts'
-import { CaptureTimes } from './capture-times.ts'
+import { CaptureTimes } from './registers.ts'
 
 const NOW = instant(1_800_000_000_000_000n)
 
