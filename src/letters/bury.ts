@@ -17,7 +17,7 @@ import {
   countCaptured,
   type DeathNote,
   fileAlike,
-  type Remains,
+  type Left,
 } from './capture.ts'
 import { change, type Failed, type Grave, NOBODY } from './change.ts'
 import { type Case, readCases } from './confirm.ts'
@@ -118,9 +118,6 @@ interface TakenAlike {
   remove(): Promise<number>
 }
 
-/** What is left of one that died. */
-export type Left = Omit<Remains, 'sourceId' | 'grave'>
-
 /** What came of deaths. */
 interface Buried<D> {
   /** Those that still died when their rows were locked. */
@@ -198,12 +195,8 @@ class Filing {
     const drafts: Promise<DeathNote>[] = []
     const shared = new Map<Cause, number>()
     const places = deaths.map((death) => {
-      const { cause } = death
       const draft = () => drafts.push(this.#captured(death)) - 1
-      if (!isPlain(death)) return draft()
-      const place = shared.get(cause) ?? draft()
-      shared.set(cause, place)
-      return place
+      return isPlain(death) ? once(shared, death.cause, draft) : draft()
     })
     // Not one after the other: what is new is asked for together.
     return { notes: await Promise.all(drafts), places }
@@ -213,16 +206,16 @@ class Filing {
   #captured(death: Death): Promise<DeathNote> {
     const { cause, instanceId } = death
     const { now } = this.#work
-    const next = () =>
-      instanceId === undefined ? now : this.#registers.times.take(cause.engine, instanceId, now)
-    const capturedAt = death.capturedAt ?? next()
+    const capturedAt =
+      death.capturedAt ??
+      (instanceId === undefined ? now : this.#registers.times.take(cause.engine, instanceId, now))
     return this.note(death, cause, cause.record.captured, capturedAt)
   }
 
   /** The note of one death under the label of `where`. */
   async note(
     death: Death,
-    where: Pick<Cause, 'source' | 'engine' | 'queue'>,
+    where: Where,
     operation: string,
     capturedAt: Instant = this.#work.now,
   ): Promise<DeathNote> {
@@ -244,49 +237,40 @@ class Filing {
     }
   }
 
-  #filedUnder(
-    cause: Cause,
-    { source, engine, queue }: Pick<Cause, 'source' | 'engine' | 'queue'>,
-    operation: string,
-    failedAt: Instant,
-  ): Promise<Filed> {
-    const ofCause = this.#numbers.get(cause) ?? new Map<string, Promise<Filed>>()
-    this.#numbers.set(cause, ofCause)
-    const label = `${operation} ${source} ${engine} ${queue ?? ''}`
-    const known = ofCause.get(label)
-    if (known !== undefined) return known
-    const found = this.#find(cause, { source, engine, queue }, operation, failedAt)
-    ofCause.set(label, found)
-    return found
+  #filedUnder(cause: Cause, where: Where, operation: string, failedAt: Instant): Promise<Filed> {
+    const ofCause = once(this.#numbers, cause, () => new Map<string, Promise<Filed>>())
+    const label = `${operation} ${where.source} ${where.engine} ${where.queue ?? ''}`
+    return once(ofCause, label, () => this.#find(cause, where, operation, failedAt))
   }
 
-  async #find(
-    cause: Cause,
-    { source, engine, queue }: Pick<Cause, 'source' | 'engine' | 'queue'>,
-    operation: string,
-    failedAt: Instant,
-  ): Promise<Filed> {
+  /** Numbers are asked for once: the registers remember what is new only after the commit. */
+  async #find(cause: Cause, where: Where, operation: string, failedAt: Instant): Promise<Filed> {
+    const { source, engine } = where
+    const { drawers, series } = this.#registers
     const { status } = cause.record
     const signature = signatureOf(cause)
-    const label = { source, engine, queue: queue ?? '', signature, failedAt }
-    const [drawer, series] = await Promise.all([
-      this.#once(`drawer ${source} ${engine} ${queue ?? ''} ${signature.fingerprint}`, () =>
-        this.#registers.drawers.numberOf(this.#work, label),
+    const label = { source, engine, queue: where.queue ?? '', signature, failedAt }
+    const [drawer, number] = await Promise.all([
+      once(this.#asked, `drawer ${source} ${engine} ${label.queue} ${signature.fingerprint}`, () =>
+        drawers.numberOf(this.#work, label),
       ),
-      this.#once(`series ${engine} ${operation} ${status}`, () =>
-        this.#registers.series.numberOf(this.#work, engine, operation, status),
+      once(this.#asked, `series ${engine} ${operation} ${status}`, () =>
+        series.numberOf(this.#work, engine, operation, status),
       ),
     ])
-    return { ...storableError(cause), source, engine, drawer, series }
-  }
-
-  /** The registers remember what is new only after the commit. */
-  #once(key: string, ask: () => Promise<number>): Promise<number> {
-    const asked = this.#asked.get(key) ?? ask()
-    this.#asked.set(key, asked)
-    return asked
+    return { ...storableError(cause), source, engine, drawer, series: number }
   }
 }
+
+/** What is known of a key, or else is asked for now. */
+function once<Key, Of>(known: Map<Key, Of>, key: Key, ask: () => Of): Of {
+  const found = known.get(key) ?? ask()
+  known.set(key, found)
+  return found
+}
+
+/** Where a letter is filed. */
+type Where = Pick<Cause, 'source' | 'engine' | 'queue'>
 
 /** What is worked out of a cause. */
 type Filed = Pick<
@@ -294,83 +278,75 @@ type Filed = Pick<
   'source' | 'engine' | 'errorClass' | 'errorMessage' | 'errorStack' | 'drawer' | 'series'
 >
 
-const isPlain = ({
-  caseId,
-  instanceId,
-  correlationId,
-  lastFailureAt,
-  reportedCount,
-  output,
-}: Death): boolean =>
-  caseId === null && (instanceId ?? correlationId ?? lastFailureAt ?? reportedCount ?? output) === undefined
+const isPlain = (death: Death): boolean =>
+  death.caseId === null &&
+  (death.instanceId ?? death.correlationId ?? death.reportedCount ?? death.lastFailureAt ?? death.output) ===
+    undefined
+
+/** New letters: what they are of, what is written on them, and the place of each note. */
+interface Fresh<D> {
+  readonly deaths: readonly D[]
+  readonly notes: readonly DeathNote[]
+  readonly places: readonly number[]
+}
 
 async function file<D extends Death>(
   work: OfficeWork,
   taking: Taking<D>,
   filing: Filing,
-  fresh: readonly D[],
+  deaths: readonly D[],
 ): Promise<Omit<Buried<D>, 'deaths' | 'reopened'>> {
-  if (fresh.length === 0)
+  if (deaths.length === 0)
     return { taken: 0, captured: 0, letters: new Map(), rows: [], notes: () => new Map() }
-  const { notes, places } = await filing.ofFresh(fresh)
-  const fileThem = work.tx.dialect === 'postgres' ? fileAll : fileEach
-  const notesOf = () =>
+  const fresh = { deaths, ...(await filing.ofFresh(deaths)) }
+  const filed = await (work.tx.dialect === 'postgres' ? fileAll : fileEach)(work, taking, fresh)
+  const notes = () =>
     new Map(
-      fresh.flatMap((death, i) => {
-        const note = notes[places[i] ?? -1]
+      deaths.flatMap((death, i) => {
+        const note = fresh.notes[fresh.places[i] ?? -1]
         return note === undefined ? [] : [[death, note] as const]
       }),
     )
-  return { ...(await fileThem(work, taking, fresh, notes, places)), notes: notesOf }
+  return { ...filed, notes }
 }
 
-async function fileAll<D extends Death>(
-  work: OfficeWork,
-  taking: Taking<D>,
-  fresh: readonly D[],
-  notes: readonly DeathNote[],
-  places: readonly number[],
-) {
+async function fileAll<D extends Death>(work: OfficeWork, taking: Taking<D>, fresh: Fresh<D>) {
+  const { deaths, notes, places } = fresh
   const numbers = places.map((place) => place + 1)
-  const { statement, values } = taking.all(fresh, numbers)
+  const { statement, values } = taking.all(deaths, numbers)
   const capture = capturingBy(statement, notes)
   const rows = await work.tx.rows<CapturedRow>(capture.statement, work.now, ...values, ...capture.values)
   const firsts = new Map(rows.map(({ note, first }) => [Number(note), first]))
   const letters = new Map<D, LetterId>()
-  for (const [i, death] of fresh.entries()) {
+  for (const [i, death] of deaths.entries()) {
     const first = isPlain(death) ? undefined : firsts.get(numbers[i] ?? 0)
     if (first != null) letters.set(death, letterId(first))
   }
   return { ...countCaptured(work, notes, rows), letters, rows }
 }
 
-async function fileEach<D extends Death>(
-  work: OfficeWork,
-  taking: Taking<D>,
-  fresh: readonly D[],
-  notes: readonly DeathNote[],
-  places: readonly number[],
-) {
-  const ids = await allocateLetterIds(work.tx, fresh.filter(({ caseId }) => caseId === null).length)
+async function fileEach<D extends Death>(work: OfficeWork, taking: Taking<D>, fresh: Fresh<D>) {
+  const { deaths, notes, places } = fresh
+  const ids = await allocateLetterIds(work.tx, deaths.filter(({ caseId }) => caseId === null).length)
   const [[note], [first], last] = [notes, ids, ids.at(-1)]
-  if (taking.alike && note && first && last && notes.length === 1 && fresh.every(isPlain)) {
-    const taken = taking.alike(fresh, first)
+  if (taking.alike && note && first && last && notes.length === 1 && deaths.every(isPlain)) {
+    const taken = taking.alike(deaths, first)
     const captured = await fileAlike(work, note, { first, last }, taken)
     return { taken: await taken.remove(), captured, letters: new Map<D, LetterId>(), rows: [] }
   }
   const next = ids.values()
   const letters = new Map<D, LetterId>()
-  for (const [i, death] of fresh.entries()) {
-    const { caseId, sourceId, grave } = death
+  for (const [i, death] of deaths.entries()) {
+    const { caseId, sourceId } = death
     const id = caseId ?? next.next().value
     const note = notes[places[i] ?? -1]
     if (id === undefined || note === undefined) throw new Error(`'${sourceId}' died of nothing`)
-    const remains = await taking.each(death, id)
-    if (remains === null) continue
-    await captureOne(work, id, note, { ...remains, sourceId, grave })
+    const left = await taking.each(death, id)
+    if (left === null) continue
+    await captureOne(work, id, note, death, left)
     letters.set(death, id)
   }
-  return { taken: fresh.length, captured: letters.size, letters, rows: [] }
+  return { taken: deaths.length, captured: letters.size, letters, rows: [] }
 }
 
 /** Reopens letters, one that dies several times one time after the other. */

@@ -2,6 +2,7 @@
  * The one capture: whatever died becomes a letter here, with its count and its history row, in the transaction that
  * takes it away from where it was.
  */
+
 import type { Instant } from '../core/clock.ts'
 import {
   type Integer,
@@ -11,9 +12,9 @@ import {
   type Transaction,
   type Value,
 } from '../store/database.ts'
+import type { GivenRow } from '../store/idioms.ts'
 import { takeNumbers } from '../store/numbers.ts'
 import type { Cause, Death, Taking } from './bury.ts'
-import type { Grave } from './change.ts'
 import { type LetterId, letterId, STATUS } from './letter.ts'
 import type { OfficeWork } from './work.ts'
 
@@ -118,11 +119,6 @@ function capturing(name: string, also: string, ctes: string, dying: string): Sta
   })
 }
 
-const insertLetter = sql('letters.insert', {
-  sqlite: `INSERT INTO letters (${LETTER}) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, 1, $10, $11, 0, ${STATUS.Pending}, $12, 0,
-             $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, NULL)`,
-})
-
 /**
  * Declares SQLite's statement that files deaths which share a note, all at once: one after the other takes twice as long. `taken` is a
  * query over the source's rows with the columns that `captureStatement` names, but for those about notes; behind its parameters comes the
@@ -162,16 +158,10 @@ export const errorInHistory = ({ record, errorMessage }: DeathNote): string | nu
   record.isSilent === true ? null : errorMessage
 
 /** What the history row of a capture has of its note. */
-const recordValues = (note: DeathNote): readonly Value[] => [
-  ...[
-    Math.round(note.record.durationMs),
-    note.series,
-    note.correlationId,
-    note.instanceId,
-    note.record.actor,
-  ],
-  ...[errorInHistory(note), note.record.input, note.record.output],
-]
+function recordValues(note: DeathNote): readonly Value[] {
+  const { duration_ms, series, correlation_id, instance_id, actor, input, output } = noteRow(note)
+  return [duration_ms, series, correlation_id, instance_id, actor, errorInHistory(note), input, output]
+}
 
 const insertRecord = sql('letters.recordCapture', {
   sqlite: `INSERT INTO history (${HISTORY})
@@ -190,32 +180,33 @@ export function capturingBy(
 }
 
 /** Notes as lists of their columns. */
-export function noteLists(notes: readonly DeathNote[]): readonly List[] {
-  const rows = notes.map(
-    ({ record, ...note }): Record<keyof typeof NOTE, List[number]> => ({
-      drawer: note.drawer,
-      series: note.series,
-      engine: note.engine,
-      instance_id: note.instanceId,
-      correlation_id: note.correlationId,
-      captured_at: note.capturedAt,
-      first_failure_at: note.firstFailureAt,
-      last_failure_at: note.lastFailureAt,
-      reason: note.reason,
-      error_class: note.errorClass,
-      error_message: note.errorMessage,
-      error_stack: note.errorStack,
-      failed_by: note.failedBy,
-      reported_count: note.reportedCount ?? null,
-      duration_ms: Math.round(record.durationMs),
-      actor: record.actor,
-      is_silent: record.isSilent === true ? 1 : 0,
-      input: record.input,
-      output: record.output,
-    }),
-  )
-  return columnsOf(NOTE, rows)
-}
+export const noteLists = (notes: readonly DeathNote[]): readonly List[] => columnsOf(NOTE, notes.map(noteRow))
+
+/** What is written of a note, by column. */
+export const noteRow = ({
+  record,
+  ...note
+}: DeathNote): Readonly<Record<keyof typeof NOTE, List[number]>> => ({
+  drawer: note.drawer,
+  series: note.series,
+  engine: note.engine,
+  instance_id: note.instanceId,
+  correlation_id: note.correlationId,
+  captured_at: note.capturedAt,
+  first_failure_at: note.firstFailureAt,
+  last_failure_at: note.lastFailureAt,
+  reason: note.reason,
+  error_class: note.errorClass,
+  error_message: note.errorMessage,
+  error_stack: note.errorStack,
+  failed_by: note.failedBy,
+  reported_count: note.reportedCount ?? null,
+  duration_ms: Math.round(record.durationMs),
+  actor: record.actor,
+  is_silent: record.isSilent === true ? 1 : 0,
+  input: record.input,
+  output: record.output,
+})
 
 /** Rows as a list for each column. */
 const columnsOf = <Column extends string>(
@@ -270,14 +261,11 @@ function noteCaptured(
   work.letters.toFile(first, last)
 }
 
-/** Something that died, with its content. */
-export interface Remains {
-  readonly sourceId: string
+/** What is left of one that died: its content. */
+export interface Left {
   readonly itemCreatedAt: Instant | null
   readonly dequeueCount: number
   readonly partition: number | null
-  /** Where it shall lie in a dead queue; null for a letter that lies in none. */
-  readonly grave: Grave | null
   readonly encoding: Uint8Array | null
   readonly kind: Uint8Array | null
   readonly reference: Uint8Array | null
@@ -285,46 +273,51 @@ export interface Remains {
   readonly payload: Uint8Array | null
 }
 
+/** What is left of a death, in PostgreSQL's types: a list for each. */
+const REMAINS = {
+  ...{ id: 'bigint', source_id: 'text', item_created_at: 'bigint', laid_at: 'bigint', serial: 'bigint' },
+  ...{ part: 'int', dequeue_count: 'int', partition: 'int', dead_queue: 'text', encoding: 'bytea' },
+  ...{ kind: 'bytea', reference: 'bytea', headers: 'bytea', payload: 'bytea' },
+} as const
+
+const remainsRow = (
+  id: LetterId | null,
+  { sourceId, grave }: Pick<Death, 'sourceId' | 'grave'>,
+  left: Left,
+): Readonly<Record<keyof typeof REMAINS, List[number]>> => ({
+  id,
+  source_id: sourceId,
+  item_created_at: left.itemCreatedAt,
+  laid_at: grave?.laidAt ?? null,
+  serial: grave?.serial ?? null,
+  part: grave?.part ?? null,
+  dequeue_count: left.dequeueCount,
+  partition: left.partition,
+  dead_queue: grave?.deadQueue ?? null,
+  encoding: left.encoding,
+  kind: left.kind,
+  reference: left.reference,
+  headers: left.headers,
+  payload: left.payload,
+})
+
+/** What a letter that is filed by itself is made of, in the order of its places. */
+const ONE = [...new Set(FILED.match(/\b[a-z_]+\b/g))]
+const insertLetter = sql('letters.insert', {
+  sqlite: `INSERT INTO letters (${LETTER}) VALUES (${FILED.replace(/\b[a-z_]+\b/g, (column) => `$${ONE.indexOf(column) + 1}`)})`,
+})
+
 /** Files one on SQLite. */
 export async function captureOne(
   work: OfficeWork,
   id: LetterId,
   note: DeathNote,
-  remains: Remains,
+  death: Pick<Death, 'sourceId' | 'grave'>,
+  left: Left,
 ): Promise<void> {
   const { tx, now } = work
-  const { grave } = remains
-  await tx.run(
-    insertLetter,
-    id,
-    note.capturedAt,
-    note.firstFailureAt,
-    note.lastFailureAt,
-    remains.itemCreatedAt,
-    grave?.laidAt ?? null,
-    grave?.serial ?? null,
-    grave?.part ?? null,
-    note.drawer,
-    remains.dequeueCount,
-    remains.partition,
-    grave === null ? null : 0,
-    note.engine,
-    remains.sourceId,
-    note.instanceId,
-    note.correlationId,
-    note.reason,
-    note.errorClass,
-    note.errorMessage,
-    note.errorStack,
-    note.failedBy,
-    note.reportedCount ?? null,
-    grave?.deadQueue ?? null,
-    remains.encoding,
-    remains.kind,
-    remains.reference,
-    remains.headers,
-    remains.payload,
-  )
+  const row: GivenRow = { letter_id: id, ...remainsRow(id, death, left), ...noteRow(note) }
+  await tx.run(insertLetter, ...ONE.map((column) => row[column] ?? null))
   await tx.run(insertRecord, now, id, ...recordValues(note))
   noteCaptured(work, note, 1, id, id)
 }
@@ -338,33 +331,12 @@ export interface GivenDeath extends Death {
   readonly remains: Left
 }
 
-/** What is left of a death, in PostgreSQL's types: a list for each. */
-const REMAINS = {
-  ...{
-    note: 'int',
-    id: 'bigint',
-    source_id: 'text',
-    item_created_at: 'bigint',
-    laid_at: 'bigint',
-    serial: 'bigint',
-  },
-  ...{
-    part: 'int',
-    dequeue_count: 'int',
-    partition: 'int',
-    dead_queue: 'text',
-    encoding: 'bytea',
-    kind: 'bytea',
-  },
-  ...{ reference: 'bytea', headers: 'bytea', payload: 'bytea' },
-} as const
-
 /** Files what it is given; letters are numbered in the order given. */
 const takeGiven = captureStatement(
   'letters.capture',
   `taken AS MATERIALIZED (
      SELECT coalesce(id, nextval('bartleby.letter_ids')) AS letter_id, false AS skipped, remains.*
-     FROM unnest(${listsOf(REMAINS, 2)}) AS remains (${Object.keys(REMAINS).join(', ')})
+     FROM unnest($2::int[], ${listsOf(REMAINS, 3)}) AS remains (note, ${Object.keys(REMAINS).join(', ')})
    )`,
 )
 
@@ -373,26 +345,13 @@ export const takingGiven = <D extends GivenDeath>(): Taking<D> => ({
   async end() {},
   all: (deaths, notes) => ({
     statement: takeGiven,
-    values: columnsOf(
-      REMAINS,
-      deaths.map(({ caseId, sourceId, grave, remains }, i) => ({
-        note: notes[i] ?? null,
-        id: caseId,
-        source_id: sourceId,
-        item_created_at: remains.itemCreatedAt,
-        laid_at: grave?.laidAt ?? null,
-        serial: grave?.serial ?? null,
-        part: grave?.part ?? null,
-        dequeue_count: remains.dequeueCount,
-        partition: remains.partition,
-        dead_queue: grave?.deadQueue ?? null,
-        encoding: remains.encoding,
-        kind: remains.kind,
-        reference: remains.reference,
-        headers: remains.headers,
-        payload: remains.payload,
-      })),
-    ),
+    values: [
+      notes,
+      ...columnsOf(
+        REMAINS,
+        deaths.map((death) => remainsRow(death.caseId, death, death.remains)),
+      ),
+    ],
   }),
   each: async ({ remains }) => remains,
 })

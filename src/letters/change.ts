@@ -9,7 +9,7 @@ import { type HistoryEntry, seriesNumber } from '../history/record.ts'
 import type { Integer, Transaction } from '../store/database.ts'
 import { rowsGiven, runGiven } from '../store/idioms.ts'
 import { missingValue } from '../store/missing-value.ts'
-import { type DeathNote, errorInHistory } from './capture.ts'
+import { type DeathNote, errorInHistory, noteRow } from './capture.ts'
 import {
   CHANGES,
   type Given,
@@ -271,28 +271,14 @@ const ranGiven = (run: HistoryEntry): Given => ({
 })
 
 /** A new failure, and where its letter lies from now on. Its row of history is of the moment of the act. */
-function failureGiven(note: DeathNote, { diedAs = null, grave = 'same' }: Partial<Failed>): Given {
-  const { record } = note
-  return {
-    drawer: note.drawer,
-    first_failure_at: note.firstFailureAt,
-    last_failure_at: note.lastFailureAt,
-    reason: note.reason,
-    error_class: note.errorClass,
-    error_message: note.errorMessage,
-    error_stack: note.errorStack,
-    failed_by: note.failedBy,
-    reported_count: note.reportedCount ?? null,
-    died_as: diedAs,
-    ...placeGiven(grave),
-    series: note.series,
-    duration_ms: Math.round(record.durationMs),
-    run_actor: said(record.actor),
-    error: errorInHistory(note),
-    input: record.input,
-    output: record.output,
-  }
-}
+const failureGiven = (note: DeathNote, { diedAs = null, grave = 'same' }: Partial<Failed>): Given => ({
+  ...noteRow(note),
+  actor: null,
+  run_actor: said(note.record.actor),
+  error: errorInHistory(note),
+  died_as: diedAs,
+  ...placeGiven(grave),
+})
 
 function placeGiven(grave: Failed['grave']): Given {
   if (grave === 'same') return { stays: 1 }

@@ -12,7 +12,7 @@ import { type Ask, batchAnswers, ROWS_OF_TURN, weightOf } from '../../store/batc
 import { type Database, type Integer, sql, type Transaction } from '../../store/database.ts'
 import type { Answer } from '../../store/idempotency.ts'
 import { filledUp, rowsGiven } from '../../store/idioms.ts'
-import { bury, PLAIN_RECORD } from '../bury.ts'
+import { bury } from '../bury.ts'
 import { type DeathNote, type GivenDeath, takingGiven } from '../capture.ts'
 import type { SourceName } from '../kinds.ts'
 import { type LetterId, type LetterSummary, letterId } from '../letter.ts'
@@ -22,7 +22,7 @@ import type { Registers } from '../registers.ts'
 import type { LetterSource } from '../source.ts'
 import { inOffice, type OfficeWork } from '../work.ts'
 import { type EngineNames, type FailureReport, isSameFailure } from './report.ts'
-import { reportAgain } from './report-again.ts'
+import { causeOf, reportAgain } from './report-again.ts'
 
 /** What captures are filed with. */
 export interface CaptureDesk {
@@ -276,28 +276,11 @@ function summaryOf(
 
 function deathOf({ now }: OfficeWork, report: FailureReport, queue: string | null): GivenDeath {
   const { source, engine, sourceId, instanceId, correlationId, dequeueCount, payload } = report
-  const { errorClass, errorMessage, errorStack, failedBy, actor } = report
   const lastFailureAt = report.lastFailureAt ?? now
   return {
-    cause: {
-      source,
-      engine,
-      queue,
-      reason: 'failed',
-      errorClass,
-      errorMessage,
-      errorStack,
-      failedBy,
-      record: { ...PLAIN_RECORD, actor },
-    },
-    caseId: null,
-    sourceId,
-    diedAs: sourceId,
-    attempts: dequeueCount,
-    grave: null,
-    instanceId,
-    correlationId,
-    lastFailureAt,
+    cause: causeOf(report, { source, engine, queue }),
+    ...{ caseId: null, sourceId, diedAs: sourceId, attempts: dequeueCount, grave: null },
+    ...{ instanceId, correlationId, lastFailureAt },
     firstFailureAt: report.firstFailureAt ?? lastFailureAt,
     reportedCount: dequeueCount,
     remains: {

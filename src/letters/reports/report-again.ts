@@ -13,7 +13,7 @@ import { isImported } from '../../core/source-id.ts'
 import { sql, type Transaction } from '../../store/database.ts'
 import { rowsGiven } from '../../store/idioms.ts'
 import { at, integer, oneOf, orNull, type RowOf, rowShape } from '../../store/row.ts'
-import { type Death, noteFailures, PLAIN_RECORD } from '../bury.ts'
+import { type Cause, type Death, noteFailures, PLAIN_RECORD } from '../bury.ts'
 import { change, type Failed, NOBODY } from '../change.ts'
 import type { SourceName } from '../kinds.ts'
 import { type Act, type LetterId, type Placed, STATUS } from '../letter.ts'
@@ -159,27 +159,27 @@ async function onFile(
 const isOld = ({ lastFailureAt }: FailureReport, last: Instant): boolean =>
   lastFailureAt === null || lastFailureAt <= last
 
+/** What a report tells of a failure, filed under `where`. */
+export const causeOf = (
+  { errorClass, errorMessage, errorStack, failedBy, actor }: FailureReport,
+  where: Pick<Cause, 'source' | 'engine' | 'queue'>,
+): Cause => ({
+  ...where,
+  ...{ reason: 'failed', errorClass, errorMessage, errorStack, failedBy },
+  record: { ...PLAIN_RECORD, actor },
+})
+
 /** The letter stays where it was filed: only what it failed of is new. */
 function deathOf(
   work: OfficeWork,
   { id, source, engine, queue, status }: CaseRow,
   report: FailureReport,
 ): { readonly death: Death; readonly operation: string } {
-  const { errorClass, errorMessage, errorStack, failedBy, actor, firstFailureAt, sourceId } = report
+  const { firstFailureAt, sourceId } = report
   const lastFailureAt = report.lastFailureAt ?? work.now
   const isEarlier = firstFailureAt !== null && firstFailureAt < lastFailureAt
   const death: Death = {
-    cause: {
-      source,
-      engine,
-      queue: queue || null,
-      reason: 'failed',
-      errorClass,
-      errorMessage,
-      errorStack,
-      failedBy,
-      record: { ...PLAIN_RECORD, actor },
-    },
+    cause: causeOf(report, { source, engine, queue: queue || null }),
     caseId: id,
     sourceId,
     diedAs: null,
