@@ -7,7 +7,8 @@
 import { failure } from '../core/errors.ts'
 import { kindOf, sourceKinds } from './kinds.ts'
 import type { Letter, LetterStatus } from './letter.ts'
-import type { ActivityName, Outcomes } from './numbers/counts.ts'
+import type { Outcomes } from './numbers/counts.ts'
+import type { ActivityName } from './numbers/shapes.ts'
 
 /** What is known of how a letter ended. */
 const RESOLUTION = [

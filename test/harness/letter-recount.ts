@@ -5,7 +5,7 @@
 import type { Instant } from '../../src/core/clock.ts'
 import { STATUS } from '../../src/letters/letter.ts'
 import type { Activity } from '../../src/letters/numbers/activity.ts'
-import { ACTIVITY_NAMES, type ActivityName } from '../../src/letters/numbers/counts.ts'
+import { ACTIVITY_NAMES, type ActivityName } from '../../src/letters/numbers/shapes.ts'
 import type { CountFilter } from '../../src/letters/numbers/summary.ts'
 import { type Integer, sql } from '../../src/store/database.ts'
 import type { LetterStore } from './letter-store.ts'

@@ -1,7 +1,8 @@
 /** Letters of earlier schema versions, in every status, with their history and their counts; some of these are not folded yet. */
 
 import { STATUS } from '../../src/letters/letter.ts'
-import { ACTIVITY, type ActivityName, EVER } from '../../src/letters/numbers/counts.ts'
+import { ACTIVITY, EVER } from '../../src/letters/numbers/counts.ts'
+import type { ActivityName } from '../../src/letters/numbers/shapes.ts'
 import { KAFKA_OPERATIONS } from '../../src/sources/kafka/event.ts'
 import { queueOfConsumer } from '../../src/sources/webhooks/webhook.ts'
 import {

@@ -13,7 +13,6 @@ import type { Audit, Finding, FoundRow, Invariant } from '../audit/invariant.ts'
 import { batchesOf, type Difference, differences, read, Sums } from '../audit/walk.ts'
 import { STATUS, STATUSES } from '../letter.ts'
 import {
-  ACTIVITY_NAMES,
   DAY_US,
   type DrawerCount,
   EVER,
@@ -23,6 +22,7 @@ import {
   WHOLE_OFFICE,
 } from '../numbers/counts.ts'
 import { OUTCOMES } from '../numbers/gauges.ts'
+import { ACTIVITY_NAMES } from '../numbers/shapes.ts'
 import { readPlaceCounts } from '../numbers/summary.ts'
 
 export const letterCounts: Invariant = {

@@ -9,11 +9,10 @@ import { type Integer, sql } from '../../store/database.ts'
 import { foldCounts } from '../../store/fold.ts'
 import { verifyStore } from '../../verify/verify.ts'
 import type { LetterStatus } from '../letter.ts'
-import { forgetActivity } from './activity.ts'
-import { RANGES } from './activity.ts'
-import type { CountFilter } from './summary.ts'
+import { forgetActivity, RANGES } from './activity.ts'
 import { letterCounter } from './counts.ts'
 import type { ActivityRange } from './shapes.ts'
+import type { CountFilter } from './summary.ts'
 
 const ACTS = 120
 const MINUTE = 60_000_000n

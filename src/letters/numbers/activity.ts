@@ -7,20 +7,33 @@
 import { type Instant, instant } from '../../core/clock.ts'
 import type { Integer, Session } from '../../store/database.ts'
 import { type Statement, sql, type Transaction } from '../../store/database.ts'
-import { STATUS } from '../letter.ts'
+import {
+  ACTIVITY,
+  DAY_US,
+  HOUR_US,
+  letterCounter,
+  MINUTE_US,
+  ofEachActivity,
+  startOf,
+  WHOLE_OFFICE,
+} from './counts.ts'
+import { findDrawers } from './find-drawers.ts'
+import type { ActivityRange } from './shapes.ts'
 import { ACTIVITY_NAMES, type ActivityName } from './shapes.ts'
+import { type CountFilter, readPlaceCounts } from './summary.ts'
 
-export { ACTIVITY_NAMES, type ActivityName }
-
-/** How what is told about letters over time is stored. */
-export const ACTIVITY: Readonly<Record<ActivityName, number>> = {
-  arrived: 0,
-  retried: 1,
-  confirmed: 2,
-  returned: 3,
-  discarded: 4,
-  expired: 5,
+/** How far back activity is told, and in which steps. */
+export const RANGES: Readonly<
+  Record<ActivityRange, { readonly lengthUs: bigint; readonly bucketUs: bigint }>
+> = {
+  '1h': { lengthUs: HOUR_US, bucketUs: MINUTE_US },
+  '24h': { lengthUs: DAY_US, bucketUs: 15n * MINUTE_US },
+  '7d': { lengthUs: 7n * DAY_US, bucketUs: HOUR_US },
+  '30d': { lengthUs: 30n * DAY_US, bucketUs: 6n * HOUR_US },
 }
+
+/** Numbers of each activity, one for every bucket, the oldest first. */
+type ActivitySeries = Readonly<Record<ActivityName, readonly number[]>>
 
 export interface Activity {
   readonly range: ActivityRange

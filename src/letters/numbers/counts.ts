@@ -3,24 +3,22 @@
  * of redrives. Every transition adds signed changes in its own transaction, and nobody ever counts letters. A transaction pays for each
  * drawer, whatever the number of letters.
  */
+
 import type { Instant } from '../../core/clock.ts'
 import { counter } from '../../store/counter.ts'
 import { type Integer, type Session, sql, type Transaction } from '../../store/database.ts'
 import { type LetterId, STATUS } from '../letter.ts'
+import { ACTIVITY_NAMES, type ActivityName } from './shapes.ts'
 
-/** What is told about letters over time, and how it is stored. */
-export const ACTIVITY = {
+/** How what is told about letters over time is stored. */
+export const ACTIVITY: Readonly<Record<ActivityName, number>> = {
   arrived: 0,
   retried: 1,
   confirmed: 2,
   returned: 3,
   discarded: 4,
   expired: 5,
-} as const
-export type ActivityName = keyof typeof ACTIVITY
-
-// The keys are what the object has, in the order of their numbers.
-export const ACTIVITY_NAMES = Object.keys(ACTIVITY) as readonly ActivityName[]
+}
 
 /** Something for each activity. */
 export const ofEachActivity = <Of>(of: (name: ActivityName) => Of): Record<ActivityName, Of> =>

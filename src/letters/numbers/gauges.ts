@@ -7,8 +7,8 @@ import type { Instant } from '../../core/clock.ts'
 import { type Session, sql } from '../../store/database.ts'
 import { STATUS } from '../letter.ts'
 import { type Position, type PositionRow, toPosition } from '../lists/positions.ts'
-import type { ActivityName } from './counts.ts'
 import type { PlaceLabel } from './find-drawers.ts'
+import type { ActivityName } from './shapes.ts'
 import { type PlaceCounts, readPlaceCounts, type StatusCounts, type Summary, summaryOf } from './summary.ts'
 
 /** What metrics tell of the letters of one source, engine and queue. */

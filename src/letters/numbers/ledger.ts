@@ -15,11 +15,10 @@ import type { LetterFilter } from '../lists/filter.ts'
 import { type Total, totalOf } from '../lists/total.ts'
 import type { EngineNames } from '../reports/report.ts'
 import { type Activity, readActivity } from './activity.ts'
-import { type CountFilter, readPlaceCounts, type Summary, summaryOf } from './summary.ts'
 import { DrawerLabels, type PlaceFilter } from './find-drawers.ts'
 import { type LetterGauge, type Pulse, readLetterGauges, readPulse } from './gauges.ts'
 import { type Overview, readOverview } from './overview.ts'
-import type { ActivityRange, TallyKey } from './shapes.ts'
+import { type ActivityRange, TALLY_KEYS, type TallyKey } from './shapes.ts'
 import {
   type GroupCursor,
   listSignatures,
@@ -27,7 +26,14 @@ import {
   type SignatureDetail,
   type SignatureGroup,
 } from './signatures.ts'
-import { type LetterCounts, type TallyFilter, countLetters } from './summary.ts'
+import {
+  type CountFilter,
+  countLetters,
+  type LetterCounts,
+  readPlaceCounts,
+  type Summary,
+  summaryOf,
+} from './summary.ts'
 
 interface SignaturePage {
   readonly items: readonly SignatureGroup[]
@@ -71,7 +77,7 @@ export class Ledger {
   /** Exact counts of the letters that match, by the keys given or by all. */
   async counts(
     filter: CountFilter & { readonly status?: LetterStatus | null } = {},
-    by: readonly CountKey[] = COUNT_KEYS,
+    by: readonly TallyKey[] = TALLY_KEYS,
   ): Promise<LetterCounts> {
     if (filter.engine != null) await this.#engines.checkKnown(filter.engine)
     return this.#db.snapshot('letters.counts', (session) => countLetters(session, filter, by, this.labels))

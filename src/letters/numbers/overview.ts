@@ -8,8 +8,9 @@ import type { Session } from '../../store/database.ts'
 import { type SourceName, sourceNames } from '../kinds.ts'
 import { readUnlabelled } from '../lists/detail.ts'
 import { readFirstHour, readSeries } from './activity.ts'
-import { type ActivityName, DAY_US, HOUR_US, MINUTE_US, startOf, WHOLE_OFFICE } from './counts.ts'
+import { DAY_US, HOUR_US, MINUTE_US, startOf, WHOLE_OFFICE } from './counts.ts'
 import { readOldestPending } from './gauges.ts'
+import type { ActivityName } from './shapes.ts'
 import { readPlaceCounts, type StatusCounts, summaryOf } from './summary.ts'
 
 export interface Overview {

@@ -3,10 +3,11 @@
  * counts letters. Cost: a row per place and status, whatever the number of letters and of different errors. Drawers, which tell errors
  * apart, are read only where signatures are shown, and only those that hold letters.
  */
+
 import { type Instant, instant } from '../../core/clock.ts'
 import type { Integer, Session } from '../../store/database.ts'
 import { type LetterStatus, STATUS, STATUSES } from '../letter.ts'
-import { type ActivityName, EVER, letterCounter, ofEachActivity } from './counts.ts'
+import { EVER, letterCounter, ofEachActivity } from './counts.ts'
 import { readSignature } from './drawers.ts'
 import {
   AMONG_FILED,
@@ -18,6 +19,7 @@ import {
   placeValues,
   readHolding,
 } from './find-drawers.ts'
+import { type ActivityName, TALLY_KEYS, type TallyKey } from './shapes.ts'
 
 /** Letters of each status. */
 export type StatusCounts = Readonly<Record<LetterStatus, number>>
@@ -208,12 +210,8 @@ export const lettersIn = (counts: StatusCounts): number =>
 /** The queue as everybody sees it; null when there is none. */
 export const queueOf = ({ queue }: Pick<PlaceLabel, 'queue'>): string | null => (queue === '' ? null : queue)
 
-/** What letters are counted by, in the order in which counts are sorted. */
-export const COUNT_KEYS = ['source', 'engine', 'originalQueue', 'signature', 'status'] as const
-export type CountKey = (typeof COUNT_KEYS)[number]
-
 /** The letters that have the same keys; a key that is not counted by is left out, and no count is zero. */
-type CountedLetters = { readonly count: number } & { [Key in CountKey]?: string | null }
+type CountedLetters = { readonly count: number } & { [Key in TallyKey]?: string | null }
 
 export interface LetterCounts {
   readonly items: readonly CountedLetters[]
@@ -225,10 +223,10 @@ export interface LetterCounts {
 export async function countLetters(
   session: Session,
   filter: CountFilter & { readonly status?: LetterStatus | null },
-  by: readonly CountKey[],
+  by: readonly TallyKey[],
   labels: DrawerLabels,
 ): Promise<LetterCounts> {
-  const keys = COUNT_KEYS.filter((key) => by.includes(key))
+  const keys = TALLY_KEYS.filter((key) => by.includes(key))
   const totals = { Pending: 0, Resolved: 0, Expired: 0 }
   const items: CountedLetters[] = []
   const ofDrawers = keys.includes('signature') && filter.signature == null
@@ -244,7 +242,7 @@ export async function countLetters(
     }
   }
   // They come in the order of all keys, each of them once.
-  return { items: keys.length === COUNT_KEYS.length ? items : addedUp(keys, items), totals }
+  return { items: keys.length === TALLY_KEYS.length ? items : addedUp(keys, items), totals }
 }
 
 /** What a drawer holds, and where it is. */
@@ -267,7 +265,7 @@ async function readLabelled(
 }
 
 function countedBy(
-  keys: readonly CountKey[],
+  keys: readonly TallyKey[],
   counts: PlaceCounts | Labelled,
   status: LetterStatus,
   count: number,
@@ -281,7 +279,7 @@ function countedBy(
 }
 
 /** One for each set of values, in the order of the keys. */
-function addedUp(keys: readonly CountKey[], items: readonly CountedLetters[]): CountedLetters[] {
+function addedUp(keys: readonly TallyKey[], items: readonly CountedLetters[]): CountedLetters[] {
   const groups = Map.groupBy(items, (item) => JSON.stringify(keys.map((key) => item[key])))
   return [...groups.values()]
     .map((same) => ({ ...same[0], count: same.reduce((sum, { count }) => sum + count, 0) }))
@@ -289,7 +287,7 @@ function addedUp(keys: readonly CountKey[], items: readonly CountedLetters[]): C
 }
 
 /** Key by key: nothing before something, statuses in the order of a letter's life. */
-function inOrder(keys: readonly CountKey[], a: CountedLetters, b: CountedLetters): number {
+function inOrder(keys: readonly TallyKey[], a: CountedLetters, b: CountedLetters): number {
   for (const key of keys) {
     const [one, other] = [a[key] ?? null, b[key] ?? null]
     if (one === other) continue
