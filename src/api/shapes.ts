@@ -4,12 +4,36 @@
  *
  * A comment on a field is what the users of the client read in their editor, a `description` is for the document.
  */
-import Type, { type Static, type TObject, type TProperties, type TSchema } from 'typebox'
+import Type, {
+  type Static,
+  type TArray,
+  type TObject,
+  type TOptional,
+  type TProperties,
+  type TSchema,
+  type TUnsafe,
+} from 'typebox'
 
-/** What a shape allows, to be read only. */
-export type Shape<Schema extends TSchema> = ReadOnly<Static<Schema>>
+/** What a shape allows, to be read only. Mapped name by name, as TypeBox's own `Static` is not: so editors find the comments on fields. */
+export type Shape<Schema extends TSchema> =
+  Schema extends TObject<infer Fields>
+    ? FieldsOf<Fields>
+    : Schema extends TArray<infer Item>
+      ? readonly Shape<Item>[]
+      : Schema extends TUnsafe<infer Value>
+        ? Value
+        : Static<Schema>
 
-type ReadOnly<T> = T extends object ? { readonly [Key in keyof T]: ReadOnly<T[Key]> } : T
+type FieldsOf<Fields extends TProperties> = Present<Fields, Exclude<keyof Fields, OptionalIn<Fields>>> &
+  Partial<Present<Fields, OptionalIn<Fields>>>
+
+type Present<Fields extends TProperties, Names extends keyof Fields> = {
+  readonly [Name in Names]: Shape<Fields[Name]>
+}
+
+type OptionalIn<Fields extends TProperties> = {
+  [Name in keyof Fields]: Fields[Name] extends TOptional<TSchema> ? Name : never
+}[keyof Fields]
 
 /** What a call may be asked with: the parameters of its query, each of which may be left out. */
 export type Asked<Query extends TProperties> = Partial<Shape<TObject<Query>>>
@@ -40,7 +64,7 @@ export function orNull<Schema extends TSchema>(schema: Schema, words: Words = {}
     ...rules
   }: { readonly type?: unknown; readonly enum?: readonly unknown[] } = schema
   const allowed = values === undefined ? {} : { enum: [...values, null] }
-  return Type.Unsafe<Static<Schema> | null>({ type: [type, 'null'], ...allowed, ...rules, ...words })
+  return Type.Unsafe<Shape<Schema> | null>({ type: [type, 'null'], ...allowed, ...rules, ...words })
 }
 
 export const TEXT_OR_NULL = orNull(TEXT)
@@ -50,7 +74,7 @@ export const TIME_OR_NULL = orNull(TIME)
 
 /** One of several shapes. */
 export const either = <Schemas extends readonly TSchema[]>(...schemas: Schemas) =>
-  Type.Unsafe<Static<Schemas[number]>>({ oneOf: schemas })
+  Type.Unsafe<Shape<Schemas[number]>>({ oneOf: schemas })
 
 /** The same for each of some names. */
 export const each = <const Names extends readonly string[], Schema extends TSchema>(

@@ -1,4 +1,7 @@
 /** Payload bytes to and from text and base64, with what every JavaScript runtime has. */
+import type { TextEncoding } from '../api/shapes.ts'
+
+export type { TextEncoding }
 
 /** The newer methods of Uint8Array; used where the runtime has them, because they are many times faster. */
 interface Base64Bytes {
@@ -10,9 +13,6 @@ interface Base64Constructor {
 
 /** Bytes per `String.fromCharCode` call: below the argument limits of all engines. */
 const CHUNK = 8192
-
-/** How bytes travel as text: as they are when they are UTF-8, else in base64. */
-export type TextEncoding = 'utf8' | 'base64'
 
 /** The bytes that a text of a letter or of its history stands for. */
 export const bytesOf = (text: string, encoding: TextEncoding): Uint8Array =>

@@ -1,5 +1,12 @@
 /** A typed client of redrives: plan an act on many letters, look at it, start it and watch over it. As the letter client, with the names of the wire. */
-import type { TextEncoding } from './bytes.ts'
+import type {
+  MemberOutcome,
+  PlanBody,
+  RedriveDetail,
+  RedriveItem,
+  RedriveLetter,
+  RedriveState,
+} from '../redrive/shapes.ts'
 import {
   type Page,
   type PageRequest,
@@ -11,190 +18,31 @@ import {
   write,
 } from './envelope.ts'
 import type { LetterFilter, LetterKey } from './letter-types.ts'
-import type { Progressing } from './runs.ts'
 import { type CallOptions, type ConnectionOptions, type Endpoint, endpointOf } from './transport.ts'
 
-export type RedriveState =
-  | 'planning'
-  | 'planned'
-  | 'canary'
-  | 'running'
-  | 'paused'
-  | 'done'
-  | 'stopped'
-  | 'cancelled'
-
-/** `move` sends letters to another queue than the one they came from. */
-export type RedriveAction = 'retry' | 'move' | 'discard' | 'restore'
-
-/**
- * `key`: letters of one key go out in the order in which they were captured, different keys at once. `capture`: one after the other
- * for each destination. `none`: as it comes.
- */
-export type RedriveOrder = 'key' | 'capture' | 'none'
-
-/** An operation of JSON Patch (RFC 6902). */
-export type RepairOperation =
-  | { readonly op: 'add' | 'replace' | 'test'; readonly path: string; readonly value: unknown }
-  | { readonly op: 'remove'; readonly path: string }
-  | { readonly op: 'move' | 'copy'; readonly from: string; readonly path: string }
-
-/** What an item of a queue carries beside its payload. */
-export type RepairHeader = 'encoding' | 'kind' | 'reference'
-
-/** What is changed in every letter before it is sent; `patch` and `mapping` exclude each other. */
-export interface RedriveRepair {
-  readonly patch?: readonly RepairOperation[]
-  /** JSONata: the payload is its input, and what it gives is the new payload. */
-  readonly mapping?: string
-  readonly headers?: {
-    readonly set?: Readonly<Partial<Record<RepairHeader, string>>>
-    readonly remove?: readonly RepairHeader[]
-  }
-}
-
-/** Letters that go first. */
-export interface RedriveCanary {
-  readonly letters: number
-  /** How many of these must be confirmed before the others follow, of a hundred. */
-  readonly confirmPercent: number
-  /** How long that is waited for; then the redrive pauses. */
-  readonly waitSeconds: number
-}
-
-/** Stops a redrive when more than `percent` of the last `of` outcomes were deaths. */
-export interface RedriveStopRule {
-  readonly percent: number
-  readonly of: number
-}
+export type { PatchOperation as RepairOperation } from '../core/json/patch.ts'
+export type { ItemHeader as RepairHeader } from '../letters/shapes.ts'
+export type {
+  Canary as RedriveCanary,
+  MemberOutcome as RedriveOutcome,
+  PlanNumbers as RedriveNumbers,
+  RedriveAction,
+  RedriveCounts,
+  RedriveDestination,
+  RedriveDetail,
+  RedriveItem,
+  RedriveLetter,
+  RedriveOrder,
+  RedriveRepair,
+  RedriveSample,
+  RedriveState,
+  StopRule as RedriveStopRule,
+} from '../redrive/shapes.ts'
 
 /** What is to be planned. Give exactly one of `filter`, `signature` and `ids`; beside a filter, a signature narrows it. */
-export interface RedrivePlanRequest {
+export interface RedrivePlanRequest extends Omit<PlanBody, 'filter'> {
   /** `{}`: all letters in the status that the action needs. */
   readonly filter?: LetterFilter
-  readonly signature?: string
-  /** At most 10,000; as `ENGINE/ROWKEY`, or letters of a list. */
-  readonly ids?: readonly (string | LetterKey)[]
-  readonly action: RedriveAction
-  /** Only for `move`, and required there. */
-  readonly queue?: string
-  readonly repair?: RedriveRepair
-  /** Letters a second, to each destination, fractions allowed; null or left out: as fast as it goes. */
-  readonly rate?: number | null
-  /** A number of letters, or more about them: left out, 10 letters, all of which must be confirmed within ten minutes. */
-  readonly canary?: number | Partial<RedriveCanary> | null
-  readonly stopRule?: RedriveStopRule | null
-  /** Left out: `key`. */
-  readonly order?: RedriveOrder
-  /** Required to discard. */
-  readonly reason?: string
-}
-
-/** planned = sent + skipped + failed + remaining; sent = confirmed + returned + unconfirmed. At every moment. */
-export interface RedriveCounts {
-  readonly planned: number
-  /** Sent, discarded or restored: the act was done. */
-  readonly sent: number
-  /** Left as they are, because they were not what they were when they were planned, or must not go out. */
-  readonly skipped: number
-  /** It was tried, and refused. */
-  readonly failed: number
-  readonly remaining: number
-  readonly confirmed: number
-  /** They died again. */
-  readonly returned: number
-  readonly unconfirmed: number
-}
-
-/** What a plan found. `matched` is the sum of all others. */
-export interface RedriveNumbers {
-  readonly matched: number
-  /** Those that are in the plan. */
-  readonly eligible: number
-  /** Somebody works on them: sent back and not heard of, leased from their dead queue, or in another redrive. */
-  readonly inFlight: number
-  /** There is nowhere to send them to. */
-  readonly noDestination: number
-  /** An earlier letter of their key is pending and not in the plan. */
-  readonly orderBlocked: number
-  /** Named more than once. */
-  readonly duplicate: number
-  /** Unknown, not in the status that the action needs, or the repair does not apply. */
-  readonly invalid: number
-}
-
-/** A redrive as lists show it. */
-export interface RedriveItem extends Progressing {
-  readonly id: string
-  readonly state: RedriveState
-  /** How it stands, for people. */
-  readonly sentence: string
-  readonly action: RedriveAction
-  readonly queue: string | null
-  /** null: its letters were named one by one, and `ids` says how many. */
-  readonly filter: LetterFilter | null
-  readonly ids: number | null
-  readonly counts: RedriveCounts
-  readonly numbers: RedriveNumbers
-  readonly rate: number | null
-  readonly canary: RedriveCanary | null
-  readonly stopRule: RedriveStopRule | null
-  readonly order: RedriveOrder
-  readonly repair: (RedriveRepair & { readonly version: string }) | null
-  readonly reason: string | null
-  readonly plannedBy: string
-  readonly plannedAtUtc: string
-  /** Until then the plan can be started. */
-  readonly validUntilUtc: string
-  readonly isExpired: boolean
-  readonly startedBy: string | null
-  readonly startedAtUtc: string | null
-  readonly endedAtUtc: string | null
-  /** Why it is paused, was stopped or was cancelled. */
-  readonly note: string | null
-}
-
-/** Letters of a redrive that go to the same place. */
-export interface RedriveDestination
-  extends Pick<RedriveCounts, 'planned' | 'sent' | 'skipped' | 'failed' | 'remaining'> {
-  readonly source: string
-  /** A queue, an outbox, a consumer or a topic; '' when there is none. */
-  readonly name: string
-}
-
-/** A letter of a plan as it would be sent; its payload as far as 64 KiB. `bytesOf` makes bytes of its texts. */
-export interface RedriveSample extends LetterKey {
-  readonly instanceId: string
-  readonly errorMessage: string
-  /** null, as the five after it: it does not leave the office, or cannot. */
-  readonly queue: string | null
-  readonly encoding: string | null
-  readonly kind: string | null
-  readonly reference: string | null
-  readonly payload: string | null
-  readonly payloadEncoding: TextEncoding | null
-  readonly payloadTruncated: boolean
-  /** What it would be without the repair; null when there is none. */
-  readonly before: {
-    readonly payload: string
-    readonly payloadEncoding: TextEncoding
-    readonly payloadTruncated: boolean
-  } | null
-  /** Why it would be refused; null when it would not. */
-  readonly refusal: string | null
-}
-
-/** A redrive with everything on file about it. */
-export interface RedriveDetail extends RedriveItem {
-  readonly destinations: readonly RedriveDestination[]
-  /** How many letters were not sent, by reason. */
-  readonly exceptions: readonly {
-    readonly outcome: 'skipped' | 'failed'
-    readonly reason: string
-    readonly letters: number
-  }[]
-  /** The first letters as they would be sent; empty once it was started. */
-  readonly sample: readonly RedriveSample[]
 }
 
 export interface RedriveListRequest extends PageRequest {
@@ -202,30 +50,8 @@ export interface RedriveListRequest extends PageRequest {
   readonly states?: readonly RedriveState[]
 }
 
-/** What became of a letter of a redrive. `superseded`: it was sent, and something else was done to it since. */
-export type RedriveOutcome =
-  | 'remaining'
-  | 'skipped'
-  | 'failed'
-  | 'confirmed'
-  | 'returned'
-  | 'unconfirmed'
-  | 'superseded'
-
 export interface RedriveLettersRequest extends PageRequest {
-  readonly outcome?: RedriveOutcome
-}
-
-/** A letter of a redrive. */
-export interface RedriveLetter {
-  /** null, as `rowKey`: the letter was removed when its time was over. */
-  readonly engine: string | null
-  readonly rowKey: string | null
-  readonly destination: string
-  readonly outcome: RedriveOutcome
-  /** Why it was not sent. */
-  readonly reason: string | null
-  readonly detail: string | null
+  readonly outcome?: MemberOutcome
 }
 
 const REDRIVES = '/api/redrives'

@@ -1,50 +1,12 @@
 /** A typed client of runs: work over many rows that any server goes on with. As the letter client. */
 
 import { sleep } from '../core/waiting.ts'
+import type { RunItem, RunState } from '../work/shapes.ts'
 import { type Page, type PageRequest, pathTo, read, readPage, type WriteOptions, write } from './envelope.ts'
 import { OfficeClientError } from './errors.ts'
 import { type CallOptions, type ConnectionOptions, type Endpoint, endpointOf } from './transport.ts'
 
-export type RunState = 'running' | 'paused' | 'done' | 'cancelled' | 'failed'
-
-/** How something goes on that servers carry out. */
-export interface Progressing {
-  /** How often it went on after a restart, or on another server. */
-  readonly resumed: number
-  /** A server is at it now. */
-  readonly isHeld: boolean
-  /** A second, over the last seconds; null when it is not under way. */
-  readonly rateNow: number | null
-  /** At this rate; null when that is not known. */
-  readonly secondsLeft: number | null
-}
-
-/** A run and how far it is. */
-export interface RunItem extends Progressing {
-  readonly id: string
-  /** What is done: `expire`, `webhook-requeue`, `webhook-purge` and so on. */
-  readonly kind: string
-  readonly state: RunState
-  /** What it is done to, for people. */
-  readonly about: string
-  /** expected = done + skipped + failed + remaining; null: it is not known before the end. */
-  readonly counts: {
-    readonly expected: number | null
-    readonly done: number
-    readonly skipped: number
-    readonly failed: number
-    readonly remaining: number | null
-  }
-  /** Rows a second that are allowed; null: as fast as it goes. */
-  readonly rate: number | null
-  readonly startedBy: string
-  readonly startedAtUtc: string
-  readonly endedAtUtc: string | null
-  /** It has nothing to do before. */
-  readonly dueAtUtc: string | null
-  /** Why it is paused, failed or was cancelled. */
-  readonly note: string | null
-}
+export type { RunItem, RunState } from '../work/shapes.ts'
 
 export interface RunListRequest extends PageRequest {
   readonly kinds?: readonly string[]

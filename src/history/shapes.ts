@@ -21,6 +21,7 @@ export type HistoryStatus = (typeof HISTORY_STATUSES)[number]
 export const HISTORY_STATUS = oneOf(HISTORY_STATUSES)
 
 /** An operation of an engine, or an act on a letter, as lists show it: without input and output. */
+export interface HistoryItem extends Shape<typeof ENTRY> {}
 export const ENTRY = Type.Object({
   engine: TEXT,
   rowKey: TEXT,
@@ -33,9 +34,9 @@ export const ENTRY = Type.Object({
   /** Who did it; null where nobody is named. */
   actor: TEXT_OR_NULL,
 })
-export type HistoryItem = Shape<typeof ENTRY>
 
 /** An entry with its input and output. */
+export interface HistoryDetail extends Shape<typeof ENTRY_DETAIL> {}
 export const ENTRY_DETAIL = Type.Object({
   ...ENTRY.properties,
   input: TEXT_OR_NULL,
@@ -47,9 +48,9 @@ export const ENTRY_DETAIL = Type.Object({
   /** The letter that it concerns, while that is retained. */
   letter: orNull(Type.Object({ engine: TEXT, rowKey: TEXT })),
 })
-export type HistoryDetail = Shape<typeof ENTRY_DETAIL>
 
 /** Which entries; what is given must all hold. */
+export interface HistoryQuery extends Asked<typeof HISTORY_QUERY> {}
 export const HISTORY_QUERY = {
   engine: SOUGHT_ENGINE,
   instanceId: TEXT,
@@ -59,13 +60,13 @@ export const HISTORY_QUERY = {
   toDate: DATE,
   correlationId: TEXT,
 }
-export type HistoryQuery = Asked<typeof HISTORY_QUERY>
 
 /** Ids are parts of index keys and of row keys, which have their limits. */
 const ID = textUpTo(256)
 const ANY = Type.Unknown({ description: 'Any JSON value; kept as it is written' })
 
 /** An operation to put on record. */
+export interface RecordRequest extends Shape<typeof RECORD> {}
 export const RECORD = Type.Object({
   engine: FILED_ENGINE,
   /** Left out: `publisher`. */
@@ -83,4 +84,3 @@ export const RECORD = Type.Object({
   /** Yours for this operation: the same one twice is one entry. */
   sourceId: Type.Optional(ID),
 })
-export type RecordRequest = Shape<typeof RECORD>

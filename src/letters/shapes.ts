@@ -48,6 +48,7 @@ export type ItemHeader = (typeof ITEM_HEADERS)[number]
 export const MAX_ATTEMPTS = 1_000_000_000
 
 /** Which letters; what is given must all hold. */
+export interface LetterQuery extends Asked<typeof FILTER_QUERY> {}
 export const FILTER_QUERY = {
   engine: SOUGHT_ENGINE,
   status: LETTER_STATUS,
@@ -73,21 +74,21 @@ export const FILTER_QUERY = {
   /** Text in the error, the reference, the headers or the payload. */
   q: Type.String({ description: 'Text in the error, the reference, the headers or the payload' }),
 }
-export type LetterQuery = Asked<typeof FILTER_QUERY>
 
 /** How many letters match. */
+export interface LetterTotal extends Shape<typeof TOTAL> {}
 export const TOTAL = Type.Object({
   total: INTEGER,
   /** False when there may be more: then `total` is as far as they were counted. */
   exact: Type.Boolean({ description: 'False when there may be more' }),
 })
-export type LetterTotal = Shape<typeof TOTAL>
 
 /** What names one letter. Every letter of a list is one. */
+export interface LetterKey extends Shape<typeof KEY> {}
 export const KEY = Type.Object({ engine: TEXT, rowKey: TEXT })
-export type LetterKey = Shape<typeof KEY>
 
 /** A letter as lists show it: without its payload. */
+export interface LetterItem extends Shape<typeof LETTER> {}
 export const LETTER = Type.Object({
   ...KEY.properties,
   instanceId: TEXT,
@@ -116,9 +117,9 @@ export const LETTER = Type.Object({
   /** The dead queue it lies in or belongs to. */
   deadQueue: TEXT_OR_NULL,
 })
-export type LetterItem = Shape<typeof LETTER>
 
 /** One failure of the case file. */
+export interface LetterAttempt extends Shape<typeof ATTEMPT> {}
 export const ATTEMPT = Type.Object({
   number: INTEGER,
   failedAtUtc: TIME,
@@ -127,9 +128,9 @@ export const ATTEMPT = Type.Object({
   errorMessage: TEXT,
   errorStack: TEXT_OR_NULL,
 })
-export type LetterAttempt = Shape<typeof ATTEMPT>
 
 /** Something that was done to a letter, or with it. */
+export interface LetterEvent extends Shape<typeof EVENT> {}
 export const EVENT = Type.Object({
   ...KEY.properties,
   operation: TEXT,
@@ -142,9 +143,9 @@ export const EVENT = Type.Object({
   /** Which transition of the letter it records; null when it changed nothing. */
   letterVersion: INTEGER_OR_NULL,
 })
-export type LetterEvent = Shape<typeof EVENT>
 
 /** A letter with its case file. `bytesOf` makes bytes of its texts. */
+export interface LetterDetail extends Shape<typeof LETTER_DETAIL> {}
 export const LETTER_DETAIL = Type.Object({
   ...LETTER.properties,
   version: INTEGER,
@@ -181,9 +182,9 @@ export const LETTER_DETAIL = Type.Object({
   attempts: Type.Array(ATTEMPT),
   history: Type.Array(EVENT),
 })
-export type LetterDetail = Shape<typeof LETTER_DETAIL>
 
 /** A failure to put on file. */
+export interface Report extends Shape<typeof REPORT> {}
 export const REPORT = Type.Object({
   engine: FILED_ENGINE,
   /** The row key is made of it; keys of Azure tables have at most 1,024 characters, an encoded one takes three. */
@@ -197,6 +198,10 @@ export const REPORT = Type.Object({
   /** Default: 1. */
   dequeueCount: Type.Optional(Type.Integer({ minimum: 1, maximum: 2_147_483_647, default: 1 })),
   firstFailureAtUtc: Type.Optional(TIME),
+  /**
+   * Default: when the office receives it. With the error it tells a new failure from a repetition of an earlier report; left out,
+   * `dequeueCount` does.
+   */
   lastFailureAtUtc: Type.Optional(
     Type.String({
       format: 'date-time',
@@ -228,6 +233,7 @@ const OUTCOME = either(
 export type CaptureOutcome = Shape<typeof OUTCOME>
 
 /** What became of failures that were put on file together. */
+export interface CapturedLetters extends Shape<typeof CAPTURED> {}
 export const CAPTURED = Type.Object({
   created: INTEGER,
   known: INTEGER,
@@ -235,7 +241,6 @@ export const CAPTURED = Type.Object({
   /** One for each failure, in their order. */
   results: Type.Array(OUTCOME),
 })
-export type CapturedLetters = Shape<typeof CAPTURED>
 
 /** Programs that have none often send null; it means nothing else. */
 const NOTES = Type.Optional(orNull(Type.String({ maxLength: 4_000 })))
@@ -251,10 +256,11 @@ export const RETRY = Type.Object({
 })
 
 /** What a retry has sent. */
+export interface RetryReceipt extends Shape<typeof RECEIPT> {}
 export const RECEIPT = Type.Object({ messageId: TEXT, queue: TEXT })
-export type RetryReceipt = Shape<typeof RECEIPT>
 
 /** What a retry would send. */
+export interface RetryPreview extends Shape<typeof PREVIEW> {}
 export const PREVIEW = Type.Object({
   dryRun: Type.Unsafe<true>({ type: 'boolean', const: true }),
   queue: TEXT,
@@ -269,14 +275,13 @@ export const PREVIEW = Type.Object({
   /** The payload is not the one that the letter came with. */
   edited: BOOLEAN,
 })
-export type RetryPreview = Shape<typeof PREVIEW>
 
 /** The body of a bulk expiry. */
+export interface ExpireOlderRequest extends Shape<typeof EXPIRE> {}
 export const EXPIRE = Type.Object({
   /** At least 1. */
   olderThanDays: Type.Integer({ minimum: 1 }),
   engine: Type.Optional(textUpTo(256)),
 })
-export type ExpireOlderRequest = Shape<typeof EXPIRE>
 
 export const EXPIRED = Type.Object({ expired: INTEGER })

@@ -81,6 +81,7 @@ export const RATE = Type.Number({
 export const CANARY_LETTERS = Type.Integer({ minimum: 1, maximum: 10_000, default: 10 })
 
 /** A few letters that go first. */
+export interface Canary extends Shape<typeof CANARY> {}
 export const CANARY = Type.Object({
   letters: CANARY_LETTERS,
   /** How many of these must be confirmed before the others follow, of a hundred. */
@@ -98,9 +99,9 @@ export const CANARY = Type.Object({
     description: 'How long that is waited for; then the redrive pauses',
   }),
 })
-export type Canary = Shape<typeof CANARY>
 
 /** Stops a redrive when more than `percent` of the last `of` outcomes were deaths. */
+export interface StopRule extends Shape<typeof STOP_RULE> {}
 export const STOP_RULE = Type.Object(
   {
     percent: Type.Number({ minimum: 0, exclusiveMaximum: 100 }),
@@ -108,7 +109,6 @@ export const STOP_RULE = Type.Object(
   },
   { description: 'Stops when more than `percent` of the last `of` outcomes were deaths' },
 )
-export type StopRule = Shape<typeof STOP_RULE>
 
 export const MOST_MAPPING_BYTES = 16_384
 export const MOST_OPERATIONS = 100
@@ -116,6 +116,7 @@ export const MOST_OPERATIONS = 100
 const REPAIRS = 'What is changed in every letter before it is sent; `patch` and `mapping` exclude each other'
 
 /** What is changed in every letter before it is sent; `patch` and `mapping` exclude each other. */
+export interface RedriveRepair extends Shape<typeof REPAIR> {}
 export const REPAIR = Type.Object(
   {
     patch: Type.Optional(
@@ -142,7 +143,6 @@ export const REPAIR = Type.Object(
   },
   { description: REPAIRS },
 )
-export type RedriveRepair = Shape<typeof REPAIR>
 
 export const MAX_FILTER_TEXT = 4_096
 export const MAX_IDS = 10_000
@@ -158,6 +158,7 @@ const FILTER = Object.fromEntries(
 ) as typeof FILTER_QUERY
 
 /** What is to be planned. Give exactly one of `filter`, `signature` and `ids`; beside a filter, a signature narrows it. */
+export interface PlanBody extends Shape<typeof PLAN> {}
 export const PLAN = Type.Object({
   /** `{}`: all letters in the status that the action needs. */
   filter: Type.Optional(
@@ -201,12 +202,12 @@ export const PLAN = Type.Object({
   /** Required to discard. */
   reason: Type.Optional(Type.String({ maxLength: 4_000, description: 'Required to discard' })),
 })
-export type PlanBody = Shape<typeof PLAN>
 
 /** The body of a change of rate. */
 export const NEW_RATE = Type.Object({ rate: orNull(RATE) })
 
 /** planned = sent + skipped + failed + remaining; sent = confirmed + returned + unconfirmed. At every moment. */
+export interface RedriveCounts extends Shape<typeof COUNTS> {}
 export const COUNTS = Type.Object(
   {
     planned: INTEGER,
@@ -224,9 +225,9 @@ export const COUNTS = Type.Object(
   },
   { description: 'planned = sent + skipped + failed + remaining; sent = confirmed + returned + unconfirmed' },
 )
-export type RedriveCounts = Shape<typeof COUNTS>
 
 /** What a plan found. `matched` is the sum of all others. */
+export interface PlanNumbers extends Shape<typeof PLAN_NUMBERS> {}
 export const PLAN_NUMBERS = Type.Object(
   {
     matched: INTEGER,
@@ -245,9 +246,9 @@ export const PLAN_NUMBERS = Type.Object(
   },
   { description: 'What the plan found; matched is the sum of all others' },
 )
-export type PlanNumbers = Shape<typeof PLAN_NUMBERS>
 
 /** A redrive as lists show it. */
+export interface RedriveItem extends Shape<typeof REDRIVE> {}
 export const REDRIVE = Type.Object({
   id: TEXT,
   state: oneOf(REDRIVE_STATES),
@@ -278,24 +279,23 @@ export const REDRIVE = Type.Object({
   note: orNull(TEXT, { description: 'Why it is paused, was stopped or was cancelled' }),
   ...progressOf('Letters'),
 })
-export type RedriveItem = Shape<typeof REDRIVE>
 
 const { id, state, sentence, action, counts, rateNow, secondsLeft, note, resumed } = REDRIVE.properties
 
 /** What those who watch are told again and again. */
+export interface RedriveNews extends Shape<typeof NEWS> {}
 export const NEWS = Type.Object({
   ...{ id, state, sentence, action, counts, rateNow, secondsLeft, note, resumed },
 })
-export type RedriveNews = Shape<typeof NEWS>
 
 /** Letters of a redrive that go to the same place. */
+export interface RedriveDestination extends Shape<typeof DESTINATION> {}
 export const DESTINATION = Type.Object({
   source: SOURCE,
   /** A queue, an outbox, a consumer or a topic; '' when there is none. */
   name: TEXT,
   ...each(['planned', 'sent', 'skipped', 'failed', 'remaining'], INTEGER),
 })
-export type RedriveDestination = Shape<typeof DESTINATION>
 
 const EXCEPTION = Type.Object({
   outcome: oneOf(['skipped', 'failed']),
@@ -307,6 +307,7 @@ const EXCEPTION = Type.Object({
 export const MAX_SHOWN_PAYLOAD = 65_536
 
 /** A letter of a plan as it would be sent; its payload as far as 64 KiB. `bytesOf` makes bytes of its texts. */
+export interface RedriveSample extends Shape<typeof SAMPLE> {}
 export const SAMPLE = Type.Object({
   ...KEY.properties,
   instanceId: TEXT,
@@ -326,9 +327,9 @@ export const SAMPLE = Type.Object({
   /** Why it would be refused; null when it would not. */
   refusal: orNull(TEXT, { description: 'Why it would be refused' }),
 })
-export type RedriveSample = Shape<typeof SAMPLE>
 
 /** A redrive with everything on file about it. */
+export interface RedriveDetail extends Shape<typeof REDRIVE_DETAIL> {}
 export const REDRIVE_DETAIL = Type.Object({
   ...REDRIVE.properties,
   destinations: Type.Array(DESTINATION),
@@ -339,9 +340,9 @@ export const REDRIVE_DETAIL = Type.Object({
     description: 'The first letters as they would be sent; empty once started',
   }),
 })
-export type RedriveDetail = Shape<typeof REDRIVE_DETAIL>
 
 /** A letter of a redrive. */
+export interface RedriveLetter extends Shape<typeof MEMBER> {}
 export const MEMBER = Type.Object({
   /** null, as `rowKey`: the letter was removed when its time was over. */
   engine: orNull(TEXT, {
@@ -354,4 +355,3 @@ export const MEMBER = Type.Object({
   reason: TEXT_OR_NULL,
   detail: TEXT_OR_NULL,
 })
-export type RedriveLetter = Shape<typeof MEMBER>

@@ -28,6 +28,7 @@ export const progressOf = (what: string) => ({
 })
 
 /** A run and how far it is. */
+export interface RunItem extends Shape<typeof RUN> {}
 export const RUN = Type.Object({
   id: TEXT,
   /** What is done: `expire`, `webhook-requeue`, `webhook-purge` and so on. */
@@ -57,7 +58,6 @@ export const RUN = Type.Object({
   note: orNull(TEXT, { description: 'Why it is paused, failed or was cancelled' }),
   ...progressOf('Rows'),
 })
-export type RunItem = Shape<typeof RUN>
 
 /** The body of a pause or a cancellation. */
 export const WHY = Type.Object({ reason: Type.Optional(Type.String({ maxLength: 4_000 })) })

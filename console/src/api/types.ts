@@ -1,6 +1,11 @@
 /** What the server answers. Letters, signatures and history are as the client library has them. */
+
+export type { Page } from '../../../src/client/envelope.ts'
 export type * from '../../../src/client/history.ts'
 export type {
+  ActivityName as SeriesName,
+  ActivityRange as Range,
+  LetterActivity as Activity,
   LetterAttempt,
   LetterCounts,
   LetterDetail,
@@ -8,17 +13,21 @@ export type {
   LetterItem,
   LetterKey,
   LetterStatus,
+  LetterTotal as Total,
+  OfficeOverview as Overview,
   RetryPreview,
   RetryReceipt,
 } from '../../../src/client/letter-types.ts'
 export type * from '../../../src/client/source-types.ts'
 
-import type { SignatureGroup as PlainGroup } from '../../../src/client/letter-types.ts'
-
-export interface Page<Item> {
-  readonly items: readonly Item[]
-  readonly continuationToken: string | null
-}
+import type {
+  ActivityRange,
+  LetterFilter as AskedLetters,
+  LetterStatus,
+  OfficeOverview,
+  SignatureGroup as PlainGroup,
+  SignatureDetail,
+} from '../../../src/client/letter-types.ts'
 
 export const ROLES = ['viewer', 'operator', 'admin'] as const
 export type Role = (typeof ROLES)[number]
@@ -44,85 +53,27 @@ export interface Session {
 }
 
 /** The counts that live updates carry. */
-export interface Standing {
-  readonly Pending: number
-  readonly Resolved: number
-  readonly Expired: number
+export interface Standing extends Readonly<Record<LetterStatus, number>> {
   /** Captured ever. */
   readonly captured: number
   /** Sent back, outcome not known yet. */
   readonly unconfirmed: number
 }
 
-export type Health = 'ok' | 'warn' | 'fail' | 'off'
+export type Health = OfficeOverview['sources'][number]['health']
 
-export interface Overview {
-  readonly asOfUtc: string
-  readonly letters: { readonly Pending: number; readonly Resolved: number; readonly Expired: number }
-  readonly oldestPending: {
-    readonly engine: string
-    readonly rowKey: string
-    readonly lastFailureAtUtc: string
-  } | null
-  readonly arrivals: { readonly lastHour: number; readonly usualPerHour: number | null }
-  readonly returnedLastDay: number
-  readonly unconfirmed: number
-  readonly sources: readonly {
-    readonly source: string
-    readonly pending: number
-    readonly health: Health
-    readonly note: string | null
-  }[]
-}
+export const RANGES = ['1h', '24h', '7d', '30d'] as const satisfies readonly ActivityRange[]
 
-export const RANGES = ['1h', '24h', '7d', '30d'] as const
-export type Range = (typeof RANGES)[number]
-
-export const SERIES = ['arrived', 'retried', 'confirmed', 'returned', 'discarded', 'expired'] as const
-export type SeriesName = (typeof SERIES)[number]
-
-export interface Activity {
-  readonly range: Range
-  readonly bucketSeconds: number
-  readonly fromUtc: string
-  readonly toUtc: string
-  readonly series: Readonly<Record<SeriesName, readonly number[]>>
-}
-
-export interface Outcomes {
-  readonly retried: number
-  readonly confirmed: number
-  readonly returned: number
-  readonly unconfirmed: number
-}
+export type Outcomes = SignatureDetail['outcomes']
 
 export interface SignatureGroup extends PlainGroup {
-  /** Arrivals in each of the last 24 hours, the oldest first. */
-  readonly trend: readonly number[]
   /** Only on the group's own page. */
   readonly outcomes?: Outcomes
 }
 
 /** Filters of letters under the names of the API. */
 export type LetterFilter = Readonly<Partial<Record<LetterFilterKey, string>>>
-export type LetterFilterKey =
-  | 'engine'
-  | 'status'
-  | 'instanceId'
-  | 'originalQueue'
-  | 'signature'
-  | 'correlationId'
-  | 'source'
-  | 'q'
-  | 'fromDate'
-  | 'toDate'
-  | 'minAttempts'
-  | 'outcome'
-
-export interface Total {
-  readonly total: number
-  readonly exact: boolean
-}
+export type LetterFilterKey = keyof AskedLetters
 
 export interface Settings {
   readonly version: string

@@ -5,6 +5,7 @@ import { returnedAt, timelineOf } from './timeline.ts'
 const at = (second: number): string => `2027-01-01T00:00:0${second}.000000Z`
 
 const event = (operation: string, second: number, more: Partial<LetterEvent> = {}): LetterEvent => ({
+  engine: 'hmac',
   rowKey: `${operation}-${second}`,
   operation,
   status: 'Succeeded',
@@ -13,6 +14,7 @@ const event = (operation: string, second: number, more: Partial<LetterEvent> = {
   actor: null,
   notes: null,
   error: null,
+  letterVersion: null,
   ...more,
 })
 

@@ -23,6 +23,7 @@ export type TallyKey = (typeof TALLY_KEYS)[number]
 const PLACE_QUERY = { source: SOURCE, engine: TEXT, originalQueue: TEXT }
 
 /** Which letters are counted, and by what. */
+export interface CountsQuery extends Asked<typeof COUNTS_QUERY> {}
 export const COUNTS_QUERY = {
   ...PLACE_QUERY,
   status: LETTER_STATUS,
@@ -31,11 +32,11 @@ export const COUNTS_QUERY = {
     description: `What to count by: some of ${TALLY_KEYS.join(', ')}, separated by commas. Left out: all.`,
   }),
 }
-export type CountsQuery = Asked<typeof COUNTS_QUERY>
 
 const BY_STATUS = Type.Object(each(STATUSES, INTEGER))
 
 /** The letters that have the same keys; keys that are not counted by are left out. */
+export interface LetterCount extends Shape<typeof COUNT> {}
 const COUNT = Type.Object({
   source: Type.Optional(SOURCE),
   engine: Type.Optional(TEXT),
@@ -44,15 +45,14 @@ const COUNT = Type.Object({
   signature: Type.Optional(TEXT),
   count: INTEGER,
 })
-export type LetterCount = Shape<typeof COUNT>
 
+export interface LetterCounts extends Shape<typeof COUNTS> {}
 export const COUNTS = Type.Object({
   /** No count is zero. */
   items: Type.Array(COUNT),
   /** All that match, whatever they are counted by. */
   totals: BY_STATUS,
 })
-export type LetterCounts = Shape<typeof COUNTS>
 
 /** What is told about letters over time. */
 export const ACTIVITY_NAMES = ['arrived', 'retried', 'confirmed', 'returned', 'discarded', 'expired'] as const
@@ -64,15 +64,16 @@ export type ActivityRange = (typeof ACTIVITY_RANGES)[number]
 export const DEFAULT_RANGE: ActivityRange = '24h'
 
 /** Which time, and the activity of which letters. */
+export interface ActivityRequest extends Asked<typeof ACTIVITY_QUERY> {}
 export const ACTIVITY_QUERY = {
   /** Left out: 24h. */
   range: oneOf(ACTIVITY_RANGES, { default: DEFAULT_RANGE }),
   ...PLACE_QUERY,
   signature: TEXT,
 }
-export type ActivityRequest = Asked<typeof ACTIVITY_QUERY>
 
 /** What happened to letters over time. Bucket i starts at `fromUtc` + i · `bucketSeconds`; the last lasts still. */
+export interface LetterActivity extends Shape<typeof ACTIVITY> {}
 export const ACTIVITY = Type.Object({
   range: oneOf(ACTIVITY_RANGES),
   bucketSeconds: INTEGER,
@@ -80,11 +81,11 @@ export const ACTIVITY = Type.Object({
   toUtc: TIME,
   series: Type.Object(each(ACTIVITY_NAMES, Type.Array(INTEGER))),
 })
-export type LetterActivity = Shape<typeof ACTIVITY>
 
 export const OLDEST = Type.Object({ ...KEY.properties, lastFailureAtUtc: TIME })
 
 /** The office at a glance. */
+export interface OfficeOverview extends Shape<typeof OVERVIEW> {}
 export const OVERVIEW = Type.Object({
   asOfUtc: TIME,
   letters: BY_STATUS,
@@ -108,13 +109,13 @@ export const OVERVIEW = Type.Object({
     }),
   ),
 })
-export type OfficeOverview = Shape<typeof OVERVIEW>
 
 /** Which groups. */
+export interface GroupsQuery extends Asked<typeof GROUPS_QUERY> {}
 export const GROUPS_QUERY = PLACE_QUERY
-export type GroupsQuery = Asked<typeof GROUPS_QUERY>
 
 /** A group of letters with the same error. */
+export interface SignatureGroup extends Shape<typeof GROUP> {}
 export const GROUP = Type.Object({
   signature: TEXT,
   /** Of the algorithm that made the signature. */
@@ -138,9 +139,9 @@ export const GROUP = Type.Object({
     description: 'Letters that arrived in each of the last 24 hours, the oldest first',
   }),
 })
-export type SignatureGroup = Shape<typeof GROUP>
 
 /** A group with what became of its retries. */
+export interface SignatureDetail extends Shape<typeof GROUP_DETAIL> {}
 export const GROUP_DETAIL = Type.Object({
   ...GROUP.properties,
   /** All that were ever sent back; how many of these were confirmed, died again, and are neither yet. */
@@ -149,4 +150,3 @@ export const GROUP_DETAIL = Type.Object({
       'How many were ever sent back, and how many of these were confirmed, died again, and are neither yet',
   }),
 })
-export type SignatureDetail = Shape<typeof GROUP_DETAIL>
