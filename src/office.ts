@@ -34,7 +34,7 @@ import type { NamedSource, OfficeParts, SourceModule } from './sources/source-mo
 import { type Database, type StoreCall, sql } from './store/database.ts'
 import { CountFolder } from './store/fold.ts'
 import { type MigrationReport, migrate } from './store/migrations.ts'
-import { openDatabase } from './store/open.ts'
+import { openDatabase, withDatabase } from './store/open.ts'
 import { outageLog, tellOfUpgrade } from './store/outage-log.ts'
 import { requirePostgresItself } from './store/postgres-itself.ts'
 import {
@@ -333,19 +333,8 @@ async function wire(
 }
 
 /** A long read takes none of the connections that calls wait for; SQLite opens one of its own for it. */
-async function lendReader<T>(
-  db: Database,
-  store: string,
-  work: (reader: Database) => Promise<T>,
-): Promise<T> {
-  if (db.dialect === 'sqlite') return work(db)
-  const reader = openDatabase(store, { poolSize: 1 })
-  try {
-    return await work(reader)
-  } finally {
-    await reader.close()
-  }
-}
+const lendReader = <T>(db: Database, store: string, work: (reader: Database) => Promise<T>): Promise<T> =>
+  db.dialect === 'sqlite' ? work(db) : withDatabase(store, work)
 
 type StoreOptions = Pick<OfficeOptions, 'unsupportedStore'>
 
@@ -360,16 +349,8 @@ export const repairStore = (
 ): Promise<MigrationReport & RepairReport> =>
   onStore(store, options, async (db) => ({ ...(await migrate(db, MIGRATIONS)), ...(await repairSchema(db)) }))
 
-async function onStore<T>(
-  store: string,
-  options: StoreOptions,
-  work: (db: Database) => Promise<T>,
-): Promise<T> {
-  const db = openDatabase(store, { poolSize: 1 })
-  try {
+const onStore = <T>(store: string, options: StoreOptions, work: (db: Database) => Promise<T>): Promise<T> =>
+  withDatabase(store, async (db) => {
     if (options.unsupportedStore !== true) await requirePostgresItself(db)
-    return await work(db)
-  } finally {
-    await db.close()
-  }
-}
+    return work(db)
+  })

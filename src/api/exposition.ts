@@ -12,7 +12,7 @@ export interface Sample {
 /** A family in lines: what it is, always, and its samples, if there are any. */
 export function family(
   name: string,
-  type: 'gauge' | 'counter' | 'histogram',
+  type: 'gauge' | 'counter' | 'histogram' | 'summary',
   help: string,
   samples: Iterable<Sample>,
 ): string[] {

@@ -42,18 +42,17 @@ async function onStore<T>(
 ): Promise<T> {
   const { store, unsupportedStore } = await configOf(flags, terminal)
   await requireStore(store, otherwise)
-  const { openDatabase } = await import('../store/open.ts')
+  const { withDatabase } = await import('../store/open.ts')
   const { requirePostgresItself } = await import('../store/postgres-itself.ts')
   const { requireThisVersion } = await import('../migrations.ts')
-  let db: Database | undefined
-  try {
-    db = openDatabase(store, { poolSize: 2 })
+  const checked = async (db: Database): Promise<T> => {
     if (!unsupportedStore) await requirePostgresItself(db)
     await db.session('store.version', requireThisVersion)
-    return await work(db)
+    return work(db)
+  }
+  try {
+    return await withDatabase(store, checked, 2)
   } catch (error) {
     throw failureOf(error, otherwise)
-  } finally {
-    await db?.close()
   }
 }

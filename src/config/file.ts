@@ -17,7 +17,7 @@ import type { TokenEntry } from '../api/auth.ts'
 import { ConfigError, reasonOf } from '../core/settings/config-error.ts'
 import { isRecord } from '../core/settings/given.ts'
 import { withoutAliases } from './aliases.ts'
-import { checkSettings } from './check.ts'
+import { checkSettings } from './schema.ts'
 
 /** What a file holds, keys and values checked; an empty file holds nothing. */
 export function readConfigFile(file: string): Record<string, unknown> {

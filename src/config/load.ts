@@ -6,9 +6,8 @@ import { ConfigError, shown } from '../core/settings/config-error.ts'
 import { overlay, type Settings } from '../core/settings/given.ts'
 import type { OfficeOptions } from '../office.ts'
 import { SECTIONS } from '../sources/settings.ts'
-import { checkSettings } from './check.ts'
 import { readConfigFile } from './file.ts'
-import { type Config, FileSchema } from './schema.ts'
+import { type Config, checkSettings, FileSchema } from './schema.ts'
 
 /** What the command line gives, as text or already read. */
 export interface ConfigFlags {

@@ -1,14 +1,16 @@
 /**
- * The keys of a configuration file, their defaults and what they allow. Each `description` completes the
- * sentence "allowed: …" in an error.
+ * The keys of a configuration file, their defaults and what they allow, and all that is wrong with what is given. Each `description`
+ * completes the sentence "allowed: …" in an error.
  */
 import Type, { type Static } from 'typebox'
 import { ROLES } from '../api/auth.ts'
+import { compare } from '../core/settings/compare.ts'
+import { isRecord, type Settings, withoutNothing } from '../core/settings/given.ts'
 import { addressRange, type Fixed, oneOf, section, wholeNumber, yesOrNo } from '../core/settings/kinds.ts'
-import { SECTION_SCHEMAS } from '../sources/settings.ts'
+import { SECTION_SCHEMAS, SECTIONS } from '../sources/settings.ts'
 import { PostgresSchema, StoreSchema } from '../store/settings.ts'
 import { STORE_URL_FORMS } from '../store/store-url.ts'
-import { ALIAS_SECTIONS } from './aliases.ts'
+import { ALIAS_SECTIONS, problemsOfAliases, withoutAliases } from './aliases.ts'
 
 /** The levels of pino. */
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const
@@ -91,7 +93,7 @@ const OWN_KEYS = {
 export const FileSchema = section({ ...OWN_KEYS, ...SECTION_SCHEMAS })
 
 /** What a file may give: some settings have a second name there (aliases.ts). */
-export const GivenSchema = section({
+const GivenSchema = section({
   ...FileSchema.properties,
   ...ALIAS_SECTIONS,
   http: section({ host: Type.Optional(host), port: Type.Optional(port), ...HTTP_KEYS }),
@@ -114,4 +116,38 @@ export const GivenSchema = section({
 export type Config = Fixed<Static<typeof FileSchema>> & {
   /** The test-control endpoints exist; only the environment can say so. */
   readonly testApi: boolean
+}
+
+/** Problems of `given`, each opening with `where` and the key. Sections and keys may be left out. */
+export function checkSettings(where: string, given: unknown): string[] {
+  const problems: string[] = []
+  compare(GivenSchema, given, '', (key, problem) =>
+    problems.push(key === '' ? problem : `${key}: ${problem}`),
+  )
+  if (problems.length === 0 && isRecord(given)) {
+    // Without nothing it is a mapping as it was.
+    const settings = withoutNothing(withoutAliases(given)) as Settings
+    problems.push(
+      ...problemsOfAliases(given),
+      ...problemsOfTokens(settings),
+      ...SECTIONS.flatMap(({ name, problems }) =>
+        settings[name] === undefined ? [] : (problems?.(settings[name], settings) ?? []),
+      ),
+    )
+  }
+  return problems.map((problem) => `${where}: ${problem}`)
+}
+
+/** Two tokens of one name, or one token under two names, would make revoking one a guess. */
+function problemsOfTokens({ auth }: Settings): readonly string[] {
+  const tokens = isRecord(auth) && Array.isArray(auth.tokens) ? auth.tokens : []
+  return ['name', 'sha256'].flatMap((property) => {
+    const values = tokens.map((token) => token[property])
+    return values.flatMap((value, index) => {
+      const first = values.indexOf(value)
+      return first < index
+        ? [`auth.tokens[${index}].${property}: is the same as that of auth.tokens[${first}]`]
+        : []
+    })
+  })
 }

@@ -9,7 +9,7 @@ import { readQueue, readQueues } from '../queues/records.ts'
 import { checkListQueues } from '../queues/validate.ts'
 import type { Session } from '../store/database.ts'
 import { StoreTooNew, StoreTooOld } from '../store/migrations.ts'
-import { openDatabase } from '../store/open.ts'
+import { withDatabase } from '../store/open.ts'
 import { parseStoreUrl } from '../store/store-url.ts'
 import type { DemoSource } from './config.ts'
 import { MARK } from './story/story.ts'
@@ -22,19 +22,14 @@ export async function checkDemoStore(
   sources: readonly DemoSource[],
 ): Promise<{ readonly isNew: boolean }> {
   if (parseStoreUrl(store).kind === 'memory') return { isNew: true }
-  const db = openDatabase(store, { poolSize: 1 })
-  try {
-    const owner = await db.session('demo.owner', (session) => ownerOf(session, sources))
-    if (owner === 'others')
-      throw new ConfigError([
-        refusalOf(store, 'holds letters, queues or channels that the demo did not make'),
-      ])
-    if (owner === 'unknown')
-      throw new ConfigError([refusalOf(store, 'was made by another version of Bartleby')])
-    return { isNew: owner === 'nobody' }
-  } finally {
-    await db.close()
-  }
+  const owner = await withDatabase(store, (db) =>
+    db.session('demo.owner', (session) => ownerOf(session, sources)),
+  )
+  if (owner === 'others')
+    throw new ConfigError([refusalOf(store, 'holds letters, queues or channels that the demo did not make')])
+  if (owner === 'unknown')
+    throw new ConfigError([refusalOf(store, 'was made by another version of Bartleby')])
+  return { isNew: owner === 'nobody' }
 }
 
 async function ownerOf(

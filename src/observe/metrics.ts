@@ -3,6 +3,7 @@
  * verb, the process itself. Labels come from fixed or bounded sets; what clients send never becomes a label without a bound.
  */
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import { family, type Sample } from '../api/exposition.ts'
 import type { ServedSource } from '../api/source-http.ts'
 import type { Clock, Instant } from '../core/clock.ts'
 import type { RoundState } from '../core/rounds.ts'
@@ -13,7 +14,6 @@ import type { QueueDepth } from '../queues/queue.ts'
 import { RedriveMetrics } from '../redrive/metrics.ts'
 import type { RedriveStanding } from '../redrive/redrive.ts'
 import type { StoreCall } from '../store/database.ts'
-import { SlidingSummary } from './sliding-summary.ts'
 
 const REQUEST_BUCKETS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10, 60]
 const STORE_BUCKETS = [0.0001, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 5]
@@ -70,12 +70,10 @@ export class Metrics {
   readonly #registry = new Registry()
   /** What redrives tell as they go. */
   readonly redrives = new RedriveMetrics(this.#registry)
-  readonly #handlers = new SlidingSummary({
-    name: 'http_handler_duration',
-    help: 'Seconds from the arrival of a request to the end of its answer, over the latest 1024 per path.',
-    label: 'path',
-    quantiles: [0.5, 0.99],
-  })
+  readonly #handlers = new SlidingSummary(
+    'http_handler_duration',
+    'Seconds from the arrival of a request to the end of its answer, over the latest 1024 per path.',
+  )
   readonly #requests = this.#histogram(
     'bartleby_http_request_seconds',
     'Seconds from the arrival of a request to the end of its answer.',
@@ -257,5 +255,50 @@ export class Metrics {
     if (pulse === null) return
     this.#oldestPending.set(this.#secondsSince(pulse.oldestPendingAt))
     for (const outcome of OUTCOMES) this.#outcomes.inc({ outcome }, pulse.outcomes[outcome])
+  }
+}
+
+/** The quantiles are over this many latest observations at most. */
+const WINDOW = 1_024
+const QUANTILES = [0.5, 0.99]
+
+/**
+ * Quantiles over the latest observations, per path. The metrics library's own summary keeps a digest tree per time bucket, which costs
+ * microseconds for every request; a ring of the latest values costs almost nothing to fill and is sorted only when somebody looks.
+ */
+export class SlidingSummary {
+  readonly #name: string
+  readonly #help: string
+  readonly #series = new Map<string, { readonly ring: Float64Array; count: number; sum: number }>()
+
+  constructor(name: string, help: string) {
+    this.#name = name
+    this.#help = help
+  }
+
+  /** `path` must come from a fixed set. */
+  observe(path: string, value: number): void {
+    const series = this.#series.get(path) ?? { ring: new Float64Array(WINDOW), count: 0, sum: 0 }
+    this.#series.set(path, series)
+    series.ring[series.count % WINDOW] = value
+    series.count += 1
+    series.sum += value
+  }
+
+  /** In Prometheus' text format. */
+  text(): string {
+    return `${family(this.#name, 'summary', this.#help, this.#samples()).join('\n')}\n`
+  }
+
+  *#samples(): Iterable<Sample> {
+    for (const [path, { ring, count, sum }] of this.#series) {
+      const sorted = ring.slice(0, Math.min(count, WINDOW)).sort()
+      for (const quantile of QUANTILES) {
+        const value = sorted[Math.ceil(quantile * sorted.length) - 1] ?? 0
+        yield { labels: { path, quantile: String(quantile) }, value }
+      }
+      yield { suffix: '_sum', labels: { path }, value: sum }
+      yield { suffix: '_count', labels: { path }, value: count }
+    }
   }
 }

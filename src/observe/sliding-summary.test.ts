@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import { SlidingSummary } from './sliding-summary.ts'
+import { SlidingSummary } from './metrics.ts'
 
-const summary = () =>
-  new SlidingSummary({ name: 'taken', help: 'Seconds.', label: 'path', quantiles: [0.5, 0.99] })
+const summary = () => new SlidingSummary('taken', 'Seconds.')
 
 describe('a sliding summary', () => {
   it('tells quantiles, sum and count per label', () => {

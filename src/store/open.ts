@@ -17,3 +17,17 @@ export function openDatabase(storeUrl: string, postgres: PostgresOptions): Datab
       return new PostgresDatabase(store.url, postgres)
   }
 }
+
+/** Runs `work` on the store that a URL names, and closes it. */
+export async function withDatabase<T>(
+  storeUrl: string,
+  work: (db: Database) => Promise<T>,
+  poolSize = 1,
+): Promise<T> {
+  const db = openDatabase(storeUrl, { poolSize })
+  try {
+    return await work(db)
+  } finally {
+    await db.close()
+  }
+}

@@ -61,13 +61,8 @@ async function look(flags: TableFlags) {
 async function withSession<T>(url: string, work: (session: Session) => Promise<T>): Promise<T> {
   const store = await applicationDatabase(url)
   if (store.kind === 'sqlite') return withFile(store.path, work)
-  const { openDatabase } = await import('../../../store/open.ts')
-  const db = openDatabase(url, { poolSize: 1 })
-  try {
-    return await db.session('outbox.status', work)
-  } finally {
-    await db.close()
-  }
+  const { withDatabase } = await import('../../../store/open.ts')
+  return withDatabase(url, (db) => db.session('outbox.status', work))
 }
 
 /** A file of others is only read: opened as a store of ours, its journal would be changed for good. */
