@@ -2,11 +2,13 @@
  * The messages of an outbox in pages, without their payloads. Every list follows an index of the table and looks at its
  * first 100,000 rows only: what a page costs has a bound, whatever the table holds and whatever it is filtered by.
  */
+import Type from 'typebox'
+import { INTEGER, oneOf, orNull, type Shape, TEXT, TEXT_OR_NULL, TIME_OR_NULL } from '../../../api/shapes.ts'
 import { type Instant, instant } from '../../../core/clock.ts'
 import { isTimestamp } from '../../../core/timestamp.ts'
 import type { Integer, Session, Statement } from '../../../store/database.ts'
 import { asText, type Layout, perLayout, type Stored } from '../table/layout.ts'
-import type { OutboxStatus } from '../table/message.ts'
+import { OUTBOX_STATUSES, type OutboxStatus } from '../table/message.ts'
 import type { ColumnName } from '../table/table-names.ts'
 import { deadOf, failedOf } from './health.ts'
 
@@ -25,22 +27,27 @@ export interface ListRequest {
   readonly pageSize: number
 }
 
-export interface ListedMessage {
-  readonly id: string
-  readonly tenantId: string
-  readonly eventType: string
-  readonly createdAt: Instant | null
-  readonly retryCount: number
-  readonly processedAt: Instant | null
-  readonly deadAt: Instant | null
+/** A message as lists show it. */
+export const MESSAGE = Type.Object({
+  id: TEXT,
+  tenantId: TEXT,
+  eventType: TEXT,
+  createdAt: TIME_OR_NULL,
+  retryCount: INTEGER,
+  processedAt: TIME_OR_NULL,
+  deadAt: TIME_OR_NULL,
   /** Null also while it waits for a message before it in its line. */
-  readonly nextAttemptAt: Instant | null
-  readonly status: OutboxStatus
+  nextAttemptAt: TIME_OR_NULL,
+  status: oneOf(OUTBOX_STATUSES),
   /** Null for rows of before the table was adopted that nobody has used yet. */
-  readonly idempotencyKey: string | null
-  readonly orderingKey: string | null
-  readonly lastErrorSnippet: string | null
-}
+  idempotencyKey: TEXT_OR_NULL,
+  orderingKey: TEXT_OR_NULL,
+  lastErrorSnippet: orNull(TEXT, { maxLength: SNIPPET_CHARACTERS }),
+})
+
+type Time = 'createdAt' | 'processedAt' | 'deadAt' | 'nextAttemptAt'
+
+export type ListedMessage = Omit<Shape<typeof MESSAGE>, Time> & Readonly<Record<Time, Instant | null>>
 
 export interface MessageList {
   readonly items: readonly ListedMessage[]

@@ -1,21 +1,25 @@
 /** Outboxes on HTTP: their messages, metrics and health, below `/api/outbox` and as well below `/api/workflow/outbox`. */
 import type { FastifyInstance } from 'fastify'
+import Type from 'typebox'
 import { type ApiCall, type ApiScope, serveApi } from '../../../api/calls.ts'
+import { type AnswerFields, type ApiDescription, answerOf, shapeOf } from '../../../api/describe.ts'
+import type { Query } from '../../../api/query.ts'
 import {
-  type ApiDescription,
   INTEGER,
-  objectOf,
+  INTEGER_OR_NULL,
+  NUMBER,
+  NUMBER_OR_NULL,
+  oneOf,
+  orNull,
   TEXT,
   TEXT_OR_NULL,
-  TIME_OR_NULL,
-} from '../../../api/describe.ts'
-import type { Query } from '../../../api/query.ts'
+} from '../../../api/shapes.ts'
 import type { Instant } from '../../../core/clock.ts'
 import { refuse } from '../../../core/errors.ts'
 import { formatMicros } from '../../../core/timestamp.ts'
 import { OUTBOX_STATUSES, type OutboxStatus } from '../table/message.ts'
-import { HEALTH_STATUSES, worstOf } from './health.ts'
-import { LIST_REACH, type ListedMessage, listMessages } from './list.ts'
+import { type Backlog, HEALTH_STATUSES, worstOf } from './health.ts'
+import { LIST_REACH, type ListedMessage, listMessages, MESSAGE } from './list.ts'
 import type { OutboxHandle } from './outbox-handle.ts'
 import type { OutboxReading, OutboxReadings } from './readings.ts'
 
@@ -27,76 +31,72 @@ const MAX_PAGE_SIZE = 200
 const DEFAULT_PAGE_SIZE = 50
 const MAX_PAGE = 999_999_999
 
-const STATUS = { type: 'string', enum: [...OUTBOX_STATUSES] }
-const NUMBER = { type: 'number' }
-const INTEGER_OR_NULL = { type: ['integer', 'null'] }
-const NUMBER_OR_NULL = { type: ['number', 'null'] }
-const listOf = (items: object) => ({ type: 'array', items })
-
 const LIST_QUERY = {
-  status: { ...STATUS, description: 'pending includes failed: pending, and failed at least once' },
+  status: oneOf(OUTBOX_STATUSES, {
+    description: 'pending includes failed: pending, and failed at least once',
+  }),
   eventType: TEXT,
   tenantId: TEXT,
-  outbox: { type: 'string', description: 'The name of an outbox. Left out: the first that is configured' },
-  page: { type: 'integer', minimum: 1, maximum: MAX_PAGE, default: 1 },
-  pageSize: { type: 'integer', minimum: 1, maximum: MAX_PAGE_SIZE, default: DEFAULT_PAGE_SIZE },
+  outbox: Type.String({ description: 'The name of an outbox. Left out: the first that is configured' }),
+  page: Type.Integer({ minimum: 1, maximum: MAX_PAGE, default: 1 }),
+  pageSize: Type.Integer({ minimum: 1, maximum: MAX_PAGE_SIZE, default: DEFAULT_PAGE_SIZE }),
 }
 
-const MESSAGE = objectOf({
-  id: TEXT,
-  tenantId: TEXT,
-  eventType: TEXT,
-  createdAt: TIME_OR_NULL,
-  retryCount: INTEGER,
-  processedAt: TIME_OR_NULL,
-  deadAt: TIME_OR_NULL,
-  nextAttemptAt: TIME_OR_NULL,
-  status: STATUS,
-  idempotencyKey: TEXT_OR_NULL,
-  orderingKey: TEXT_OR_NULL,
-  lastErrorSnippet: { ...TEXT_OR_NULL, maxLength: 200 },
-})
-
-const LIST = objectOf({
+const LIST = Type.Object({
   outbox: TEXT_OR_NULL,
-  items: listOf(MESSAGE),
+  items: Type.Array(MESSAGE),
   page: INTEGER,
   pageSize: INTEGER,
-  total: { type: 'integer', maximum: LIST_REACH },
-  totalIsCapped: {
-    type: 'boolean',
+  total: Type.Integer({ maximum: LIST_REACH }),
+  totalIsCapped: Type.Boolean({
     description: `There are more messages than the first ${LIST_REACH}, which were looked at`,
-  },
+  }),
 })
 
-const METRICS = objectOf({
-  outboxes: listOf(
-    objectOf({
-      outbox: TEXT,
-      backlog: INTEGER_OR_NULL,
-      failedPending: INTEGER_OR_NULL,
-      oldestAgeSeconds: NUMBER_OR_NULL,
-      dead: INTEGER_OR_NULL,
-      dispatchedTotal: INTEGER,
-      failuresTotal: INTEGER,
-      duplicatesTotal: INTEGER,
-      conflictsTotal: INTEGER,
-      windowSeconds: INTEGER,
-      throughputPerSecond: NUMBER,
-      failureRatio: NUMBER,
-      dispatchSeconds: objectOf({
-        count: INTEGER,
-        sum: NUMBER,
-        buckets: listOf(objectOf({ le: NUMBER_OR_NULL, count: INTEGER })),
-      }),
-      error: { ...TEXT_OR_NULL, description: 'Why the backlog is not known' },
+/** What waits, unless the outbox cannot be read. */
+const waiting =
+  (number: keyof Backlog) =>
+  ({ looked }: OutboxReading) =>
+    looked.ok ? looked.backlog[number] : null
+
+const METRICS = {
+  outbox: [TEXT, ({ outbox }) => outbox],
+  backlog: [INTEGER_OR_NULL, waiting('backlog')],
+  failedPending: [INTEGER_OR_NULL, waiting('failedPending')],
+  oldestAgeSeconds: [NUMBER_OR_NULL, waiting('oldestAgeSeconds')],
+  dead: [INTEGER_OR_NULL, waiting('dead')],
+  dispatchedTotal: [INTEGER, ({ meter }) => meter.dispatched],
+  failuresTotal: [INTEGER, ({ meter }) => meter.failures],
+  duplicatesTotal: [INTEGER, ({ meter }) => meter.duplicates],
+  conflictsTotal: [INTEGER, ({ meter }) => meter.conflicts],
+  windowSeconds: [INTEGER, ({ meter }) => meter.windowSeconds],
+  throughputPerSecond: [NUMBER, ({ meter }) => meter.throughputPerSecond],
+  failureRatio: [NUMBER, ({ meter }) => meter.failureRatio],
+  dispatchSeconds: [
+    Type.Object({
+      count: INTEGER,
+      sum: NUMBER,
+      buckets: Type.Array(Type.Object({ le: NUMBER_OR_NULL, count: INTEGER })),
     }),
-  ),
+    ({ meter: { durations } }) => ({
+      count: durations.counts.at(-1) ?? 0,
+      sum: durations.sum,
+      // The last has no bound.
+      buckets: durations.counts.map((count, index) => ({ le: durations.bounds[index] ?? null, count })),
+    }),
+  ],
+  error: [
+    orNull(TEXT, { description: 'Why the backlog is not known' }),
+    ({ looked }) => (looked.ok ? null : `${looked.trouble.what}: ${looked.trouble.detail}`),
+  ],
+} as const satisfies AnswerFields<OutboxReading>
+
+const HEALTH_FIELDS = { status: oneOf(HEALTH_STATUSES), reasons: Type.Array(TEXT) }
+
+const HEALTH = Type.Object({
+  ...HEALTH_FIELDS,
+  outboxes: Type.Array(Type.Object({ outbox: TEXT, ...HEALTH_FIELDS })),
 })
-
-const HEALTH_FIELDS = { status: { type: 'string', enum: [...HEALTH_STATUSES] }, reasons: listOf(TEXT) }
-
-const HEALTH = objectOf({ ...HEALTH_FIELDS, outboxes: listOf(objectOf({ outbox: TEXT, ...HEALTH_FIELDS })) })
 
 /** Adds the calls on outboxes to a server. */
 export async function outboxRoutes(app: FastifyInstance, options: OutboxRoutesOptions): Promise<void> {
@@ -129,8 +129,11 @@ function callsBelow(path: string, operation: string, readings: OutboxReadings): 
     ),
     call(
       'metrics',
-      { summary: 'What waits in every outbox, and what this server has delivered', data: METRICS },
-      async () => ({ outboxes: (await readings.read()).map(metricsOnWire) }),
+      {
+        summary: 'What waits in every outbox, and what this server has delivered',
+        data: Type.Object({ outboxes: Type.Array(shapeOf(METRICS)) }),
+      },
+      async () => ({ outboxes: (await readings.read()).map((reading) => answerOf(METRICS, reading)) }),
     ),
     call(
       'health',
@@ -200,30 +203,6 @@ const messageOnWire = (message: ListedMessage) => ({
   deadAt: timeOnWire(message.deadAt),
   nextAttemptAt: timeOnWire(message.nextAttemptAt),
 })
-
-const UNKNOWN = { backlog: null, failedPending: null, oldestAgeSeconds: null, dead: null }
-
-function metricsOnWire({ outbox, looked, meter }: OutboxReading) {
-  const { bounds, counts, sum } = meter.durations
-  return {
-    outbox,
-    ...(looked.ok ? looked.backlog : UNKNOWN),
-    dispatchedTotal: meter.dispatched,
-    failuresTotal: meter.failures,
-    duplicatesTotal: meter.duplicates,
-    conflictsTotal: meter.conflicts,
-    windowSeconds: meter.windowSeconds,
-    throughputPerSecond: meter.throughputPerSecond,
-    failureRatio: meter.failureRatio,
-    dispatchSeconds: {
-      count: counts.at(-1) ?? 0,
-      sum,
-      // The last has no bound.
-      buckets: counts.map((count, index) => ({ le: bounds[index] ?? null, count })),
-    },
-    error: looked.ok ? null : `${looked.trouble.what}: ${looked.trouble.detail}`,
-  }
-}
 
 function healthOnWire(readings: readonly OutboxReading[]) {
   return {
