@@ -2,12 +2,17 @@
  * Adoption: makes an outbox of a table that others own and use, without stopping them; or makes the table where there
  * is none. Every step can be run again, so that an adoption that was killed is simply started anew.
  */
-
 import { checkNumber, decimal, refuse } from '../refusal.ts'
 import { columnsOf } from '../table/layout.ts'
 import { nameTable, tableOptionsOf } from '../table/table-names.ts'
-import type { AdoptOptions, AdoptReport, AdoptSettings, Findings } from './report.ts'
-import { type Ground, runPlan } from './report.ts'
+import {
+  type AdoptOptions,
+  type AdoptReport,
+  type AdoptSettings,
+  type Findings,
+  type Ground,
+  runPlan,
+} from './report.ts'
 import { targetOf } from './target.ts'
 
 const MOST_CHUNK = 1_000_000
@@ -25,7 +30,8 @@ export async function adoptTable(url: string, options: AdoptOptions = {}): Promi
 }
 
 async function adopt(ground: Ground, settings: AdoptSettings): Promise<AdoptReport> {
-  const { names } = settings
+  const { names, options } = settings
+  const { dialect, run, change } = ground
   const findings: Findings = {
     keysFilled: 0,
     rekeyed: 0,
@@ -34,11 +40,11 @@ async function adopt(ground: Ground, settings: AdoptSettings): Promise<AdoptRepo
     notes: [],
   }
   await ground.begin()
-  const found = await columnsOf(ground.dialect, names, ground.run)
+  const found = await columnsOf(dialect, names, run)
   const isNew = found.size === 0
   const steps = isNew
     ? [ground.create()]
-    : await ground.plan(targetOf(ground.dialect, names, settings.options, found), findings)
+    : await ground.plan({ ...targetOf(dialect, names, options, found), run, change, settings, findings })
   const reports = await runPlan(steps, settings)
   const { rows, keysMissing } = await countRows(ground, settings, isNew)
   return {

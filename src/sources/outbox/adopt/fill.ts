@@ -4,9 +4,8 @@
  * and met again in the next pass, so that it never waits while it holds locks itself.
  */
 import { setTimeout as pause } from 'node:timers/promises'
-import { columnsOf, type Layout, newKeyOf, type RunSql } from '../table/layout.ts'
-import type { Step } from './report.ts'
-import { AdoptionBlocked, type AdoptSettings, type Findings } from './report.ts'
+import { columnsOf, type Layout, newKeyOf } from '../table/layout.ts'
+import { type Adoption, AdoptionBlocked, type AdoptSettings, type Step } from './report.ts'
 
 /** A row that has to be filled. */
 export function lackingOf(layout: Layout, table = ''): string {
@@ -53,13 +52,8 @@ const MOST_PASSES = 20
 const STALLED_PAUSE_MS = 200
 
 /** The step that gives keys. */
-export function fillStep<Id>(
-  layout: Layout,
-  run: RunSql,
-  filling: Filling<Id>,
-  settings: AdoptSettings,
-  findings: Findings,
-): Step {
+export function fillStep<Id>(adoption: Adoption, filling: Filling<Id>): Step {
+  const { layout, run, settings } = adoption
   const { idempotencyKey, processedAt } = layout.columns
   return {
     what: `give keys to rows without one, ${settings.chunk} at a time, until none is left`,
@@ -71,27 +65,22 @@ export function fillStep<Id>(
       return (await run(`SELECT 1 AS some FROM ${layout.sqlTable} WHERE ${which} LIMIT 1`, [])).length > 0
     },
     async run() {
-      const count = async (which: string) =>
-        Number((await run(`SELECT count(*) AS rows FROM ${layout.sqlTable} WHERE ${which}`, []))[0]?.rows)
-      await fillRows(filling, count, layout, settings, findings)
+      await fillRows(adoption, filling)
       return 'done'
     },
   }
 }
 
 /** Fills until every row has a key. */
-async function fillRows<Id>(
-  filling: Filling<Id>,
-  count: (which: string) => Promise<number>,
-  layout: Layout,
-  settings: AdoptSettings,
-  findings: Findings,
-): Promise<void> {
+async function fillRows<Id>(adoption: Adoption, filling: Filling<Id>): Promise<void> {
+  const { layout, run, settings } = adoption
   const { onWait, lockWaitMs, signal } = settings
-  const tell = meter('giving keys', await count(lackingOf(layout)), settings)
+  const count = async (which: string) =>
+    Number((await run(`SELECT count(*) AS rows FROM ${layout.sqlTable} WHERE ${which}`, []))[0]?.rows)
+  const tell = meter(await count(lackingOf(layout)), settings)
   let stalledSinceMs: number | undefined
   for (let passes = 1; passes <= MOST_PASSES; ) {
-    const rows = await fillOnce(filling, settings, findings, tell)
+    const rows = await fillOnce(adoption, filling, tell)
     const missing = await count(`${layout.c.idempotencyKey} IS NULL`)
     if (missing === 0) return
     if (rows > 0) {
@@ -110,9 +99,8 @@ async function fillRows<Id>(
 
 /** One pass over the table; gives how many rows it filled. */
 async function fillOnce<Id>(
+  { settings: { chunk: limit, signal }, findings }: Adoption,
   filling: Filling<Id>,
-  { chunk: limit, signal }: AdoptSettings,
-  findings: Findings,
   tell: (rows: number) => void,
 ): Promise<number> {
   let filled = 0
@@ -130,17 +118,14 @@ async function fillOnce<Id>(
 }
 
 /** Counts what is done, and tells it with the rate since the beginning. */
-function meter(
-  label: string,
-  expected: number,
-  { onProgress }: Pick<AdoptSettings, 'onProgress'>,
-): (rows: number) => void {
+function meter(expected: number, { onProgress }: AdoptSettings): (rows: number) => void {
   const startedAtMs = performance.now()
   let done = 0
   return (rows) => {
     done += rows
     const seconds = Math.max((performance.now() - startedAtMs) / 1_000, 0.001)
     const perSecond = Math.round(done / seconds)
+    const label = 'giving keys'
     onProgress({ label, done, expected: Math.max(expected, done), unit: 'rows', perSecond })
   }
 }

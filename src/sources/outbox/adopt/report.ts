@@ -156,16 +156,24 @@ export const scriptStep = (
   },
 })
 
-/** One database, opened to adopt a table in it. */
-export interface Ground {
-  readonly dialect: Dialect
+/** A table on its way: what it will be, the database that it lies in, what was asked for, and what was found out so far. */
+export interface Adoption extends Target {
   readonly run: RunSql
+  /** How many rows a statement changed. */
+  readonly change: (sql: string) => Promise<number>
+  readonly settings: AdoptSettings
+  readonly findings: Findings
+}
+
+/** One database, opened to adopt a table in it. */
+export interface Ground extends Pick<Adoption, 'run' | 'change'> {
+  readonly dialect: Dialect
   /** Makes sure that no other adoption of the table runs. */
   begin(): Promise<void>
   /** Makes the table, where there is none. */
   create(): Step
   /** What a table that exists needs; refuses one that cannot be adopted here. */
-  plan(target: Target, findings: Findings): Promise<readonly Step[]>
+  plan(adoption: Adoption): Promise<readonly Step[]>
   close(): Promise<void>
 }
 

@@ -3,15 +3,14 @@ import { columnsOf, type Layout, newKeyOf } from '../../table/layout.ts'
 import { indexesOf, outboxSchema, sideTablesOf } from '../../table/schema.ts'
 import { quote, type TableName } from '../../table/table-names.ts'
 import { type Filling, fillingOf, fillStep, lackingOf } from '../fill.ts'
-import type { AdoptSettings, Findings } from '../report.ts'
-import { type Ground, type Step, scriptStep } from '../report.ts'
-import { addedColumns, addingColumns, type Target } from '../target.ts'
+import { type AdoptSettings, type Ground, type Step, scriptStep } from '../report.ts'
+import { addedColumns, addingColumns } from '../target.ts'
 import {
-  indexSteps,
   noteMissingIdIndex,
+  type PostgresAdoption,
+  postgresIndexSteps,
   readFacts,
   refuseForeignNamesakes,
-  type TableFacts,
 } from './indexes.ts'
 import { AdoptSession, brief } from './session.ts'
 
@@ -22,6 +21,7 @@ export async function postgresGround(url: string, settings: AdoptSettings): Prom
   return {
     dialect: 'postgres',
     run: session.run,
+    change: (sql) => session.change(sql),
     async begin() {
       if (!dryRun) await session.alone(names.sqlTable, names.table)
     },
@@ -32,36 +32,25 @@ export async function postgresGround(url: string, settings: AdoptSettings): Prom
         () => true,
         (sql) => session.run(sql, []),
       ),
-    async plan(target, findings) {
+    async plan(adoption) {
       const facts = await readFacts(names, session.run)
-      await refuseForeignNamesakes(
-        facts,
-        indexesOf(names, 'postgres').map(({ name }) => name),
-        session.run,
-      )
-      return planOf(session, target, facts, settings, findings)
+      const indexes = indexesOf(names, 'postgres').map(({ name }) => name)
+      await refuseForeignNamesakes(facts, indexes, session.run)
+      return planOf({ ...adoption, session, facts })
     },
     close: () => session.close(),
   }
 }
 
-function planOf(
-  session: AdoptSession,
-  target: Target,
-  facts: TableFacts,
-  settings: AdoptSettings,
-  findings: Findings,
-): readonly Step[] {
-  const { layout } = target
-  const work = { session, layout, facts, settings, findings }
-  noteMissingIdIndex(work)
+function planOf(adoption: PostgresAdoption): readonly Step[] {
+  noteMissingIdIndex(adoption)
   return [
-    alterStep(session, target, facts),
-    settingsStep(session, layout, facts),
-    sideTablesStep(session, layout),
-    fillStep(layout, session.run, postgresFilling(session, layout, settings), settings, findings),
-    ...indexSteps(work),
-    ...(settings.enforce ? enforceSteps(session, layout) : []),
+    alterStep(adoption),
+    settingsStep(adoption),
+    sideTablesStep(adoption),
+    fillStep(adoption, postgresFilling(adoption)),
+    ...postgresIndexSteps(adoption),
+    ...(adoption.settings.enforce ? enforceSteps(adoption) : []),
   ]
 }
 
@@ -70,17 +59,17 @@ function planOf(
  * the table is locked once, for a moment. No row is rewritten: the columns are empty or have one constant default. The
  * default of the key is set by itself, because as a part of the column it would fill, and so rewrite, every row.
  */
-function alterStep(session: AdoptSession, target: Target, facts: TableFacts): Step {
-  const { layout, missing } = target
+function alterStep(adoption: PostgresAdoption): Step {
+  const { session, layout, missing, facts } = adoption
   const hasDefault = facts.columns.get(layout.columns.idempotencyKey)?.hasDefault === true
   const changes = [
-    ...addedColumns(target).map((column) => `ADD COLUMN IF NOT EXISTS ${column}`),
+    ...addedColumns(adoption).map((column) => `ADD COLUMN IF NOT EXISTS ${column}`),
     ...(hasDefault ? [] : [`ALTER COLUMN ${layout.c.idempotencyKey} SET DEFAULT ${newKeyOf(layout)}`]),
   ]
   return scriptStep(
     missing.length === 0
       ? 'give keys to new rows that come without one'
-      : `${addingColumns(target)}, and keys for new rows that come without one`,
+      : `${addingColumns(adoption)}, and keys for new rows that come without one`,
     changes.length === 0 ? '' : brief(`ALTER TABLE ${layout.sqlTable}\n  ${changes.join(',\n  ')}`),
     () => changes.length > 0,
     (sql) => session.briefly(sql),
@@ -90,7 +79,7 @@ function alterStep(session: AdoptSession, target: Target, facts: TableFacts): St
 /** As new tables have them: pages with room for updates, and tidying often. What the owner has set stays. */
 const SETTINGS = { fillfactor: '80', autovacuum_vacuum_scale_factor: '0.01' } as const
 
-function settingsStep(session: AdoptSession, layout: Layout, facts: TableFacts): Step {
+function settingsStep({ session, layout, facts }: PostgresAdoption): Step {
   const unset = Object.entries(SETTINGS).filter(([name]) => !facts.settings.has(name))
   const values = unset.map(([name, value]) => `${name} = ${value}`).join(', ')
   return scriptStep(
@@ -101,7 +90,7 @@ function settingsStep(session: AdoptSession, layout: Layout, facts: TableFacts):
   )
 }
 
-function sideTablesStep(session: AdoptSession, layout: Layout): Step {
+function sideTablesStep({ session, layout }: PostgresAdoption): Step {
   const isThere = async (table: TableName) => (await columnsOf('postgres', table, session.run)).size > 0
   return scriptStep(
     `make the tables beside it, ${layout.keys.plainTable} and ${layout.wake.plainTable}`,
@@ -132,11 +121,7 @@ SELECT count(*) AS rows, count(*) FILTER (WHERE keyless) AS keys,
   (SELECT chosen_id::text FROM chosen ORDER BY chosen_id DESC LIMIT 1) AS last FROM filled`
 }
 
-const postgresFilling = (
-  session: AdoptSession,
-  layout: Layout,
-  { chunk }: AdoptSettings,
-): Filling<string> => ({
+const postgresFilling = ({ session, layout, settings: { chunk } }: PostgresAdoption): Filling<string> => ({
   sql: `-- $1: ${chunk}, the rows of a chunk; $2: the last id of the chunk before\n${chunkStatement(layout, false)};`,
   holders: () => session.holdersOf(layout.sqlTable),
   pauseMs: () => PAUSE_MS,
@@ -155,7 +140,7 @@ const postgresFilling = (
  * Makes the key NOT NULL without reading the table under a lock: a check that is not yet validated keeps new rows right,
  * validating it reads the table while others write, and then NOT NULL is known to hold.
  */
-function enforceSteps(session: AdoptSession, layout: Layout): readonly Step[] {
+function enforceSteps({ session, layout }: PostgresAdoption): readonly Step[] {
   const key = layout.c.idempotencyKey
   const check = `${layout.indexPrefix}_key_given`
   const table = `ALTER TABLE ${layout.sqlTable}`

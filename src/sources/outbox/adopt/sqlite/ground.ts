@@ -7,13 +7,13 @@ import { DatabaseSync } from 'node:sqlite'
 import { StoreUnavailable } from '../../../../store/database.ts'
 import { refuse } from '../../refusal.ts'
 import type { Layout, RunSql } from '../../table/layout.ts'
-import { indexesOf, indexStatement, keyTriggerOf, outboxSchema, sideTablesOf } from '../../table/schema.ts'
+import { indexStatement, keyTriggerOf, outboxSchema, sideTablesOf } from '../../table/schema.ts'
 import { quote, type TableNames } from '../../table/table-names.ts'
-import { rekeyStep } from '../duplicates.ts'
 import { type Filling, fillingOf, fillStep, lackingOf } from '../fill.ts'
+import { indexSteps } from '../indexes.ts'
 import {
+  type Adoption,
   type AdoptSettings,
-  type Findings,
   type Ground,
   patiently,
   type Step,
@@ -29,6 +29,7 @@ export async function sqliteGround(path: string, settings: AdoptSettings): Promi
   return {
     dialect: 'sqlite',
     run: file.run,
+    change: (sql) => file.change(sql),
     // Steps are transactions that exclude each other, and each can be run twice: two adoptions do no harm.
     async begin() {},
     create: () =>
@@ -38,9 +39,9 @@ export async function sqliteGround(path: string, settings: AdoptSettings): Promi
         short(outboxSchema('sqlite', settings.options).trimEnd()),
         () => true,
       ),
-    async plan(target, findings) {
+    async plan(adoption) {
       await refuseOtherTables(names, file.run)
-      return planOf(file, target, settings, findings)
+      return planOf(file, adoption)
     },
     async close() {
       file.close()
@@ -58,16 +59,13 @@ async function refuseOtherTables(names: TableNames, run: RunSql): Promise<void> 
   if (reason !== null) refuse('table', `'${names.table}' ${reason}`)
 }
 
-async function planOf(
-  file: AdoptFile,
-  target: Target,
-  settings: AdoptSettings,
-  findings: Findings,
-): Promise<readonly Step[]> {
-  const { layout } = target
-  await noteMissingIdIndex(layout, file.run, findings)
+async function planOf(file: AdoptFile, adoption: Adoption): Promise<readonly Step[]> {
+  const { layout, settings } = adoption
+  const { tenantId, idempotencyKey } = layout.columns
+  const isUnique = await hasUnique(layout, [tenantId, idempotencyKey], file.run)
+  await noteMissingIdIndex(adoption)
   return [
-    columnsStep(file, target),
+    columnsStep(file, adoption),
     await keyTriggerStep(file, layout),
     stepOn(
       file,
@@ -75,8 +73,15 @@ async function planOf(
       short(sideTablesOf(layout, 'sqlite').trim()),
       async () => !(await exists(file.run, layout.keys.plainTable)),
     ),
-    fillStep(layout, file.run, sqliteFilling(file, layout, settings), settings, findings),
-    ...(await indexSteps(file, target, settings, findings)),
+    fillStep(adoption, sqliteFilling(file, adoption)),
+    ...indexSteps(adoption, isUnique, (index) =>
+      stepOn(
+        file,
+        `build the index ${index.name}; writers wait for it`,
+        `${indexStatement(layout, index)};`,
+        async () => !(await exists(file.run, index.name)),
+      ),
+    ),
     ...(settings.enforce ? [enforceStep(file, layout)] : []),
   ]
 }
@@ -110,34 +115,6 @@ async function keyTriggerStep(file: AdoptFile, layout: Layout): Promise<Step> {
   )
 }
 
-async function indexSteps(
-  file: AdoptFile,
-  { layout, missing }: Target,
-  settings: AdoptSettings,
-  findings: Findings,
-): Promise<readonly Step[]> {
-  const { tenantId, idempotencyKey } = layout.columns
-  const isUnique = await hasUnique(layout, [tenantId, idempotencyKey], file.run)
-  // A dry run cannot look at keys whose column is still missing.
-  const looking = !isUnique && !(settings.dryRun && missing.includes('idempotencyKey'))
-  const change = (sql: string) => file.change(sql)
-  return indexesOf(layout, 'sqlite').flatMap((index) => {
-    const step = stepOn(
-      file,
-      `build the index ${index.name}; writers wait for it`,
-      `${indexStatement(layout, index)};`,
-      async () => !(await exists(file.run, index.name)),
-    )
-    if (!index.unique) return [step]
-    const unique: Step = {
-      ...step,
-      needed: () => !isUnique,
-      run: async () => (findings.duplicatesLeft ? 'skipped' : step.run()),
-    }
-    return [rekeyStep(layout, file.run, change, looking, settings, findings), unique]
-  })
-}
-
 /**
  * SQLite cannot make a column NOT NULL without writing the table anew. Rows that come without a key get one from the
  * trigger above, so what is left to refuse is taking a key away.
@@ -167,7 +144,7 @@ async function hasUnique(layout: Layout, columns: readonly string[], run: RunSql
   return indexes.some((index) => index.columns === wanted)
 }
 
-async function noteMissingIdIndex(layout: Layout, run: RunSql, findings: Findings): Promise<void> {
+async function noteMissingIdIndex({ layout, run, findings }: Adoption): Promise<void> {
   const { id } = layout.columns
   // An INTEGER PRIMARY KEY is the rowid itself and has no index.
   const [key] = await run(
@@ -197,7 +174,7 @@ const endStatement = (layout: Layout, chunk: number): string =>
 
 const BEFORE_ALL = -(2n ** 63n)
 
-function sqliteFilling(file: AdoptFile, layout: Layout, settings: AdoptSettings): Filling<bigint> {
+function sqliteFilling(file: AdoptFile, { layout, settings }: Adoption): Filling<bigint> {
   const end = endStatement(layout, settings.chunk)
   const chunk = chunkStatement(layout)
   return {

@@ -1,7 +1,8 @@
-/** Rows that share a tenant and a key: they stand in the way of the unique index. */
+/** The indexes of an outbox, and the rows in the way of the unique one: those that share a tenant and a key. */
 import { setTimeout as pause } from 'node:timers/promises'
 import { type Layout, newKeyOf, type RunSql } from '../table/layout.ts'
-import type { AdoptSettings, Duplicate, Duplicates, Findings, Step } from './report.ts'
+import { type IndexDefinition, indexesOf } from '../table/schema.ts'
+import type { Adoption, Duplicate, Duplicates, Step } from './report.ts'
 
 const LISTED = 20
 const LISTED_IDS = 5
@@ -37,18 +38,33 @@ export async function findDuplicates(layout: Layout, run: RunSql): Promise<Dupli
 
 const HELD_PAUSE_MS = 200
 
+/** A step for each index that the table should have, and one for the duplicates in the way of the unique one, unless a table has that by another name. */
+export function indexSteps(
+  adoption: Adoption,
+  isUnique: boolean,
+  build: (index: IndexDefinition) => Step,
+): readonly Step[] {
+  const { layout, missing, settings, findings } = adoption
+  // A dry run cannot look at keys whose column is still missing.
+  const looking = !isUnique && !(settings.dryRun && missing.includes('idempotencyKey'))
+  return indexesOf(layout, layout.dialect).flatMap((index) => {
+    const step = build(index)
+    if (!index.unique) return [step]
+    const unique: Step = {
+      ...step,
+      needed: () => !isUnique,
+      run: async () => (findings.duplicatesLeft ? 'skipped' : step.run()),
+    }
+    return [rekeyStep(adoption, looking), unique]
+  })
+}
+
 /**
- * The step that looks for duplicates, in a dry run too, and gives all but the oldest a new key when told so. `change` runs
- * a statement and gives the number of rows it changed; `looking` is false where there cannot be any.
+ * The step that looks for duplicates, in a dry run too, and gives all but the oldest a new key when told so. `looking` is false where
+ * there cannot be any.
  */
-export function rekeyStep(
-  layout: Layout,
-  run: RunSql,
-  change: (sql: string) => Promise<number>,
-  looking: boolean,
-  { chunk, rekeyDuplicates, lockWaitMs, signal }: AdoptSettings,
-  findings: Findings,
-): Step {
+function rekeyStep({ layout, run, change, settings, findings }: Adoption, looking: boolean): Step {
+  const { chunk, rekeyDuplicates, lockWaitMs, signal } = settings
   const statement = rekeyStatement(layout, chunk)
   return {
     what: 'give rows with the tenant and key of an older one a key of their own',
