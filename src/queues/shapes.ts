@@ -5,6 +5,8 @@
  * Requests carry durations as Go duration strings ("90s", "5m") because the order in which the contract validates them is part of the
  * contract; they are parsed in `validate.ts` and nowhere else.
  */
+import Type from 'typebox'
+import { INTEGER, oneOf, orNull, type Shape, TEXT, TIME } from '../api/shapes.ts'
 import type { Instant } from '../core/clock.ts'
 
 /** What becomes of an item that dies while its queue has no dead queue. */
@@ -180,3 +182,24 @@ export interface StatsOf<Partition extends PartitionDepth> {
   readonly inFlight: number
   readonly partitions: readonly Partition[]
 }
+
+/** A queue as `GET /api/queues` shows it. */
+export const QUEUE_VIEW = Type.Object({
+  name: TEXT,
+  deadQueue: orNull(TEXT),
+  onDeath: oneOf(ON_DEATH, {
+    description: 'What becomes of an item that dies here while there is no dead queue',
+  }),
+  partitions: INTEGER,
+  ready: INTEGER,
+  leased: INTEGER,
+  scheduled: INTEGER,
+  held: Type.Integer({ description: 'Items that wait for a dead queue that does not exist' }),
+  dead: Type.Integer({ description: 'Dead letters that lie in this queue' }),
+  oldestAtUtc: orNull(TIME, { description: 'When the item at its head was created' }),
+  letters: Type.Integer({ description: 'Pending letters that came from it' }),
+  maxAttempts: Type.Integer({ description: '0 is unlimited' }),
+  leaseTimeout: TEXT,
+  deadTimeout: orNull(TEXT, { description: 'How long an item lives; null is for ever' }),
+})
+export type QueueView = Shape<typeof QUEUE_VIEW>

@@ -18,7 +18,8 @@ export type {
   RetryPreview,
   RetryReceipt,
 } from '../../../src/client/letter-types.ts'
-export type * from '../../../src/client/source-types.ts'
+export type { QueueView as QueueOverview } from '../../../src/queues/shapes.ts'
+export type * from '../../../src/sources/engines/shapes.ts'
 
 import type {
   ActivityRange,

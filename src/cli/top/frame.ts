@@ -1,6 +1,6 @@
 /** One picture of an office, in as many columns and rows as there are. Pure: the same look gives the same picture. */
 import type { LetterCounts, LetterItem, SignatureGroup } from '../../client/letter-types.ts'
-import type { QueueOverview } from '../../client/source-types.ts'
+import type { QueueView } from '../../queues/shapes.ts'
 import { type Column, columnsText, counted, cut, widthOf } from '../../terminal/table.ts'
 import { printable, type Style } from '../../terminal/terminal.ts'
 import { ageOf, grouped } from '../../terminal/words.ts'
@@ -13,7 +13,7 @@ export interface Look {
   readonly environment: string
   readonly counts: LetterCounts
   readonly groups: readonly SignatureGroup[]
-  readonly queues: readonly QueueOverview[]
+  readonly queues: readonly QueueView[]
   readonly newest: readonly LetterItem[]
 }
 
@@ -120,7 +120,7 @@ function sourceLines({ items }: LetterCounts): readonly string[] {
   return lines.length === 0 ? ['no letters'] : lines.toSorted()
 }
 
-const queueColumns = (now: number): readonly Column<QueueOverview>[] => [
+const queueColumns = (now: number): readonly Column<QueueView>[] => [
   { heading: 'QUEUE', text: ({ name }) => name, flexible: true },
   counted('READY', ({ ready }) => ready),
   counted('LEASED', ({ leased }) => leased),

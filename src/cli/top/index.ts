@@ -2,8 +2,8 @@
 import type { Page } from '../../client/envelope.ts'
 import { OfficeClientError } from '../../client/errors.ts'
 import type { LetterCounts, LetterItem, SignatureGroup } from '../../client/letter-types.ts'
-import type { QueueOverview } from '../../client/source-types.ts'
 import { sleep } from '../../core/waiting.ts'
+import type { QueueView } from '../../queues/shapes.ts'
 import { reasonOf } from '../../terminal/exit.ts'
 import { decimal } from '../../terminal/flags.ts'
 import { type CallOffice, type Desk, listAll, officeCommand } from '../../terminal/office.ts'
@@ -115,7 +115,7 @@ async function lookAt(call: CallOffice): Promise<Look> {
     call<Session>('GET', '/api/session'),
     call<LetterCounts>('GET', '/api/counts?by=source,status'),
     call<Page<SignatureGroup>>('GET', `/api/signatures?limit=${MOST}`),
-    listAll<QueueOverview>({ call }, '/api/queues', {}, MOST_QUEUES),
+    listAll<QueueView>({ call }, '/api/queues', {}, MOST_QUEUES),
     call<Page<LetterItem>>('GET', `/api/dlq?limit=${MOST}`),
   ])
   return {
@@ -129,5 +129,5 @@ async function lookAt(call: CallOffice): Promise<Look> {
 }
 
 /** All that lies in a queue, and what died there. */
-const depthOf = ({ ready, leased, scheduled, held, dead, letters }: QueueOverview): number =>
+const depthOf = ({ ready, leased, scheduled, held, dead, letters }: QueueView): number =>
   ready + leased + scheduled + held + dead + letters

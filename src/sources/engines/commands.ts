@@ -1,8 +1,9 @@
 /** `bartleby engines`: what engines do, how often that succeeds, and how long it takes. */
-import type { EngineOperation, EngineOverview, EngineOverviews } from '../../client/source-types.ts'
+
 import { officeCommand } from '../../terminal/office.ts'
 import { type Column, columnsText } from '../../terminal/table.ts'
 import { ageOf, grouped, nowMs } from '../../terminal/words.ts'
+import type { EngineOperation, EngineOverview, EngineOverviews } from './shapes.ts'
 
 export const enginesCommand = officeCommand(
   'engines',

@@ -1,11 +1,11 @@
 /** Engines on the office API, for those who look after them: `GET /api/engines`. */
 import type { FastifyInstance } from 'fastify'
 import { type ApiCall, type ApiScope, serveApi } from '../../api/calls.ts'
-import { INTEGER, objectOf, TEXT, TEXT_OR_NULL, TIME_OR_NULL } from '../../api/describe.ts'
 import type { ServedApi, ServerScope } from '../../api/source-http.ts'
-import { formatMicros } from '../../core/timestamp.ts'
+import { viewOf } from '../../api/view.ts'
 import type { Ledger } from '../../letters/numbers/ledger.ts'
 import type { EngineDirectory, KnownEngine } from '../../queues/engines/engine-directory.ts'
+import { ENGINES_VIEW, OPERATION_VIEW } from './shapes.ts'
 import { type EngineRuns, type OperationStatistics, withoutRuns } from './statistics.ts'
 
 interface EngineParts {
@@ -13,29 +13,6 @@ interface EngineParts {
   readonly statistics: { read(): Promise<EngineRuns> }
   readonly ledger: Pick<Ledger, 'pendingBy'>
 }
-
-const MILLISECONDS = { type: ['integer', 'null'], description: 'null without runs' }
-
-const ENGINE = objectOf({
-  name: TEXT,
-  queue: { ...TEXT_OR_NULL, description: 'null: there is nothing to lease' },
-  pending: { ...INTEGER, description: 'Its pending letters' },
-  operations: {
-    type: 'array',
-    description: 'Its own operations, and whatever else history has of it lately',
-    items: objectOf({
-      operation: TEXT,
-      runs: INTEGER,
-      succeeded: INTEGER,
-      failed: INTEGER,
-      successRate: { type: ['number', 'null'], minimum: 0, maximum: 1 },
-      p50Ms: MILLISECONDS,
-      p95Ms: MILLISECONDS,
-      p99Ms: MILLISECONDS,
-      lastAtUtc: TIME_OR_NULL,
-    }),
-  },
-})
 
 /** Engines on a server. */
 export const engineApi = (parts: EngineParts, server: ServerScope): ServedApi => ({
@@ -54,7 +31,7 @@ const listCall = ({ engines, statistics, ledger }: EngineParts): ApiCall => ({
   operationId: 'engines.list',
   tag: 'engines',
   summary: 'Engines with their pending letters, and how their operations did lately',
-  data: objectOf({ items: { type: 'array', items: ENGINE }, basis: TEXT }),
+  data: ENGINES_VIEW,
   answer: async () => {
     const [lately, pending] = await Promise.all([statistics.read(), ledger.pendingBy('engine')])
     const items = (await allOf(engines, lately, pending)).map(({ name, queue, operations }) => ({
@@ -94,7 +71,4 @@ function operationsOf(
   })
 }
 
-const operationOnWire = ({ lastAt, ...statistics }: OperationStatistics) => ({
-  ...statistics,
-  lastAtUtc: lastAt === null ? null : formatMicros(lastAt),
-})
+const operationOnWire = viewOf(OPERATION_VIEW)

@@ -2,22 +2,14 @@
  * How engines did lately: of the newest runs of each operation, how many succeeded and how long they took. Read from history at
  * most every few seconds, however many ask.
  */
+import type { Seen } from '../../api/view.ts'
 import { type Clock, type Instant, instant, later } from '../../core/clock.ts'
 import { type RecentRun, readRecentRuns } from '../../history/recent-runs.ts'
 import type { Database } from '../../store/database.ts'
+import type { EngineOperation } from './shapes.ts'
 
 /** What the newest runs of one operation came to; durations are null without runs. */
-export interface OperationStatistics {
-  readonly operation: string
-  readonly runs: number
-  readonly succeeded: number
-  readonly failed: number
-  readonly successRate: number | null
-  readonly p50Ms: number | null
-  readonly p95Ms: number | null
-  readonly p99Ms: number | null
-  readonly lastAt: Instant | null
-}
+export type OperationStatistics = Seen<EngineOperation>
 
 export interface EngineRuns {
   /** Operations that have run lately, by engine. */

@@ -1,8 +1,8 @@
 /** `bartleby queues …`: everything that can be done with queues of a running server; and the queues themselves, to list, make and change. */
 import { type Command, Option } from 'commander'
 import { type Queue, type QueueClient, QueueClientError, type QueueSettings } from '../../../client/index.ts'
-import type { QueueOverview } from '../../../client/source-types.ts'
 import { createWithDeadQueue } from '../../../client/with-dead-queue.ts'
+import type { QueueView } from '../../../queues/shapes.ts'
 import { commandGroup } from '../../../terminal/command.ts'
 import { confirmName, given, wholeNumber } from '../../../terminal/flags.ts'
 import { type Desk, listAll, officeCommand, SERVER_HELP, type TextFlags } from '../../../terminal/office.ts'
@@ -32,7 +32,7 @@ const listCommand = officeCommand(
 const NO_QUEUES = 'no queues yet; make one with `bartleby queues create NAME`'
 
 async function listDepths(desk: Desk): Promise<void> {
-  const queues = await listAll<QueueOverview>(desk, '/api/queues', {})
+  const queues = await listAll<QueueView>(desk, '/api/queues', {})
   desk.print(queues, () => (queues.length === 0 ? NO_QUEUES : depthsTable(queues, nowMs())))
 }
 
@@ -179,7 +179,7 @@ const queuesTable = (queues: readonly Queue[]): string =>
   })
 
 /** What lies in each queue. */
-const depthsTable = (queues: readonly QueueOverview[], now: number): string =>
+const depthsTable = (queues: readonly QueueView[], now: number): string =>
   tableOf(queues, {
     QUEUE: ({ name }) => name,
     READY: ({ ready }) => ready,
