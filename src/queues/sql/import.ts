@@ -2,7 +2,8 @@
 import type { Instant } from '../../core/clock.ts'
 import { textBytes } from '../../core/content.ts'
 import { idFromSerial, prefixOf, serialFromId } from '../../core/ksuid.ts'
-import { type Integer, sql, type Transaction, type Value } from '../../store/database.ts'
+import { type Integer, sql, type Transaction } from '../../store/database.ts'
+import { rowsGiven } from '../../store/idioms.ts'
 import type { StoredItem } from '../queue.ts'
 import { allocateSerials } from '../records.ts'
 import { SHELF } from '../schema.ts'
@@ -12,31 +13,20 @@ export type ItemToImport = Omit<StoredItem, 'id' | 'createdAt' | 'enqueueAt' | '
   readonly expireDeadline: Instant
 }
 
-const COLUMNS =
-  'id, part, shelf, leased, attempts, lease_deadline, created_at, expire_at, max_attempts, encoding, kind, reference, source_id, payload'
-
 /** A source id that the partition holds already, on any shelf, makes the row a no-op. */
-const KEEP_FIRST = 'ON CONFLICT (part, source_id) WHERE source_id IS NOT NULL DO NOTHING'
+const importRows = sql(
+  'items.import',
+  `INSERT INTO bartleby.items (id, part, shelf, leased, attempts, lease_deadline, created_at, expire_at, max_attempts, encoding, kind,
+     reference, source_id, payload)
+   SELECT given.id, $12, ${SHELF.queue}, given.leased, given.attempts, given.lease_deadline, $13, given.expire_at, given.max_attempts,
+     given.encoding, given.kind, given.reference, given.source_id, given.payload
+   FROM unnest($1::bigint[], $2::smallint[], $3::int[], $4::bigint[], $5::bigint[], $6::int[], $7::bytea[], $8::bytea[],
+     $9::bytea[], $10::bytea[], $11::bytea[]) AS given (id, leased, attempts, lease_deadline, expire_at, max_attempts, encoding, kind, reference, source_id, payload)
+   WHERE true ON CONFLICT (part, source_id) WHERE source_id IS NOT NULL DO NOTHING
+   RETURNING id`,
+)
 
-const importMany = sql('items.importMany', {
-  postgres: `
-    INSERT INTO bartleby.items (${COLUMNS})
-    SELECT item.id, $1, ${SHELF.queue}, item.leased, item.attempts, item.lease_deadline, $2, item.expire_at, item.max_attempts,
-      decode(item.encoding, 'hex'), decode(item.kind, 'hex'), decode(item.reference, 'hex'), decode(item.source_id, 'hex'),
-      decode(item.payload, 'hex')
-    FROM jsonb_to_recordset($3::jsonb) AS item (
-      id bigint, leased smallint, attempts int, lease_deadline bigint, expire_at bigint, max_attempts int,
-      encoding text, kind text, reference text, source_id text, payload text)
-    ${KEEP_FIRST}
-    RETURNING id`,
-})
-
-const importOne = sql('items.importOne', {
-  sqlite: `INSERT INTO items (${COLUMNS}) VALUES ($1, $2, ${SHELF.queue}, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)
-           ${KEEP_FIRST}`,
-})
-
-/** How many rows one statement carries, to bound the memory of its parameter. */
+/** How many rows one statement carries, to bound the memory of its parameters. */
 const CHUNK = 1_000
 
 /** Imports the items; gives the serial of each, null where its source id was held already. */
@@ -47,55 +37,26 @@ export async function importItems(
   items: readonly ItemToImport[],
 ): Promise<(number | null)[]> {
   const serials = await allocateSerials(tx, items.length)
-  if (tx.dialect === 'sqlite') {
-    const imported: (number | null)[] = []
-    for (const [i, item] of items.entries()) {
-      const serial = serials[i] ?? 0
-      imported.push((await tx.run(importOne, ...rowOf(item, serial, part, now))) === 1 ? serial : null)
-    }
-    return imported
-  }
   const made = new Set<number>()
   for (let from = 0; from < items.length; from += CHUNK) {
     const rows = items.slice(from, from + CHUNK).map((item, i) => ({
       id: serials[from + i],
       leased: item.isLeased ? 1 : 0,
       attempts: item.attempts,
-      // As text: JSON numbers would lose the digits beyond 2^53.
-      lease_deadline: item.leaseDeadline?.toString() ?? null,
-      expire_at: item.expireDeadline.toString(),
+      lease_deadline: item.leaseDeadline,
+      expire_at: item.expireDeadline,
       max_attempts: item.maxAttempts,
-      encoding: hex(textBytes(item.encoding)),
-      kind: hex(textBytes(item.kind)),
-      reference: hex(textBytes(item.reference)),
-      source_id: hex(textBytes(item.sourceId)),
-      payload: item.payload.length === 0 ? null : hex(item.payload),
+      encoding: textBytes(item.encoding),
+      kind: textBytes(item.kind),
+      reference: textBytes(item.reference),
+      source_id: textBytes(item.sourceId),
+      payload: item.payload.length === 0 ? null : item.payload,
     }))
-    for (const row of await tx.rows<{ id: Integer }>(importMany, part, now, JSON.stringify(rows))) {
-      made.add(Number(row.id))
-    }
+    for (const { id } of await rowsGiven<{ id: Integer }>(tx, importRows, rows, part, now))
+      made.add(Number(id))
   }
   return serials.map((serial) => (made.has(serial) ? serial : null))
 }
-
-const rowOf = (item: ItemToImport, serial: number, part: number, now: Instant): Value[] => [
-  serial,
-  part,
-  item.isLeased ? 1 : 0,
-  item.attempts,
-  item.leaseDeadline,
-  now,
-  item.expireDeadline,
-  item.maxAttempts,
-  textBytes(item.encoding),
-  textBytes(item.kind),
-  textBytes(item.reference),
-  textBytes(item.sourceId),
-  item.payload.length === 0 ? null : item.payload,
-]
-
-const hex = (bytes: Uint8Array | null): string | null =>
-  bytes === null ? null : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('hex')
 
 /** Partitions are few, and imports into dead queues rare. */
 const partitionsWith = sql(
