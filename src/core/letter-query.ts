@@ -51,32 +51,8 @@ interface LetterQueryKey {
   readonly values: readonly string[]
 }
 
-const STATUSES = ['Pending', 'Resolved', 'Expired']
-const OUTCOMES = ['confirmed', 'unconfirmed']
-
 const MIN_SEARCH = 3
 const MAX_SEARCH = 200
-
-/** All keys, in the order in which `formatLetterQuery` writes them. */
-export const LETTER_QUERY_KEYS: readonly LetterQueryKey[] = [
-  key('status', 'what became of it', 'status:pending', ['pending', 'resolved', 'expired']),
-  key('outcome', 'what is known of its retry', 'outcome:unconfirmed', OUTCOMES),
-  key('source', 'the kind of place it came from', 'source:queues'),
-  key('engine', 'the engine that failed', 'engine:hmac'),
-  key('queue', 'the queue it came from', 'queue:orders'),
-  key('signature', 'the group of its error', 'signature:1-4f2a9c'),
-  key('key', 'its instance or key', 'key:customer-42'),
-  key('correlation', 'its correlation id', 'correlation:7d1f'),
-  key('attempts', 'failed at least so often; 3 means >=3', 'attempts:>=3'),
-  key('age', 'time since its last failure; s m h d w', 'age:>2d'),
-  key('from', 'last failure at or after this time', 'from:2027-01-01'),
-  key('to', 'last failure before this time', 'to:2027-01-01T12:00:00Z'),
-  key('error', 'text in the error, ids, headers or payload', 'error:"timed out"'),
-]
-
-function key(name: string, means: string, example: string, values: readonly string[] = []): LetterQueryKey {
-  return { key: name, means, example, values }
-}
 
 /** What a value asks for, or why it asks for nothing. */
 type Reading =
@@ -98,37 +74,51 @@ const oneOf =
     return { message: `'${value}' is none of ${allowed.join(', ')}`, allowed }
   }
 
-const READS: ReadonlyMap<string, Read> = new Map([
-  ['status', oneOf('status', STATUSES)],
-  ['outcome', oneOf('outcome', OUTCOMES)],
-  // Which there are is for the server to say.
-  ['source', (value) => ({ parameter: 'source', text: value.toLowerCase() })],
-  ['engine', asIs('engine')],
-  ['queue', asIs('originalQueue')],
-  ['signature', asIs('signature')],
-  ['key', asIs('instanceId')],
-  ['correlation', asIs('correlationId')],
-  ['attempts', readAttempts],
-  ['age', readAge],
-  ['from', instantAs('fromDate')],
-  ['to', instantAs('toDate')],
-  ['error', readSearch],
-])
-
-/** What is put before the value of a parameter; `age` is written for dates where it is exact. */
-const KEY_OF: Readonly<Record<Exclude<LetterParameter, 'q'>, string>> = {
-  status: 'status',
-  outcome: 'outcome',
-  source: 'source',
-  engine: 'engine',
-  originalQueue: 'queue',
-  signature: 'signature',
-  instanceId: 'key',
-  correlationId: 'correlation',
-  minAttempts: 'attempts',
-  fromDate: 'from',
-  toDate: 'to',
+/** A key, the parameter that it is written for (none for `age`, which is written for dates where it is exact), and how its value is read. */
+interface KnownKey extends LetterQueryKey {
+  readonly parameter: LetterParameter | null
+  readonly read: Read
 }
+
+function key(
+  name: string,
+  parameter: LetterParameter | null,
+  [means, example]: readonly [means: string, example: string],
+  read: Read,
+  words: readonly string[] = [],
+): KnownKey {
+  const values = words.map((word) => word.toLowerCase())
+  return { key: name, parameter, means, example, values, read }
+}
+
+const plainKey = (name: string, parameter: LetterParameter, means: string, example: string): KnownKey =>
+  key(name, parameter, [means, example], asIs(parameter))
+
+const wordKey = (name: 'status' | 'outcome', words: readonly string[], means: string, example: string) =>
+  key(name, name, [means, example], oneOf(name, words), words)
+
+/** All keys, in the order in which `formatLetterQuery` writes them. */
+const KEYS: readonly KnownKey[] = [
+  wordKey('status', ['Pending', 'Resolved', 'Expired'], 'what became of it', 'status:pending'),
+  wordKey('outcome', ['confirmed', 'unconfirmed'], 'what is known of its retry', 'outcome:unconfirmed'),
+  // Which there are is for the server to say.
+  key('source', 'source', ['the kind of place it came from', 'source:queues'], (value) => ({
+    parameter: 'source',
+    text: value.toLowerCase(),
+  })),
+  plainKey('engine', 'engine', 'the engine that failed', 'engine:hmac'),
+  plainKey('queue', 'originalQueue', 'the queue it came from', 'queue:orders'),
+  plainKey('signature', 'signature', 'the group of its error', 'signature:1-4f2a9c'),
+  plainKey('key', 'instanceId', 'its instance or key', 'key:customer-42'),
+  plainKey('correlation', 'correlationId', 'its correlation id', 'correlation:7d1f'),
+  key('attempts', 'minAttempts', ['failed at least so often; 3 means >=3', 'attempts:>=3'], readAttempts),
+  key('age', null, ['time since its last failure; s m h d w', 'age:>2d'], readAge),
+  key('from', 'fromDate', ['last failure at or after this time', 'from:2027-01-01'], instantAs('fromDate')),
+  key('to', 'toDate', ['last failure before this time', 'to:2027-01-01T12:00:00Z'], instantAs('toDate')),
+  key('error', 'q', ['text in the error, ids, headers or payload', 'error:"timed out"'], readSearch),
+]
+
+export const LETTER_QUERY_KEYS: readonly LetterQueryKey[] = KEYS
 
 /** Reads a query. Terms with problems ask for nothing, the others still count: a caller decides whether that is enough. */
 export function parseLetterQuery(text: string, nowMs: number): ParsedLetterQuery {
@@ -157,9 +147,9 @@ export function parseLetterQuery(text: string, nowMs: number): ParsedLetterQuery
 
 /** Writes the query that asks for this. Dates that lie a round time back are written as `age`. */
 export function formatLetterQuery(filter: LetterParameters, nowMs: number): string {
-  const { q, ...named } = filter
-  const terms = Object.entries(KEY_OF).flatMap(([parameter, name]) => {
-    const value = named[parameter as keyof typeof named]
+  const { q, ...named }: LetterParameters = filter
+  const terms = KEYS.flatMap(({ key: name, parameter }) => {
+    const value = parameter === null || parameter === 'q' ? undefined : named[parameter]
     if (value === undefined) return []
     if (name === 'attempts') return [`attempts:>=${value}`]
     if (name === 'status') return [`status:${value.toLowerCase()}`]
@@ -226,17 +216,15 @@ function formatSearch(q: string): string {
 
 function readTerm(term: Term, nowMs: number): Reading {
   if (!term.closed) return { message: 'the quote has no end, put a " after the value' }
-  const allowed = [...READS.keys()]
-  const read = READS.get(term.key ?? '')
-  if (read === undefined) {
+  const known = KEYS.find((each) => each.key === term.key)
+  if (known === undefined) {
+    const allowed = KEYS.map((each) => each.key)
     const search = `to search for it as text, put it in double quotes: ${quoted(term.given)}`
     return { message: `'${term.key}' is none of the keys ${allowed.join(', ')}; ${search}`, allowed }
   }
-  if (term.value === '') {
-    const { example = '', values = [] } = LETTER_QUERY_KEYS.find((each) => each.key === term.key) ?? {}
-    return { message: `it has no value, write one such as ${example}`, allowed: values }
-  }
-  return read(term.value, nowMs)
+  if (term.value === '')
+    return { message: `it has no value, write one such as ${known.example}`, allowed: known.values }
+  return known.read(term.value, nowMs)
 }
 
 const problem = (
@@ -250,9 +238,10 @@ const TWICE: { readonly [Name in LetterParameter]?: string } = {
   toDate: 'another term already says before when it failed last; leave one of them out',
 }
 
-const twice = (parameter: LetterParameter): string =>
-  TWICE[parameter] ??
-  `another term already says '${parameter === 'q' ? 'error' : KEY_OF[parameter]}'; leave one of them out`
+const twice = (parameter: LetterParameter): string => {
+  const name = KEYS.find((each) => each.parameter === parameter)?.key
+  return TWICE[parameter] ?? `another term already says '${name}'; leave one of them out`
+}
 
 const ATTEMPTS = /^(>=?)?(\d{1,9})$/
 
