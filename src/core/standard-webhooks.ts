@@ -29,12 +29,6 @@ export function readWebhookSecret(secret: string): ReadSecret {
   return { ok: true, key: createSecretKey(bytes) }
 }
 
-interface WebhookHeaders {
-  readonly 'webhook-id': string
-  readonly 'webhook-timestamp': string
-  readonly 'webhook-signature': string
-}
-
 /**
  * The headers that sign a message, one signature per key: while a secret is replaced, receivers that know the old one
  * and receivers that know the new one both accept it. `id` must stay the same when the message is sent again.
@@ -42,7 +36,7 @@ interface WebhookHeaders {
 export function signWebhook(
   keys: readonly KeyObject[],
   message: { readonly id: string; readonly unixSeconds: number; readonly body: Uint8Array },
-): WebhookHeaders {
+) {
   const { id, unixSeconds, body } = message
   const signatures = keys.map((key) => {
     const digest = createHmac('sha256', key).update(`${id}.${unixSeconds}.`).update(body).digest('base64')

@@ -293,8 +293,7 @@ export class StoreQueues implements Queues, Service {
   async put(work: OfficeWork, queueName: string, items: readonly ItemContent[]): Promise<void> {
     this.#loops.checkOpen()
     checkLookupName(queueName)
-    const put = await putItems(work, queueName, items, this.#announce)
-    if (put === null) throw failure('queue_unknown', { name: queueName })
+    await putItems(work, queueName, items, this.#announce)
   }
 
   waitDeadlines(): Instant[] {

@@ -14,12 +14,11 @@ import { queueCalls, storageCalls, testControlCalls } from './routes/queues.ts'
 import { queueErrorCodes } from './routes/reply.ts'
 import { file_queues, ReplySchema } from './wire/queues_pb.ts'
 
-interface QueueRoutesOptions extends Served {
-  readonly maxProduceBytes: number
-}
-
 /** Adds the calls of the queue API to a server. */
-export async function queueRoutes(app: FastifyInstance, options: QueueRoutesOptions): Promise<void> {
+export async function queueRoutes(
+  app: FastifyInstance,
+  options: Served & { readonly maxProduceBytes: number },
+): Promise<void> {
   schemasOnlyDescribe(app)
   for (const message of file_queues.messages) app.addSchema(messageSchema(message))
 

@@ -164,14 +164,8 @@ export function checkListQueues(request: ListQueuesRequest) {
   return { pivot, limit: limit || DEFAULT_LIST_LIMIT, namespace: namespace || SYSTEM_NAMESPACE }
 }
 
-/** Settings whose form is right; 0 means not given. */
-interface ParsedTimeouts {
-  readonly leaseTimeoutNs: bigint
-  readonly expireTimeoutNs: bigint
-}
-
-/** The first checks of create and update: names and durations by themselves. */
-export function parseSettings(settings: QueueSettings): ParsedTimeouts {
+/** The first checks of create and update: names and durations by themselves. Gives the durations; 0 means not given. */
+export function parseSettings(settings: QueueSettings) {
   const { leaseTimeout = '', expireTimeout = '', namespace = '' } = settings
   checkQueueName(settings.queueName)
   if (bytesOf(leaseTimeout) > 15) throw failure('lease_timeout_too_long_text')

@@ -2,7 +2,7 @@
  * Leased, owned locks: a row that says who works on something and until when. A holder that dies loses the
  * lock when its lease ends; nothing has to be cleaned up.
  */
-import { type Clock, type Instant, later } from '../core/clock.ts'
+import { type Clock, later } from '../core/clock.ts'
 import { type Database, sql, type Transaction } from './database.ts'
 import type { Migration } from './migrations.ts'
 
@@ -13,20 +13,16 @@ export const lockMigration: Migration = {
   sqlite: `CREATE TABLE locks (name TEXT PRIMARY KEY, owner TEXT NOT NULL, deadline INTEGER NOT NULL) STRICT;`,
 }
 
-/** The parameters of `takingLock`, as a statement numbers them: `$1`. */
-interface LockParameters {
-  readonly name: string
-  readonly owner: string
-  /** When the lease ends. */
-  readonly deadline: string
-  readonly now: string
-}
-
 /**
- * Takes a free or lapsed lock, or renews our own. One row by primary key, which nobody else can take before the transaction
+ * Takes a free or lapsed lock, or renews our own; what is given are places of parameters, such as `$1`. One row by primary key, which nobody else can take before the transaction
  * ends: a statement that begins with this and works only when it changed a row holds the lock until its work is committed.
  */
-export const takingLock = ({ name, owner, deadline, now }: LockParameters): string =>
+export const takingLock = ({
+  name,
+  owner,
+  deadline,
+  now,
+}: Readonly<Record<'name' | 'owner' | 'deadline' | 'now', string>>): string =>
   `INSERT INTO bartleby.locks AS held (name, owner, deadline) VALUES (${name}, ${owner}, ${deadline})
    ON CONFLICT (name) DO UPDATE SET owner = excluded.owner, deadline = excluded.deadline
    WHERE held.owner = excluded.owner OR held.deadline < ${now}`
@@ -36,32 +32,26 @@ const takeLock = sql('locks.take', takingLock({ name: '$1', owner: '$2', deadlin
 const holdLock = sql('locks.hold', 'UPDATE bartleby.locks SET owner = owner WHERE name = $1 AND owner = $2')
 const dropLock = sql('locks.drop', 'DELETE FROM bartleby.locks WHERE name = $1 AND owner = $2')
 
-interface LeasedLock {
-  /** Takes or renews the lock for `leaseUs`; false when another owner holds it. */
-  take(leaseUs: bigint): Promise<boolean>
-  /**
-   * Whether nobody else has had the lock since it was taken, also when its lease is over. If so, nobody gets it before the
-   * transaction ends: what that writes is still the holder's to write.
-   */
-  hold(tx: Transaction): Promise<boolean>
-  /** Gives the lock up; nothing happens when it was lost meanwhile. */
-  drop(): Promise<void>
-}
-
 /** The lock `name` as seen by `owner`, who must be unique among all running servers. */
-export function leasedLock(db: Database, clock: Clock, name: string, owner: string): LeasedLock {
+export function leasedLock(db: Database, clock: Clock, name: string, owner: string) {
   return {
-    async take(leaseUs) {
-      const now: Instant = clock.now()
+    /** Takes or renews the lock for `leaseUs`; false when another owner holds it. */
+    async take(leaseUs: bigint): Promise<boolean> {
+      const now = clock.now()
       const taken = await db.session('lock', (session) =>
         session.run(takeLock, name, owner, later(now, leaseUs), now),
       )
       return taken === 1
     },
-    async hold(tx) {
+    /**
+     * Whether nobody else has had the lock since it was taken, also when its lease is over. If so, nobody gets it before the
+     * transaction ends: what that writes is still the holder's to write.
+     */
+    async hold(tx: Transaction): Promise<boolean> {
       return (await tx.run(holdLock, name, owner)) === 1
     },
-    async drop() {
+    /** Gives the lock up; nothing happens when it was lost meanwhile. */
+    async drop(): Promise<void> {
       await db.session('lock', (session) => session.run(dropLock, name, owner))
     },
   }

@@ -8,8 +8,6 @@ import { type Database, StoreUnavailable } from './database.ts'
 /** A busy store fails some calls and answers others: it is one outage until no call has failed for so long. */
 const CALM_MS = 5_000
 
-type Level = 'info' | 'warn' | 'error'
-
 /** `log`, with failures of `db` told once; what is left out is there at the level debug. */
 export function outageLog(log: Log, db: Database): Log {
   let since: number | null = null
@@ -21,7 +19,7 @@ export function outageLog(log: Log, db: Database): Log {
     log.info({ seconds: Math.round((now - since) / 1_000) }, 'the store answers again')
     since = null
   })
-  const tell = (level: Level) => (details: object, message: string) => {
+  const tell = (level: 'info' | 'warn' | 'error') => (details: object, message: string) => {
     const outage = outageIn(details)
     if (outage === null) return log[level](details, message)
     lastAt = performance.now()

@@ -64,15 +64,8 @@ export function stringEnd(text: string, start: number): number {
   return text.length
 }
 
-/** The name of a member, and where it ends and its value begins. */
-interface MemberName {
-  readonly name: string
-  readonly nameEnd: number
-  readonly valueStart: number
-}
-
-/** The name of the member that begins at `start`. */
-export function nameAt(text: string, start: number): MemberName {
+/** The name of the member that begins at `start`, where it ends and where its value begins. */
+export function nameAt(text: string, start: number) {
   const nameEnd = stringEnd(text, start)
   const valueStart = skipSpace(text, skipSpace(text, nameEnd) + 1)
   return { name: stringOf(text.slice(start, nameEnd)), nameEnd, valueStart }

@@ -39,9 +39,6 @@ export interface DeathDesk {
   readonly registers: Registers
 }
 
-/** 'held': the queue names a dead queue that does not exist, and nothing was changed. */
-type BurialOutcome = 'buried' | 'held'
-
 /** Items that die in one partition. All are leased or none is, and all were read or none was. */
 interface DyingThere {
   readonly partition: Partition
@@ -50,14 +47,15 @@ interface DyingThere {
 
 /**
  * Makes letters of dying items of a shelf, in the dead queue that is configured now, or in none without one. Where the queue says so
- * then, they are deleted, but for those whose failure is on record or that were sent back from a letter. Order is kept.
+ * then, they are deleted, but for those whose failure is on record or that were sent back from a letter. Order is kept. 'held': the queue
+ * names a dead queue that does not exist, and nothing was changed.
  */
 export async function bury(
   cycle: Cycle,
   shelf: number,
   given: readonly DyingThere[],
   desk: DeathDesk,
-): Promise<BurialOutcome> {
+): Promise<'buried' | 'held'> {
   const { tx, queue } = cycle
   const there = given.filter(({ dying }) => dying.length > 0)
   if (there.length === 0) return 'buried'

@@ -3,7 +3,7 @@
  * the tail of that queue in the transaction that claims the letter, and carries the letter's number as its case. What is on file
  * of the letter is copied within the store, so nothing of a payload leaves it.
  */
-import { type Instant, later } from '../../core/clock.ts'
+import { later } from '../../core/clock.ts'
 import { usFromNs } from '../../core/duration.ts'
 import { type BartlebyError, failure } from '../../core/errors.ts'
 import { layLetters } from '../../letters/in-dead-queue/move.ts'
@@ -107,8 +107,9 @@ async function sendTo(
   const { part } = partition
   const serials = await allocateSerials(tx, letters.length)
   const expireAt = later(now, usFromNs(queue.expireTimeoutNs))
-  const ids = letters.map(({ id }) => id)
-  await insertLetters(tx, { part, createdAt: now, expireAt, letters: ids, serials })
+  const rows = letters.map(({ id }, i) => ({ id, serial: serials[i] }))
+  const inserted = await runGiven(tx, insertOfLetters, rows, part, now, expireAt)
+  if (inserted !== letters.length) throw new Error('letters are gone although they were locked')
   const changes = departures(letters)
   changes.add(part, { ready: letters.length, created: instantSum(now, letters.length) })
   changes.write(tx)
@@ -232,7 +233,7 @@ const COLUMNS = `id, part, shelf, leased, attempts, created_at, expire_at, case_
 const edited = (name: string): string =>
   `CASE WHEN letters.edited_${name} IS NULL THEN letters.${name} WHEN length(letters.edited_${name}) > 0 THEN letters.edited_${name} END`
 
-/** Letters by primary key, each with the serial that it gets. */
+/** Letters by primary key, each with the serial that it gets; the item carries its letter as its case. */
 const insertOfLetters = sql(
   'items.insertOfLetters',
   `INSERT INTO bartleby.items (${COLUMNS})
@@ -241,21 +242,3 @@ const insertOfLetters = sql(
    FROM unnest($1::bigint[], $2::bigint[]) AS given (id, serial), bartleby.letters
    WHERE letters.id = given.id AND letters.id = ANY($1::bigint[])`,
 )
-
-/** Items of letters, all into one partition. */
-interface LetterItems {
-  readonly part: number
-  readonly createdAt: Instant
-  readonly expireAt: Instant
-  readonly letters: readonly LetterId[]
-  /** One for each of them, ascending. */
-  readonly serials: readonly number[]
-}
-
-/** Puts letters that are locked into a partition; each item carries its letter as its case. */
-async function insertLetters(tx: Transaction, items: LetterItems): Promise<void> {
-  const { part, createdAt, expireAt, letters, serials } = items
-  const rows = letters.map((id, i) => ({ id, serial: serials[i] }))
-  const inserted = await runGiven(tx, insertOfLetters, rows, part, createdAt, expireAt)
-  if (inserted !== letters.length) throw new Error('letters are gone although they were locked')
-}

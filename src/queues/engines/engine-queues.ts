@@ -5,12 +5,13 @@
  */
 
 import type { Log } from '../../core/log.ts'
+import { describeError } from '../../core/thrown.ts'
+import { UNNAMED_INSTANCE as PUBLISHER } from '../../letters/letter.ts'
 import type { OfficeWork } from '../../letters/work.ts'
 import { type Database, type Integer, sql, type Transaction } from '../../store/database.ts'
 import type { QueueSettings } from '../queue.ts'
 import { type EngineQueue, readEngineOf, readEngineQueues, readQueue, takeSettingsTurn } from '../records.ts'
 import { createInTurn } from '../settings.ts'
-import { cleanInstanceId, correlationIdIn, PUBLISHER, readMessage } from './engine-message.ts'
 
 const writeOne = sql(
   'engineQueues.write',
@@ -74,6 +75,39 @@ export async function makeEngineQueue(
     await createInTurn(tx, now, engineQueueSettings(engine, queueName))
   }
   return true
+}
+
+/** Reads a payload as JSON in UTF-8: before it is handled, and where it dies unhandled. */
+export function readMessage(
+  payload: Uint8Array,
+): { readonly ok: true; readonly message: unknown } | { readonly ok: false; readonly reason: string } {
+  try {
+    const text = new TextDecoder('utf-8', { fatal: true }).decode(payload)
+    return { ok: true, message: JSON.parse(text) }
+  } catch (error) {
+    if (payload.length === 0) return { ok: false, reason: 'it is empty' }
+    // The decoder's own words differ between versions of Node, and the group of an error should not.
+    if (error instanceof TypeError) return { ok: false, reason: 'it is not UTF-8' }
+    return { ok: false, reason: describeError(error).errorMessage }
+  }
+}
+
+const CORRELATION_ID = /^[\x21-\x7e]{1,128}$/
+
+/** The correlation id that a message carries, when it is a usable one. */
+export function correlationIdIn(message: unknown): string | null {
+  if (typeof message !== 'object' || message === null || !('correlationId' in message)) return null
+  const { correlationId } = message
+  return typeof correlationId === 'string' && CORRELATION_ID.test(correlationId) ? correlationId : null
+}
+
+const MAX_INSTANCE_ID = 256
+
+/** The instance id that the application's function gave, in a form that can be stored and looked up. */
+export function cleanInstanceId(given: unknown): string {
+  if (typeof given !== 'string' && typeof given !== 'number' && typeof given !== 'bigint') return PUBLISHER
+  const clean = String(given).replaceAll('\0', '').slice(0, MAX_INSTANCE_ID).toWellFormed()
+  return clean === '' ? PUBLISHER : clean
 }
 
 /** null: it does not say. */

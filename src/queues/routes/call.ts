@@ -116,12 +116,9 @@ async function perform(
     const content = negotiate(request.headers['content-type'])
     if (content.format === undefined) throw failure('content_type_unknown', { given: content.given })
     if (served.stopping()) throw failure('service_stopping')
-    const scope: CallScope = {
-      queues: served.queues,
-      time: served.time,
-      signal: connection.signal,
-    }
-    answer(request, reply, await call.answer(body, content.format, scope))
+    const { queues, time } = served
+    const { signal } = connection
+    answer(request, reply, await call.answer(body, content.format, { queues, time, signal }))
   } catch (error) {
     if (connection.closed() || error instanceof ClientGone) reply.hijack()
     else refuse(request, reply, error)
@@ -144,21 +141,14 @@ function refuse(request: FastifyRequest, reply: FastifyReply, thrown: unknown): 
   sendQueueError(request, reply, error)
 }
 
-/** The client's connection, as far as a call needs to know about it. */
-interface Connection {
-  closed(): boolean
-  signal(): AbortSignal
-  release(): void
-}
-
-/** Only calls that wait ask for the signal; the others do not pay for it. */
-function watch(request: FastifyRequest): Connection {
+/** The client's connection. Only calls that wait ask for the signal; the others do not pay for it. */
+function watch(request: FastifyRequest) {
   const { socket } = request.raw
   let controller: AbortController | undefined
   const abort = () => controller?.abort()
   return {
     closed: () => socket.destroyed,
-    signal: () => {
+    signal: (): AbortSignal => {
       controller = new AbortController()
       if (socket.destroyed) abort()
       else socket.once('close', abort)

@@ -33,15 +33,11 @@ const forgetKeys = sql(
 )
 const forgetQueueKeys = sql('dedupe.forgetQueue', 'DELETE FROM bartleby.dedupe_keys WHERE queue_id = $1')
 
-interface KeyedItem {
-  readonly dedupeKey: string | null
-}
-
 /** One answer per item. */
 export async function resolveDedupeKeys(
   cycle: Cycle,
   partition: Partition,
-  items: readonly KeyedItem[],
+  items: readonly { readonly dedupeKey: string | null }[],
   windowUs: bigint,
 ): Promise<(DedupeAnswer | undefined)[]> {
   // Every item gets its serial now: fresh ones taken by the insert would come after those of keyed items.

@@ -4,44 +4,37 @@
  */
 import { type Instant, later } from '../../core/clock.ts'
 import { usFromNs } from '../../core/duration.ts'
+import { failure } from '../../core/errors.ts'
 import type { OfficeWork } from '../../letters/work.ts'
 import { count, emptiestPartition, instantSum } from '../counts.ts'
 import type { Arrival } from '../cycles/cycle.ts'
 import type { ItemContent } from '../queue.ts'
-import { type Partition, readQueue } from '../records.ts'
+import { readQueue } from '../records.ts'
 import { insertItems } from '../sql/insert.ts'
 
 /** Wakes who waits for what was put into a queue. */
 export type Announce = (arrivals: readonly Arrival[], nextDeadline: Instant | null) => void
-
-/** Where items were put. */
-interface PutReceipt {
-  readonly partition: Partition
-  /** In the order of the items. */
-  readonly serials: readonly number[]
-}
 
 /** What one statement takes: PostgreSQL refuses a parameter of a gigabyte, and a copy of everything is made for it. */
 const MOST_ITEMS = 1_000
 const MOST_BYTES = 16_000_000
 
 /**
- * Puts items at the tail of the queue, all into its emptiest partition and in their order; null when there is no such
- * queue. One insert, unless the items are very many or very large. Whoever waits for items is told after the commit.
+ * Puts items at the tail of the queue, all into its emptiest partition and in their order. One insert, unless the items are very many
+ * or very large. Whoever waits for items is told after the commit.
  */
 export async function putItems(
   work: OfficeWork,
   queueName: string,
   items: readonly ItemContent[],
   announce: Announce,
-): Promise<PutReceipt | null> {
+): Promise<void> {
   const { tx, now } = work
   const queue = await readQueue(tx, queueName)
-  if (queue === null) return null
-  const partition = await emptiestPartition(tx, queue)
-  const { part } = partition
+  if (queue === null) throw failure('queue_unknown', { name: queueName })
+  const { part } = await emptiestPartition(tx, queue)
   const expireAt = later(now, usFromNs(queue.expireTimeoutNs))
-  const serials: number[] = []
+  let firstSerial: number | undefined
   for (const batch of batchesOf(items)) {
     const rows = batch.map(({ encoding, kind, reference, payload }) => ({
       encoding,
@@ -50,14 +43,13 @@ export async function putItems(
       payload,
       enqueueAt: null,
     }))
-    serials.push(...(await insertItems(tx, { part, createdAt: now, expireAt, items: rows })))
+    const [first] = await insertItems(tx, { part, createdAt: now, expireAt, items: rows })
+    firstSerial ??= first
   }
-  const [firstSerial] = serials
-  if (firstSerial !== undefined) {
-    count(tx, part, { ready: items.length, created: instantSum(now, items.length) })
-    work.afterCommit(() => announce([{ queueName, part, firstSerial }], expireAt))
-  }
-  return { partition, serials }
+  if (firstSerial === undefined) return
+  count(tx, part, { ready: items.length, created: instantSum(now, items.length) })
+  const arrival = { queueName, part, firstSerial }
+  work.afterCommit(() => announce([arrival], expireAt))
 }
 
 function* batchesOf(items: readonly ItemContent[]): Iterable<readonly ItemContent[]> {

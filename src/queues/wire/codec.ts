@@ -157,13 +157,8 @@ function namesIn(text: string): number {
   return count
 }
 
-interface Members {
-  readonly count: number
-  /** A member that is there under its other name too. */
-  readonly respelled: string | null
-}
-
-function membersOf(value: unknown): Members {
+/** How many members there are; `respelled` is one that is there under its other name too. */
+function membersOf(value: unknown): { readonly count: number; readonly respelled: string | null } {
   let count = 0
   const rest: object[] = typeof value === 'object' && value !== null ? [value] : []
   for (let each = rest.pop(); each !== undefined; each = rest.pop()) {

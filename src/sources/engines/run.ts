@@ -10,13 +10,8 @@ import type { Clock, Instant } from '../../core/clock.ts'
 import type { Log } from '../../core/log.ts'
 import { describeError, PermanentError } from '../../core/thrown.ts'
 import type { Held } from '../../core/work/held.ts'
-import type { LetterId } from '../../letters/letter.ts'
-import {
-  cleanInstanceId,
-  correlationIdIn,
-  PUBLISHER,
-  readMessage,
-} from '../../queues/engines/engine-message.ts'
+import { type LetterId, UNNAMED_INSTANCE as PUBLISHER } from '../../letters/letter.ts'
+import { cleanInstanceId, correlationIdIn, readMessage } from '../../queues/engines/engine-queues.ts'
 import type { FailedRun, LeasedItem, Run } from '../../queues/queue.ts'
 import type { EngineTerms, RunContext } from './options.ts'
 

@@ -71,17 +71,13 @@ export class EngineStatistics {
 /** What an operation without runs has. */
 export const withoutRuns = (operation: string): OperationStatistics => statisticsOf(operation, [], MAX_RUNS)
 
-interface Outcome extends RecentRun {
-  readonly succeeded: boolean
-}
-
 /**
  * Of the newest `limit` runs, whatever came of them. Each outcome was read up to that limit by itself: rare failures reach further
  * back than the successes, and must not be counted against fewer of these.
  */
 export function statisticsOf(
   operation: string,
-  outcomes: readonly Outcome[],
+  outcomes: readonly (RecentRun & { readonly succeeded: boolean })[],
   limit: number,
 ): OperationStatistics {
   const newest = outcomes.toSorted((a, b) => (a.at < b.at ? 1 : a.at > b.at ? -1 : 0)).slice(0, limit)

@@ -6,13 +6,10 @@ import type { Queues } from '../../queues/queue.ts'
 import { queueFacade } from '../../queues/routes/reply.ts'
 import { queueRoutes } from '../../queues/routes.ts'
 
-interface ServedQueues {
-  readonly queues: Queues
-  readonly ledger: Ledger
-  readonly maxProduceBytes: number
-}
-
-export const queueApi = (served: ServedQueues, server: ServerScope): ServedApi => ({
+export const queueApi = (
+  served: { readonly queues: Queues; readonly ledger: Ledger; readonly maxProduceBytes: number },
+  server: ServerScope,
+): ServedApi => ({
   facade: queueFacade,
   routes: async (app) => {
     await app.register(queueRoutes, { ...served, ...server })
