@@ -5,20 +5,18 @@ import { STATUS, STATUSES } from '../../letters/letter.ts'
 import type { Integer } from '../../store/database.ts'
 import { KAFKA, SEND, STATE, stateName } from './event.ts'
 
+const side = (name: string, text: string): Side => ({ statement: read(name, text) })
+
 /** Letters of Kafka, by their numbers. */
-const LETTERS: Side = {
-  statement: read(
-    'kafkaLetters',
-    `SELECT id AS key, status, resolution, leased, drawer, sent_as FROM bartleby.letters WHERE engine = '${KAFKA}' ORDER BY id`,
-  ),
-}
+const LETTERS = side(
+  'kafkaLetters',
+  `SELECT id AS key, status, resolution, leased, drawer, sent_as FROM bartleby.letters WHERE engine = '${KAFKA}' ORDER BY id`,
+)
 /** Events, by the numbers of their letters. */
-const EVENTS: Side = {
-  statement: read(
-    'kafkaEvents',
-    `SELECT letter_id AS key, dlq_id AS event, state, service || '/' || original_topic AS queue FROM bartleby.kafka_events ORDER BY letter_id`,
-  ),
-}
+const EVENTS = side(
+  'kafkaEvents',
+  `SELECT letter_id AS key, dlq_id AS event, state, service || '/' || original_topic AS queue FROM bartleby.kafka_events ORDER BY letter_id`,
+)
 
 /**
  * K1: every letter of Kafka has its event and every event its letter, in the same state and in the queue of the same service. What is
@@ -174,25 +172,19 @@ function* miscounted(book: Book, records: number): Iterable<Finding> {
 }
 
 /** Events by the numbers of their letters, each with the publish that it names. */
-const PUBLISHES: Side = {
-  statement: read(
-    'kafkaPublishes',
-    `SELECT event.letter_id AS key, event.state, event.attempts, event.service, event.event_id AS event,
+const PUBLISHES = side(
+  'kafkaPublishes',
+  `SELECT event.letter_id AS key, event.state, event.attempts, event.service, event.event_id AS event,
        send.letter_id AS "sentLetter", send.outcome
      FROM bartleby.kafka_events AS event LEFT JOIN bartleby.kafka_sends AS send ON send.event_id = event.event_id
      ORDER BY event.letter_id`,
-  ),
-}
+)
 /** Records that an event had before, and what was sent of it: both by letters. */
-const CHAIN: Side = {
-  statement: read('kafkaChain', 'SELECT letter_id AS key FROM bartleby.kafka_chain ORDER BY letter_id'),
-}
-const SENDS: Side = {
-  statement: read(
-    'kafkaSends',
-    'SELECT letter_id AS key, event_id AS event, outcome, reopened FROM bartleby.kafka_sends ORDER BY letter_id',
-  ),
-}
+const CHAIN = side('kafkaChain', 'SELECT letter_id AS key FROM bartleby.kafka_chain ORDER BY letter_id')
+const SENDS = side(
+  'kafkaSends',
+  'SELECT letter_id AS key, event_id AS event, outcome, reopened FROM bartleby.kafka_sends ORDER BY letter_id',
+)
 
 /**
  * K3: at most one event of a service is on its way. What an event is, its publish is too: published, uncertain or being published;

@@ -7,34 +7,9 @@ import { family, type Labels, type Sample } from '../../api/exposition.ts'
 import { INTAKE_STATES, type IntakeStanding, lagOf, publicTroubles } from './intake/standing.ts'
 import type { Gap, Stored } from './intake/store-partitions.ts'
 
-/** Sets of labels that are counted each by itself. */
+/** Sets of labels that are counted each by itself; those beyond share one value. */
 const MOST_SETS = 1_000
 const OTHERS = '~others'
-
-/** Counts by labels. Those that `shared` names share one value each once there are many. */
-class Tally {
-  readonly #others: Labels
-  readonly #counts = new Map<string, { readonly labels: Labels; value: number }>()
-
-  constructor(shared: readonly string[]) {
-    this.#others = Object.fromEntries(shared.map((name) => [name, OTHERS]))
-  }
-
-  add(labels: Labels, amount = 1): void {
-    const isKnown = this.#counts.has(keyOf(labels)) || this.#counts.size < MOST_SETS
-    const counted = isKnown ? labels : { ...labels, ...this.#others }
-    const key = keyOf(counted)
-    const count = this.#counts.get(key) ?? { labels: counted, value: 0 }
-    count.value += amount
-    this.#counts.set(key, count)
-  }
-
-  samples(): readonly Sample[] {
-    return [...this.#counts.values()]
-  }
-}
-
-const keyOf = (labels: Labels): string => JSON.stringify(Object.values(labels))
 
 /** The counters: their names behind the prefix, what they count, and those of their labels that records choose. */
 const COUNTERS = {
@@ -61,9 +36,10 @@ const COUNTERS = {
   gaps: ['gaps', 'Times that offsets of a partition were lost before they were read.'],
 } as const satisfies Record<string, readonly [name: string, help: string, ...shared: string[]]>
 type Counter = keyof typeof COUNTERS
+type Count = { readonly labels: Labels; value: number }
 
 export class KafkaCounters {
-  readonly #tallies = new Map<Counter, Tally>()
+  readonly #counts = new Map<Counter, Map<string, Count>>()
 
   stored(topic: string, { received, duplicates, created, reopened }: Stored): void {
     this.#add('received', { topic }, received)
@@ -97,18 +73,25 @@ export class KafkaCounters {
   lines(): string[] {
     return Object.entries(COUNTERS).flatMap(([counter, [name, help]]) => {
       // The keys of the table.
-      const samples = this.#tallies.get(counter as Counter)?.samples() ?? []
+      const samples = this.#counts.get(counter as Counter)?.values() ?? []
       return family(`bartleby_kafka_${name}_total`, 'counter', help, samples)
     })
   }
 
-  #add(counter: Counter, labels: Labels, amount?: number): void {
+  #add(counter: Counter, labels: Labels, amount = 1): void {
+    const counts = this.#counts.get(counter) ?? new Map<string, Count>()
+    this.#counts.set(counter, counts)
+    const isKnown = counts.has(keyOf(labels)) || counts.size < MOST_SETS
     const [, , ...shared] = COUNTERS[counter]
-    const tally = this.#tallies.get(counter) ?? new Tally(shared)
-    this.#tallies.set(counter, tally)
-    tally.add(labels, amount)
+    const others = Object.fromEntries(shared.map((name) => [name, OTHERS]))
+    const counted = isKnown ? labels : { ...labels, ...others }
+    const count = counts.get(keyOf(counted)) ?? { labels: counted, value: 0 }
+    count.value += amount
+    counts.set(keyOf(counted), count)
   }
 }
+
+const keyOf = (labels: Labels): string => JSON.stringify(Object.values(labels))
 
 /** Told of everything that is counted. */
 export type KafkaListener = Partial<

@@ -107,7 +107,7 @@ export const HEXKIT = family(
   { needs: ['exc_class', 'original_topic'], oldest: 'last' },
 )
 
-/** The family that has no headers: its facts stand in the key (uber-key.ts). */
+/** The family that has no headers: its facts stand in the key (header-facts.ts). */
 export const UBER = 'uber'
 
 export const FAMILIES: readonly Family[] = [

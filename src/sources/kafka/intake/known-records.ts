@@ -12,7 +12,7 @@ import { type Integer, type Statement, sql, type Transaction } from '../../../st
 import { rowsGiven } from '../../../store/idioms.ts'
 import { big, flag, integer, orNull, rowShape, text } from '../../../store/row.ts'
 import { type DlqId, dlqId, type EventFacts, type EventId, eventId, UNKNOWN, UNPLACED } from '../event.ts'
-import { bufferOf, decodeHeaders, lastHeader } from '../wire/bytes.ts'
+import { decodeHeaders, lastHeader, sameBytes } from '../wire/bytes.ts'
 import { derivedId, type Incoming, placeOf, sourceIdOf } from './store-incoming.ts'
 
 /**
@@ -224,14 +224,11 @@ async function sendsAtPlaces(tx: Transaction, all: readonly Incoming[]): Promise
 /** Whether a record is what became of a publish: all that a service of hexkit leaves as it is. It writes the value anew. */
 function isAlike({ record_key, headers }: UnplacedRow, { record, facts }: Incoming): boolean {
   const { originalTopic, type, correlationId } = facts
-  if (originalTopic === UNKNOWN || correlationId === null || !isSame(record_key, record.key)) return false
+  if (originalTopic === UNKNOWN || correlationId === null || !sameBytes(record_key, record.key)) return false
   const sent = decodeHeaders(headers)
-  const is = (name: string, text: string) => isSame(lastHeader(sent, name) ?? null, Buffer.from(text))
+  const is = (name: string, text: string) => sameBytes(lastHeader(sent, name) ?? null, Buffer.from(text))
   return is('correlation_id', correlationId) && is('type', type) && is('original_topic', originalTopic)
 }
-
-const isSame = (one: Uint8Array | null, other: Uint8Array | null): boolean =>
-  one === null || other === null ? one === other : bufferOf(one).equals(other)
 
 /** Where the failed record was read, when anything of ours can be there: the text came with the record. */
 function sentTo({ readFrom }: EventFacts): Stretch | null {

@@ -5,6 +5,7 @@
 import { gunzipSync, zstdDecompressSync } from 'node:zlib'
 import type { KafkaLibrary } from '../../../outgoing/kafka/library.ts'
 import { COMPRESSIONS, type Compression } from '../../../outgoing/kafka/record.ts'
+import { uuidText } from '../wire/bytes.ts'
 
 /** The bytes end before what they promise, or promise what cannot be. */
 export class BytesUnreadable extends Error {
@@ -88,8 +89,7 @@ export class Cursor {
 
   /** The text form of an id of 16 bytes, as the client library has it. */
   uuid(): string {
-    const hex = this.take(16).toString('hex')
-    return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`
+    return uuidText(this.take(16))
   }
 
   /** A text after its length plus one. */

@@ -22,7 +22,7 @@ import {
 } from '../event.ts'
 import { isUuidV4, type KafkaSettings } from '../settings/settings.ts'
 import { eventKey, factsBytes, sameKeyOf } from '../stored-event.ts'
-import { bufferOf, encodeHeaders, lastHeader, latin1, shownBytes } from '../wire/bytes.ts'
+import { bufferOf, encodeHeaders, lastHeader, latin1, shownBytes, uuidText } from '../wire/bytes.ts'
 import { readEvent } from './read-event.ts'
 
 /** A record with all that depends on nothing but itself. */
@@ -183,10 +183,7 @@ export function derivedDlqId({ topic, partition, offset }: RawRecord, fingerprin
   // A UUID says which kind it is: version 4, in the variant of RFC 4122.
   bytes[6] = ((bytes[6] ?? 0) & 0x0f) | 0x40
   bytes[8] = ((bytes[8] ?? 0) & 0x3f) | 0x80
-  const hex = bytes.toString('hex')
-  return dlqId(
-    `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`,
-  )
+  return dlqId(uuidText(bytes))
 }
 
 /** The id that its service gave the record: its event id, when that is a UUID v4; in lower case. */

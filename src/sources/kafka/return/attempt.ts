@@ -46,12 +46,8 @@ export async function attempt(
 }
 
 /** A claimed event; `again` is on file to be sent once more. */
-interface Taken {
-  readonly claim: Claim
-  readonly again: Ready | null
-}
+type Taken = Readonly<{ claim: Claim; again: Ready | null }>
 
-/** Claims the target. */
 function take(
   parts: ReturnParts,
   token: string,

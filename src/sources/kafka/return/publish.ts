@@ -14,7 +14,7 @@ import type { OutgoingRecord } from '../../../outgoing/kafka/record.ts'
 import { type Integer, type Session, sql } from '../../../store/database.ts'
 import { type Caller, type EventId, KAFKA, SEND, STATE } from '../event.ts'
 import type { StoredEvent } from '../stored-event.ts'
-import { decodeHeaders, encodeHeaders } from '../wire/bytes.ts'
+import { decodeHeaders, encodeHeaders, sameBytes } from '../wire/bytes.ts'
 import { type Claim, type ClaimOnFile, claimEvent, letGo, lockClaim, note, outputOf } from './claim.ts'
 import type { Obstacle, ReturnParts } from './terms.ts'
 
@@ -240,6 +240,3 @@ function digestOf({ key, value }: OutgoingRecord): string {
   }
   return hash.digest('hex')
 }
-
-const sameBytes = (one: Uint8Array | null, other: Uint8Array | null): boolean =>
-  one === null || other === null ? one === other : Buffer.compare(one, other) === 0

@@ -6,7 +6,7 @@ import { BartlebyError } from '../../../core/errors.ts'
 import { UNKNOWN } from '../event.ts'
 import { isUuid, isUuidV4 } from '../settings/settings.ts'
 import { type KafkaCall, type KafkaCalls, type KafkaRequest, ShapeRefused } from './call.ts'
-import { FLAGS, RESOLVE_QUERY } from './describe.ts'
+import { RESOLVE_QUERY } from './describe.ts'
 import { empty, json, KafkaRefused, noContent } from './reply.ts'
 import { discardNamed, discardNext, type ResolveRequest, resolveNext } from './resolve.ts'
 import { extraOfResolution, outcomeHeaders, PREVIEW_EVENT, previewAnswer, REHEARSED_EVENT } from './views.ts'
@@ -30,7 +30,7 @@ export const serviceCalls: readonly KafkaCall[] = [
         minimum: 1,
         description: 'At most `preview_limit`, which it is when it is left out',
       },
-      detail: FLAGS.detail,
+      detail: RESOLVE_QUERY.detail,
     },
     success: { 200: { meaning: 'OK', shape: { type: 'array', items: PREVIEW_EVENT.shape } } },
     errors: [400, 404, 422],
@@ -55,7 +55,7 @@ export const serviceCalls: readonly KafkaCall[] = [
     summary:
       'Process the next event of a service: to its retry topic, or discarded when its processor says so',
     headers: IF_MATCH,
-    query: { mint_correlation_id: FLAGS.mint_correlation_id, resend: FLAGS.resend },
+    query: { mint_correlation_id: RESOLVE_QUERY.mint_correlation_id, resend: RESOLVE_QUERY.resend },
     success: { 204: { meaning: 'Done; `Bartleby-Outcome` says what' } },
     errors: [400, 404, 409, 412, 422, 500, 503, 504],
     answer: processNext,

@@ -14,7 +14,7 @@ import {
   type ShapeFault,
   ShapeRefused,
 } from './call.ts'
-import { FLAGS, HEALTH, PROCESS_BODY, RESOLVE_QUERY, SUMMARY } from './describe.ts'
+import { DRY_RUN, HEALTH, PROCESS_BODY, RESOLVE_QUERY, SUMMARY } from './describe.ts'
 import { json, KafkaRefused, refused } from './reply.ts'
 import { resolveNext } from './resolve.ts'
 import { extraOfResolution, outcomeHeaders, PUBLISHABLE_EVENT, previewAnswer, STORED_EVENT } from './views.ts'
@@ -51,7 +51,7 @@ export const topicCalls: readonly KafkaCall[] = [
     query: {
       skip: { ...INTEGER, minimum: 0, default: 0 },
       limit: { ...INTEGER, minimum: 0, description: 'Left out, or beyond it: `preview_limit`' },
-      detail: FLAGS.detail,
+      detail: RESOLVE_QUERY.detail,
     },
     success: { 200: { meaning: 'OK', shape: { type: 'array', items: STORED_EVENT.shape } } },
     errors: [400, 422],
@@ -63,7 +63,7 @@ export const topicCalls: readonly KafkaCall[] = [
     operationId: 'kafka.processOfTopic',
     summary:
       'Process the oldest event of a service that comes from one topic, as it is or as the override says',
-    query: { dry_run: FLAGS.dry_run, ...RESOLVE_QUERY },
+    query: { dry_run: DRY_RUN, ...RESOLVE_QUERY },
     body: PROCESS_BODY,
     success: { 200: { meaning: 'The event; null when it is discarded', shape: PUBLISHABLE_EVENT.shape } },
     errors: [400, 404, 409, 413, 422, 500, 503, 504],

@@ -6,7 +6,7 @@ import type { KafkaCall } from './call.ts'
 const flag = (description: string): JsonSchema => ({ type: 'boolean', default: false, description })
 
 /** Parameters that are true or false; `1`, `yes` and `on` are true too. */
-export const FLAGS = {
+const FLAGS = {
   dry_run: flag('Show what would be published, and write nothing'),
   mint_correlation_id: flag(
     'Use the correlation id that was made at intake, where the record has no valid one',
@@ -15,11 +15,8 @@ export const FLAGS = {
   detail: flag('Add the member `bartleby`; quarantined events always have it'),
 } as const
 
-export const RESOLVE_QUERY = {
-  mint_correlation_id: FLAGS.mint_correlation_id,
-  resend: FLAGS.resend,
-  detail: FLAGS.detail,
-}
+/** Of calls that resolve the next event. */
+export const { dry_run: DRY_RUN, ...RESOLVE_QUERY } = FLAGS
 
 export const PROCESS_BODY: JsonSchema = {
   type: 'object',

@@ -42,6 +42,13 @@ function bytes(value: Stored): Uint8Array | null {
   return typeof value === 'string' ? Buffer.from(value) : Buffer.from(value.base64, 'base64')
 }
 
+export const sameBytes = (one: Uint8Array | null, other: Uint8Array | null): boolean =>
+  one === null || other === null ? one === other : bufferOf(one).equals(other)
+
+/** The text form of the 16 bytes of a UUID. */
+export const uuidText = (id: Buffer): string =>
+  id.toString('hex').replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-')
+
 /** Bytes that are UTF-8. */
 export const utf8 = (value: Uint8Array): string => bufferOf(value).toString('utf8')
 
