@@ -6,8 +6,10 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Broker, Connection, ConnectionPool } from '@platformatic/kafka'
+import type { Clock } from '../../../core/clock.ts'
 import type { Log } from '../../../core/log.ts'
-import { rest } from '../../../core/waiting.ts'
+import { Rounds } from '../../../core/rounds.ts'
+import { SystemClock } from '../../../core/system-clock.ts'
 import { type BrokerLink, COORDINATOR_AWAY } from '../../../outgoing/kafka/brokers.ts'
 import { isTrouble, troubleOf } from '../../../outgoing/kafka/library.ts'
 import { partitionKey } from '../event.ts'
@@ -254,10 +256,11 @@ export function assign(
 interface CommitsOptions {
   readonly commit: (offsets: readonly Offset[]) => Promise<readonly OffsetAnswer[]>
   readonly onCommitted: (offset: Offset) => void
+  readonly clock: Clock
   readonly log: Log
 }
 
-const PAUSE_AFTER_FAILURE_MS = 1_000
+const PAUSE_AFTER_FAILURE_US = 1_000_000n
 
 /**
  * Commits offsets of records that are durable. One request is under way at a time; what gathers meanwhile goes with the next. A refusal
@@ -266,17 +269,27 @@ const PAUSE_AFTER_FAILURE_MS = 1_000
 export class Commits {
   readonly #options: CommitsOptions
   readonly #waiting = new Map<string, Offset>()
-  #work: Promise<void> | null = null
-  readonly #ending = new AbortController()
+  readonly #rounds: Rounds
 
   constructor(options: CommitsOptions) {
     this.#options = options
+    const { clock, log } = options
+    this.#rounds = new Rounds({
+      ...{ name: 'kafka.commits', clock, outageClock: new SystemClock(), log, isFirstLater: true },
+      everyUs: (failures) => (failures === 0 ? null : PAUSE_AFTER_FAILURE_US),
+      act: async () => {
+        while (this.#waiting.size > 0) await this.#commitOnce()
+      },
+      trouble: 'offsets could not be committed to Kafka; will try again',
+    })
+    this.#rounds.start()
   }
 
   /** The records before this offset are durable. */
   note(offset: Offset): void {
     this.#waiting.set(partitionKey(offset), offset)
-    this.#start()
+    // After a failure it goes with the next try.
+    if (!this.#rounds.state().isFailing) void this.#rounds.now()
   }
 
   /** Another member reads this partition now. */
@@ -286,41 +299,21 @@ export class Commits {
 
   /** Tries what waits once more, and ends. */
   async close(): Promise<void> {
-    this.#ending.abort()
-    await this.#work
-    await this.#commitOnce()
+    await this.#rounds.now()
+    await this.#rounds.stop()
   }
 
-  #start(): void {
-    if (this.#work !== null || this.#ending.signal.aborted) return
-    this.#work = this.#commitAll().finally(() => {
-      this.#work = null
+  async #commitOnce(): Promise<void> {
+    const answers = await this.#options.commit([...this.#waiting.values()]).catch((error: unknown) => {
+      const { code, message } = troubleOf(error)
+      throw new Error(`${code}: ${message}`)
     })
-  }
-
-  async #commitAll(): Promise<void> {
-    while (this.#waiting.size > 0 && !this.#ending.signal.aborted) {
-      if (await this.#commitOnce()) continue
-      await rest(PAUSE_AFTER_FAILURE_MS, this.#ending.signal)
+    const refused = new Set<string>()
+    for (const { code, ...offset } of answers) {
+      if (code !== '') refused.add(code)
+      else this.#done(offset)
     }
-  }
-
-  /** False when anything was refused. */
-  async #commitOnce(): Promise<boolean> {
-    const offsets = [...this.#waiting.values()]
-    if (offsets.length === 0) return true
-    try {
-      const refused = new Set<string>()
-      for (const { code, ...offset } of await this.#options.commit(offsets)) {
-        if (code !== '') refused.add(code)
-        else this.#done(offset)
-      }
-      if (refused.size === 0) return true
-      this.#options.log.warn({ codes: [...refused] }, 'Kafka refused to commit offsets; will try again')
-    } catch (error) {
-      this.#options.log.warn(troubleOf(error), 'offsets could not be committed to Kafka; will try again')
-    }
-    return false
+    if (refused.size > 0) throw new Error(`Kafka refused it: ${[...refused].join(', ')}`)
   }
 
   #done(offset: Offset): void {

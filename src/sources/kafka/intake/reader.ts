@@ -133,7 +133,7 @@ export class Reader {
   }
 }
 
-interface SessionParts extends Pick<RoundParts, 'settings' | 'store' | 'log' | 'link' | 'board'> {
+interface SessionParts extends ReaderParts, Pick<RoundParts, 'link' | 'board'> {
   readonly wanted: readonly string[]
   /** Topics that were made anew since they were read last. */
   readonly anew: ReadonlySet<string>
@@ -165,7 +165,7 @@ class ReadingSession {
   constructor(parts: SessionParts, topics: TopicsFound) {
     this.#parts = parts
     this.#topics = topics
-    const { link, board, settings, log, anew } = parts
+    const { link, board, settings, clock, log, anew } = parts
     this.#group = new Group(link, {
       groupId: settings.groupId,
       topics: [...topics.found.keys()],
@@ -181,6 +181,7 @@ class ReadingSession {
         const reader = this.#readers.of(topic, partition)
         if (reader !== undefined) reader.committed = offset
       },
+      clock,
       log,
     })
     this.#fetching = link.newPool()

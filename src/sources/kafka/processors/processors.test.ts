@@ -15,6 +15,8 @@ let folder: string
 const open: Processors[] = []
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), 'bartleby-processors-'))
+  // Whatever package lies above, what a .js file is depends on this one.
+  writeFileSync(join(folder, 'package.json'), '{}')
 })
 afterEach(async () => {
   await Promise.all(open.splice(0).map((processors) => processors.close()))
