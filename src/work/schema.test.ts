@@ -58,7 +58,7 @@ describe.each(stores)('a store of before there were runs on $name', (kind) => {
             ...{ expected: 10, done: 4, owner: null, resumed: 0 },
           },
         ])
-        expect(await office.webhooks.admin.runs(5)).toMatchObject([
+        expect(await office.webhooks.bulk.list(5)).toMatchObject([
           { id: RUNS[1][0], kind: 'purge', ...who, expected: 7, done: 6, finishedAt: RUNS[1][2] },
           { id: RUNS[0][0], kind: 'requeue', ...who, expected: 10, done: 4, finishedAt: null },
         ])

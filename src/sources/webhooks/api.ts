@@ -11,7 +11,7 @@ import type { Webhooks } from './webhooks.ts'
 export const webhookApi = (webhooks: Webhooks, server: ServerScope): ServedApi => ({
   facade: webhookFacade(webhooks, server),
   routes: async (app) => {
-    await app.register(webhookAdminRoutes, { admin: webhooks.admin, ...server })
+    await app.register(webhookAdminRoutes, { webhooks, ...server })
     await app.register(webhookRoutes, { webhooks, ...server })
   },
 })

@@ -9,7 +9,7 @@ import { table, tableOf } from '../../terminal/table.ts'
 import { printable } from '../../terminal/terminal.ts'
 import { grouped } from '../../terminal/words.ts'
 import { storeCommand } from '../source-commands.ts'
-import type { consumerOnWire, runOnWire } from './admin/admin-routes.ts'
+import type { ShownConsumer, ShownRun } from './admin/admin-routes.ts'
 import type { WebhookCheckReport } from './numbers/check.ts'
 
 /** A command on one consumer. */
@@ -92,9 +92,6 @@ const purge = consumerCommand(
     const answer = await call<{ purged: number }>('POST', consumerPath(channel, consumer, 'purge'))
     printLine(answer, `${grouped(answer.purged)} dead jobs were erased`)
   })
-
-type ShownConsumer = ReturnType<typeof consumerOnWire>
-type ShownRun = ReturnType<typeof runOnWire>
 
 const status = officeCommand(
   'webhooks status',

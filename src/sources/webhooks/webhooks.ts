@@ -79,7 +79,6 @@ export class Webhooks implements Service {
       ...common,
       channels: this.channels,
       consumers: this.consumers,
-      bulk: this.bulk,
       wake: (consumers) => this.courier.wake(consumers),
     })
     this.metrics = new WebhookMetrics({

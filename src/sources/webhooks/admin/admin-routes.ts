@@ -1,126 +1,112 @@
 /** Consumers of webhooks on the office API, for those who look after them: `/api/webhooks`. */
 import type { FastifyInstance } from 'fastify'
-import type { Role } from '../../../api/auth.ts'
+import Type, { type TSchema } from 'typebox'
 import { type ApiCall, type ApiRequest, type ApiScope, ok, serveApi } from '../../../api/calls.ts'
+import { optionalInteger, refuseUnknownFields } from '../../../api/json-body.ts'
+import { limitOf } from '../../../api/query.ts'
 import {
-  type ApiDescription,
+  BOOLEAN,
   INTEGER,
-  objectOf,
+  oneOf,
+  orNull,
   PAGE_QUERY,
   pageOf,
+  type Shape,
   TEXT,
   TEXT_OR_NULL,
   TIME,
   TIME_OR_NULL,
-} from '../../../api/describe.ts'
-import { optionalInteger, refuseUnknownFields } from '../../../api/json-body.ts'
-import { limitOf } from '../../../api/query.ts'
-import { type Clock, type Instant, instant } from '../../../core/clock.ts'
+} from '../../../api/shapes.ts'
+import { viewOf } from '../../../api/view.ts'
+import type { Clock, Instant } from '../../../core/clock.ts'
 import { failure, refuse } from '../../../core/errors.ts'
 import { decodePageToken, encodePageToken } from '../../../core/page-token.ts'
-import { formatMicros } from '../../../core/timestamp.ts'
 import { BULK_KINDS, type BulkRun } from '../dead/bulk-runs.ts'
 import type { ConsumerOverview } from '../numbers/consumer-overview.ts'
 import { endpoint } from '../routes/views.ts'
-import { CONSUMER_TYPES } from '../webhook.ts'
+import { CONSUMER_TYPES, type Consumer } from '../webhook.ts'
+import type { Webhooks } from '../webhooks.ts'
 import type { ConsumerLimits, WebhookAdmin } from './admin.ts'
-
-const LIST_QUERY = {
-  channel: { type: 'string', description: 'The id of a channel. Left out: the consumers of all channels' },
-  ...PAGE_QUERY,
-}
-
-const RUNS_QUERY = { limit: PAGE_QUERY.limit }
 
 /** Beyond this nobody means a limit. */
 const MOST_AT_ONCE = 100_000
 const MOST_PER_SECOND = 1_000_000
 
 const LIMITS = {
-  mostAtOnce: {
-    type: ['integer', 'null'],
-    minimum: 1,
-    maximum: MOST_AT_ONCE,
+  mostAtOnce: orNull(Type.Integer({ minimum: 1, maximum: MOST_AT_ONCE }), {
     description: 'Attempts of a server at the same time',
-  },
-  mostPerSecond: {
-    type: ['number', 'null'],
-    exclusiveMinimum: 0,
-    maximum: MOST_PER_SECOND,
+  }),
+  mostPerSecond: orNull(Type.Number({ exclusiveMinimum: 0, maximum: MOST_PER_SECOND }), {
     description: 'Attempts of a server per second',
-  },
+  }),
 }
 
-const CONSUMER = objectOf({
+const CONSUMER = Type.Object({
   id: TEXT,
   channelId: TEXT,
   channelName: TEXT,
   consumerId: TEXT,
   consumerName: TEXT,
-  type: { type: 'string', enum: [...CONSUMER_TYPES] },
-  callbackUrl: { type: 'string', description: 'Without credentials and query' },
+  type: oneOf(CONSUMER_TYPES),
+  callbackUrl: Type.String({ description: 'Without credentials and query' }),
   queued: INTEGER,
   inFlight: INTEGER,
   delivered: INTEGER,
   dead: INTEGER,
   oldestDeadAtUtc: TIME_OR_NULL,
-  state: {
-    type: 'string',
-    enum: ['delivering', 'paused', 'probing'],
+  state: oneOf(['delivering', 'paused', 'probing'], {
     description: 'probing: the pause is over, and one job at a time shows whether the consumer works again',
-  },
+  }),
   pausedSinceUtc: TIME_OR_NULL,
   pausedUntilUtc: TIME_OR_NULL,
   pauseReason: TEXT_OR_NULL,
   ...LIMITS,
-  signed: { type: 'boolean' },
-  previousSecretSinceUtc: {
-    ...TIME_OR_NULL,
+  signed: BOOLEAN,
+  previousSecretSinceUtc: orNull(TIME, {
     description: 'Since when deliveries are signed with the secret before this one too',
-  },
+  }),
 })
+export type ShownConsumer = Shape<typeof CONSUMER>
 
-const RUNS = objectOf({
-  runs: {
-    type: 'array',
-    items: objectOf({
-      id: TEXT,
-      kind: { type: 'string', enum: [...BULK_KINDS] },
-      channelId: TEXT,
-      consumerId: TEXT,
-      expected: {
-        type: 'integer',
-        description: 'Dead jobs of the consumer at the start; never less than `done`',
-      },
-      done: INTEGER,
-      state: { type: 'string', enum: ['running', 'finished'] },
-      by: TEXT,
-      startedAtUtc: TIME,
-      finishedAtUtc: TIME_OR_NULL,
-    }),
-  },
+const consumerView = viewOf(CONSUMER)
+
+function consumerOnWire(consumer: ConsumerOverview, now: Instant): ShownConsumer {
+  const { callbackUrl, pausedUntil } = consumer
+  const state = pausedUntil === null ? 'delivering' : pausedUntil > now ? 'paused' : 'probing'
+  return consumerView({ ...consumer, callbackUrl: endpoint(callbackUrl), state })
+}
+
+const RUN = Type.Object({
+  id: TEXT,
+  kind: oneOf(BULK_KINDS),
+  channelId: TEXT,
+  consumerId: TEXT,
+  expected: Type.Integer({
+    description: 'Dead jobs of the consumer at the start; never less than `done`',
+  }),
+  done: INTEGER,
+  state: oneOf(['running', 'finished']),
+  by: TEXT,
+  startedAtUtc: TIME,
+  finishedAtUtc: TIME_OR_NULL,
 })
+export type ShownRun = Shape<typeof RUN>
 
-const RESUMED = objectOf({
-  resumed: { type: 'boolean', description: 'Whether it was paused' },
-})
-const SECRET = objectOf({ secret: { type: 'string', description: 'whsec_…, shown this once' } })
-const PURGED = objectOf({ purged: INTEGER })
-const NOTHING = objectOf({})
+const runView = viewOf(RUN)
 
-export interface WebhookAdminRoutesOptions extends ApiScope {
-  readonly admin: WebhookAdmin
+const runOnWire = (run: BulkRun): ShownRun =>
+  runView({ ...run, state: run.finishedAt === null ? 'running' : 'finished', by: run.actor })
+
+interface Parts extends ApiScope {
+  readonly webhooks: Pick<Webhooks, 'admin' | 'bulk'>
 }
 
 /** Adds the calls to a server. */
-export async function webhookAdminRoutes(
-  app: FastifyInstance,
-  options: WebhookAdminRoutesOptions,
-): Promise<void> {
-  serveApi(app, options, calls(options.admin, options.clock))
+export async function webhookAdminRoutes(app: FastifyInstance, options: Parts): Promise<void> {
+  serveApi(app, options, calls(options.webhooks, options.clock))
 }
 
-const calls = (admin: WebhookAdmin, clock: Clock): readonly ApiCall[] => [
+const calls = ({ admin, bulk }: Parts['webhooks'], clock: Clock): readonly ApiCall[] => [
   {
     method: 'GET',
     path: '/api/webhooks/consumers',
@@ -128,7 +114,10 @@ const calls = (admin: WebhookAdmin, clock: Clock): readonly ApiCall[] => [
     operationId: 'webhooks.consumers',
     tag: 'webhooks',
     summary: 'Consumers with the numbers of their jobs, whether they are paused, their limits and signing',
-    query: LIST_QUERY,
+    query: {
+      channel: Type.String({ description: 'The id of a channel. Left out: the consumers of all channels' }),
+      ...PAGE_QUERY,
+    },
     data: pageOf(CONSUMER),
     answer: async ({ query }) => {
       const channelId = query.get('channel') ?? null
@@ -153,93 +142,78 @@ const calls = (admin: WebhookAdmin, clock: Clock): readonly ApiCall[] => [
     operationId: 'webhooks.runs',
     tag: 'webhooks',
     summary: 'Requeues and purges of all dead jobs of a consumer, the newest first, and how far they are',
-    query: RUNS_QUERY,
-    data: RUNS,
-    answer: async ({ query }) => ok({ runs: (await admin.runs(limitOf(query))).map(runOnWire) }),
+    query: { limit: PAGE_QUERY.limit },
+    data: Type.Object({ runs: Type.Array(RUN) }),
+    answer: async ({ query }) => ok({ runs: (await bulk.list(limitOf(query))).map(runOnWire) }),
   },
-  onConsumer('POST', '/resume', 'operator', {
-    operationId: 'webhooks.resume',
-    summary: 'Ends the pause of a consumer: its jobs are delivered again at once',
-    data: RESUMED,
-    answer: async (channelId, consumerId) => ({ resumed: await admin.resume(channelId, consumerId) }),
-  }),
-  onConsumer('PUT', '/limits', 'admin', {
-    operationId: 'webhooks.limits',
-    summary: 'Limits the attempts at a consumer; null, or left out, is the default of the server',
-    body: { properties: LIMITS },
-    data: { type: 'object', properties: LIMITS },
-    answer: async (channelId, consumerId, request) => {
-      const limits = limitsOf(request)
-      await admin.limit(channelId, consumerId, limits)
-      return limits
+  ...onConsumer(admin, [
+    {
+      ...{ method: 'POST', path: '/resume', role: 'operator', operationId: 'webhooks.resume' },
+      summary: 'Ends the pause of a consumer: its jobs are delivered again at once',
+      data: Type.Object({ resumed: Type.Boolean({ description: 'Whether it was paused' }) }),
+      answer: async (consumer) => ({ resumed: await admin.resume(consumer) }),
     },
-  }),
-  onConsumer('POST', '/secrets', 'admin', {
-    operationId: 'webhooks.newSecret',
-    summary:
-      'Makes a new signing secret, which is shown this once; the one before it signs too until it is dropped',
-    data: SECRET,
-    answer: async (channelId, consumerId) => ({ secret: await admin.newSecret(channelId, consumerId) }),
-  }),
-  onConsumer('DELETE', '/secrets/previous', 'admin', {
-    operationId: 'webhooks.dropPreviousSecret',
-    summary: 'Drops the previous signing secret: only the newest signs',
-    data: NOTHING,
-    answer: async (channelId, consumerId) => {
-      await admin.dropPreviousSecret(channelId, consumerId)
-      return {}
+    {
+      ...{ method: 'PUT', path: '/limits', role: 'admin', operationId: 'webhooks.limits' },
+      summary: 'Limits the attempts at a consumer; null, or left out, is the default of the server',
+      body: { properties: LIMITS },
+      data: Type.Partial(Type.Object(LIMITS)),
+      answer: async (consumer, request) => {
+        const limits = limitsOf(request)
+        await admin.limit(consumer, limits)
+        return limits
+      },
     },
-  }),
-  onConsumer('DELETE', '/secrets', 'admin', {
-    operationId: 'webhooks.dropSecrets',
-    summary: 'Drops all signing secrets: deliveries are not signed any more',
-    data: NOTHING,
-    answer: async (channelId, consumerId) => {
-      await admin.dropSecrets(channelId, consumerId)
-      return {}
+    {
+      ...{ method: 'POST', path: '/secrets', role: 'admin', operationId: 'webhooks.newSecret' },
+      summary:
+        'Makes a new signing secret, which is shown this once; the one before it signs too until it is dropped',
+      data: Type.Object({ secret: Type.String({ description: 'whsec_…, shown this once' }) }),
+      answer: async (consumer) => ({ secret: await admin.newSecret(consumer) }),
     },
-  }),
-  onConsumer('POST', '/requeue', 'operator', {
-    operationId: 'webhooks.requeueAll',
-    summary: 'Requeues all dead jobs of a consumer; of many it goes on in the background, see the runs',
-    data: NOTHING,
-    answer: async (channelId, consumerId, { caller }) => {
-      await admin.requeueAll(channelId, consumerId, caller.name)
-      return {}
+    {
+      ...{ method: 'DELETE', path: '/secrets/previous', role: 'admin' },
+      operationId: 'webhooks.dropPreviousSecret',
+      summary: 'Drops the previous signing secret: only the newest signs',
+      answer: (consumer) => admin.dropSecrets(consumer, 'previous'),
     },
-  }),
-  onConsumer('POST', '/purge', 'admin', {
-    operationId: 'webhooks.purge',
-    summary: 'Erases all dead jobs of a consumer whose attempts are used up, with their letters',
-    data: PURGED,
-    answer: async (channelId, consumerId, { caller }) => ({
-      purged: await admin.purge(channelId, consumerId, caller.name),
-    }),
-  }),
+    {
+      ...{ method: 'DELETE', path: '/secrets', role: 'admin', operationId: 'webhooks.dropSecrets' },
+      summary: 'Drops all signing secrets: deliveries are not signed any more',
+      answer: (consumer) => admin.dropSecrets(consumer, 'all'),
+    },
+    {
+      ...{ method: 'POST', path: '/requeue', role: 'operator', operationId: 'webhooks.requeueAll' },
+      summary: 'Requeues all dead jobs of a consumer; of many it goes on in the background, see the runs',
+      answer: (consumer, { caller }) => bulk.requeueAll(consumer, caller.name),
+    },
+    {
+      ...{ method: 'POST', path: '/purge', role: 'admin', operationId: 'webhooks.purge' },
+      summary: 'Erases all dead jobs of a consumer whose attempts are used up, with their letters',
+      data: Type.Object({ purged: INTEGER }),
+      answer: async (consumer, { caller }) => ({ purged: await bulk.purge(consumer, caller.name) }),
+    },
+  ]),
 ]
 
-/** A call on one consumer. */
-function onConsumer(
-  method: 'POST' | 'PUT' | 'DELETE',
-  path: string,
-  role: Role,
-  call: Pick<ApiDescription, 'operationId' | 'summary' | 'data' | 'body'> & {
-    answer(channelId: string, consumerId: string, request: ApiRequest): Promise<object>
-  },
-): ApiCall {
-  const { answer, ...described } = call
-  return {
-    method,
+interface ConsumerCall extends Omit<ApiCall, 'tag' | 'data' | 'answer'> {
+  /** Left out: nothing. */
+  readonly data?: TSchema
+  answer(consumer: Consumer, request: ApiRequest): Promise<unknown>
+}
+
+/** Calls on one consumer. */
+const onConsumer = (admin: WebhookAdmin, calls: readonly ConsumerCall[]): readonly ApiCall[] =>
+  calls.map(({ path, data = Type.Object({}), answer, ...call }) => ({
+    ...call,
     path: `/api/webhooks/channels/:channel/consumers/:consumer${path}`,
-    role,
-    ...described,
     tag: 'webhooks',
+    data,
     answer: async (request) => {
       const { channel = '', consumer = '' } = request.params
-      return ok(await answer(channel, consumer, request))
+      return ok((await answer(await admin.consumer(channel, consumer), request)) ?? {})
     },
-  }
-}
+  }))
 
 function limitsOf({ body: { fields } }: ApiRequest): ConsumerLimits {
   refuseUnknownFields(fields, Object.keys(LIMITS))
@@ -258,33 +232,3 @@ function placeOf({ channel = '', consumer = '' }: Readonly<Record<string, string
   if (!/^\d{1,9}$/.test(channel)) throw failure('continuation_token_invalid', { reason: 'it is malformed' })
   return { channelNumber: Number(channel), consumerId: consumer }
 }
-
-export function consumerOnWire(consumer: ConsumerOverview, now: Instant) {
-  const { number, channelNumber, pause, oldestDeadAt, isSigned, previousSecretSince, ...told } = consumer
-  return {
-    ...told,
-    callbackUrl: endpoint(consumer.callbackUrl),
-    oldestDeadAtUtc: timeOnWire(oldestDeadAt),
-    state: pause === null ? 'delivering' : pause.until > now ? 'paused' : 'probing',
-    pausedSinceUtc: timeOnWire(pause?.since ?? null),
-    pausedUntilUtc: timeOnWire(pause?.until ?? null),
-    pauseReason: pause?.reason ?? null,
-    signed: isSigned,
-    previousSecretSinceUtc: timeOnWire(previousSecretSince),
-  }
-}
-
-const timeOnWire = (at: Instant | null): string | null => (at === null ? null : formatMicros(instant(at)))
-
-export const runOnWire = (run: BulkRun) => ({
-  id: run.id,
-  kind: run.kind,
-  channelId: run.channelId,
-  consumerId: run.consumerId,
-  expected: run.expected,
-  done: run.done,
-  state: run.finishedAt === null ? 'running' : 'finished',
-  by: run.actor,
-  startedAtUtc: formatMicros(run.startedAt),
-  finishedAtUtc: timeOnWire(run.finishedAt),
-})

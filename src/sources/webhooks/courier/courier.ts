@@ -73,6 +73,8 @@ export class Courier implements WorkTable<Assignment, Outcome> {
   readonly #wanted = new Set<number>()
   /** Those of them that got jobs since the last claim began. */
   readonly #woken = new Set<number>()
+  /** Jobs that were claimed and whose messages are being read. */
+  #reading = 0
   #isStarted = false
 
   constructor(options: CourierOptions) {
@@ -132,7 +134,7 @@ export class Courier implements WorkTable<Assignment, Outcome> {
 
   /** Jobs that were claimed and are not settled. */
   get held(): number {
-    return this.#worker.held
+    return this.#reading + this.#worker.held
   }
 
   /** Calls `listener` after every attempt. */
@@ -265,11 +267,14 @@ export class Courier implements WorkTable<Assignment, Outcome> {
   }
 
   async #withContents(jobs: readonly ClaimedJob[]): Promise<Pick<Claimed<Assignment>, 'jobs' | 'trouble'>> {
+    this.#reading = jobs.length
     try {
       const loaded = await this.#contents.load(jobs.map(({ message }) => message))
       return { jobs: jobs.map((claimed, i) => ({ claimed, content: loaded[i] ?? 'gone' })) }
     } catch (trouble) {
       return { jobs: jobs.map((claimed) => ({ claimed, content: 'no room' })), trouble }
+    } finally {
+      this.#reading = 0
     }
   }
 

@@ -10,13 +10,6 @@ import type { ConsumerType } from '../webhook.ts'
 import { readDeadCounts } from './dead-counts.ts'
 import { readTallies } from './tallies.ts'
 
-/** Deliveries to a consumer are paused: nothing until then, and then one at a time to see whether it works again. */
-export interface ConsumerPause {
-  readonly since: Instant
-  readonly until: Instant
-  readonly reason: string
-}
-
 const ROW = rowShape({
   id: xid,
   number: integer,
@@ -27,28 +20,25 @@ const ROW = rowShape({
   consumerName: text,
   type: (pulls: Integer): ConsumerType => (Number(pulls) === 1 ? 'pull' : 'push'),
   callbackUrl: text,
+  /** While deliveries are paused: nothing until then, and then one at a time to see whether it works again. */
   pausedSince: orNull(at),
   pausedUntil: orNull(at),
   pauseReason: orNull(text),
   /** null: the defaults hold. */
   mostAtOnce: orNull(integer),
   mostPerSecond: orNull(number),
-  isSigned: (value: Integer | boolean) => Boolean(Number(value)),
-  isSignedTwice: (value: Integer | boolean) => Boolean(Number(value)),
-  secretChangedAt: orNull(at),
+  signed: (value: Integer | boolean) => Boolean(Number(value)),
+  /** Deliveries are signed with the previous secret too, since then; null when they are not. */
+  previousSecretSince: orNull(at),
 })
 type Row = RowOf<typeof ROW>
 
-export interface ConsumerOverview
-  extends Omit<Row, 'pausedSince' | 'pausedUntil' | 'pauseReason' | 'isSignedTwice' | 'secretChangedAt'> {
+export interface ConsumerOverview extends Row {
   readonly queued: number
   readonly inFlight: number
   readonly delivered: number
   readonly dead: number
   readonly oldestDeadAt: Instant | null
-  readonly pause: ConsumerPause | null
-  /** Deliveries are signed with the previous secret too, since then; null when they are not. */
-  readonly previousSecretSince: Instant | null
 }
 
 /** Where a page begins: behind this consumer. */
@@ -65,7 +55,8 @@ const ofChannel = (column: string): string =>
 /** The consumers behind a place, on the unique index of channel and id; of all channels, or with `$4` of one. No locks. */
 const page = (channels: string): string => `
   SELECT id, number, channel AS channel_number, consumer_id, name AS consumer_name, pulls AS type, callback_url, paused_since, paused_until, pause_reason,
-    most_at_once, most_per_second, secret IS NOT NULL AS is_signed, previous_secret IS NOT NULL AS is_signed_twice, secret_changed_at,
+    most_at_once, most_per_second, secret IS NOT NULL AS signed,
+    CASE WHEN previous_secret IS NOT NULL THEN secret_changed_at END AS previous_secret_since,
     ${ofChannel('channel_id')} AS channel_id, ${ofChannel('name')} AS channel_name
   FROM bartleby.webhook_consumers AS consumer WHERE (channel, consumer_id) > ($1, $2) ${channels}
   ORDER BY channel, consumer_id LIMIT $3`
@@ -99,22 +90,8 @@ async function withCounts(session: Session, rows: readonly Row[]): Promise<reado
   ])
   const dead = new Map(deadCounts.map((count) => [count.consumer, count]))
   return rows.map((row) => {
-    const { pausedSince, pausedUntil, pauseReason, isSignedTwice, secretChangedAt, ...shown } = row
-    const { mostAtOnce, mostPerSecond, isSigned, ...told } = shown
     const { queued = 0, inFlight = 0, delivered = 0 } = tallies.get(row.number) ?? {}
-    const isPaused = pausedSince !== null && pausedUntil !== null
-    return {
-      ...told,
-      queued,
-      inFlight,
-      delivered,
-      dead: dead.get(row.number)?.deadCount ?? 0,
-      oldestDeadAt: dead.get(row.number)?.oldestAt ?? null,
-      pause: isPaused ? { since: pausedSince, until: pausedUntil, reason: pauseReason ?? '' } : null,
-      mostAtOnce,
-      mostPerSecond,
-      isSigned,
-      previousSecretSince: isSignedTwice ? secretChangedAt : null,
-    }
+    const { deadCount = 0, oldestAt = null } = dead.get(row.number) ?? {}
+    return { ...row, queued, inFlight, delivered, dead: deadCount, oldestDeadAt: oldestAt }
   })
 }
