@@ -33,10 +33,10 @@ export class WebhookRegistry {
     this.db = db
     this.#place = place
     this.clock.freeze(instant(1_800_000_000_900_000n))
-    this.producers = new Holders(PRODUCERS, db, this.clock, this.xids)
-    this.channels = new Holders(CHANNELS, db, this.clock, this.xids)
+    this.producers = new Holders(PRODUCERS, this)
+    this.channels = new Holders(CHANNELS, this)
     // One address is refused, whatever the others are.
-    this.consumers = new Consumers(db, this.clock, this.xids, ({ hostname }) => hostname !== '10.0.0.1')
+    this.consumers = new Consumers(this, ({ hostname }) => hostname !== '10.0.0.1')
     this.messages = new Messages(db)
   }
 

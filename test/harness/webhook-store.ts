@@ -101,9 +101,9 @@ export class WebhookStore {
     this.clock = new TestClock()
     this.clock.freeze(instant(1_800_000_000_000_000n))
     this.xids = new Xids(this.clock)
-    this.channels = new Holders(CHANNELS, this.db, this.clock, this.xids)
-    this.producers = new Holders(PRODUCERS, this.db, this.clock, this.xids)
-    this.consumers = new Consumers(this.db, this.clock, this.xids)
+    this.channels = new Holders(CHANNELS, this)
+    this.producers = new Holders(PRODUCERS, this)
+    this.consumers = new Consumers(this)
   }
 
   static async open(kind: StoreKind): Promise<WebhookStore> {

@@ -64,11 +64,11 @@ export class Webhooks implements Service {
     this.#db = db
     this.settings = settings
     this.xids = xids
-    this.producers = new Holders(PRODUCERS, db, clock, xids)
-    this.channels = new Holders(CHANNELS, db, clock, xids)
-    this.consumers = new Consumers(db, clock, xids, addressCheck(settings))
+    this.producers = new Holders(PRODUCERS, common)
+    this.channels = new Holders(CHANNELS, common)
+    this.consumers = new Consumers(common, addressCheck(settings))
     this.messages = new Messages(db)
-    this.seeding = new Seeding(db, clock, xids, settings.seed)
+    this.seeding = new Seeding(common, settings.seed)
     this.broadcasts = new Broadcasts(common)
     this.courier = new Courier({ ...common, announcer })
     this.jobs = new Jobs(common)

@@ -2,17 +2,17 @@
  * Who receives: the consumers of a channel. The same id on two channels is two consumers. One that has jobs, of whatever state,
  * cannot be deleted; with one that is deleted goes everything that is kept for it but its letters.
  */
-import type { Clock } from '../../../core/clock.ts'
-import type { Xids } from '../../../core/xid.ts'
 import { type Database, sql, type Value } from '../../../store/database.ts'
 import { flag, integer, rowShape, text } from '../../../store/row.ts'
 import { holdChannel } from '../messages/dispatch.ts'
 import { webhookCounter } from '../numbers/tallies.ts'
 import { Refused } from '../refusal.ts'
+import type { Parts } from '../settings.ts'
 import { type Channel, CONSUMER_TYPES, type Consumer } from '../webhook.ts'
 import { parseCallbackUrl } from './callback-url.ts'
-import { checkCondition, draftOf, HOLDER, holderKind, putConditionally } from './holder-kind.ts'
-import { type Page, type PageRequest, spanOf } from './pages.ts'
+import { checkCondition, HOLDER, holderKind } from './holder-kind.ts'
+import { Holders } from './holders.ts'
+import type { Page, PageRequest } from './pages.ts'
 import { given } from './texts.ts'
 
 const CONSUMER = rowShape({
@@ -34,7 +34,6 @@ export const CONSUMERS = holderKind<Consumer>({
   name: 'Consumer',
   table: 'webhook_consumers',
   unique: ['channel', 'consumer_id'],
-  found: 'channel = $1 AND consumer_id = $2',
   key: ['number', ({ number }) => number],
   own: ['callback_url', 'pulls'],
   ownOf: ownOfConsumer,
@@ -67,23 +66,19 @@ export interface ConsumerRequest {
 
 export class Consumers {
   readonly #db: Database
-  readonly #clock: Clock
-  readonly #xids: Xids
+  readonly #all: Holders<Consumer>
   readonly #checkAddress: (url: URL) => boolean
 
   /** `checkAddress` tells whether deliveries may go to an address, as far as the URL alone can tell. Default: to every one. */
-  constructor(db: Database, clock: Clock, xids: Xids, checkAddress: (url: URL) => boolean = () => true) {
-    this.#db = db
-    this.#clock = clock
-    this.#xids = xids
+  constructor(parts: Pick<Parts, 'db' | 'clock' | 'xids'>, checkAddress: (url: URL) => boolean = () => true) {
+    this.#db = parts.db
+    this.#all = new Holders(CONSUMERS, parts)
     this.#checkAddress = checkAddress
   }
 
   /** The consumer of exactly this id on a channel. */
   get(channel: Channel, consumerId: string): Promise<Consumer | null> {
-    return this.#db.session('webhooks.readConsumer', (session) =>
-      CONSUMERS.read(session, [channel.number, consumerId]),
-    )
+    return this.#all.get(consumerId, channel.number)
   }
 
   /** Creates or replaces it. Refuses to replace what the caller does not know, and addresses that cannot be called. */
@@ -93,13 +88,8 @@ export class Consumers {
     request: ConsumerRequest,
     ifUnmodifiedSince: string | null,
   ): Promise<Consumer> {
-    const draft = () => draftOf(consumerId, request, ownOfConsumer(this.#checked(request)))
-    return this.#db.transaction('webhooks.putConsumer', (tx) =>
-      putConditionally(
-        CONSUMERS.steps(tx, this.#clock.now(), this.#xids, [channel.number, consumerId], draft),
-        ifUnmodifiedSince,
-      ),
-    )
+    const own = () => ownOfConsumer(this.#checked(request))
+    return this.#all.put(consumerId, request, ifUnmodifiedSince, { scope: [channel.number], own })
   }
 
   /** Deletes it with its counts. Refuses while it has jobs. */
@@ -119,11 +109,8 @@ export class Consumers {
   }
 
   /** A page of a channel's consumers, newest first. */
-  async list(channel: Channel, page: PageRequest): Promise<Page<Consumer>> {
-    const span = spanOf(page)
-    return this.#db.session('webhooks.listConsumers', (session) =>
-      CONSUMERS.page(session, span, channel.number),
-    )
+  list(channel: Channel, page: PageRequest): Promise<Page<Consumer>> {
+    return this.#all.list(page, channel.number)
   }
 
   #checked({ callbackUrl, type }: ConsumerRequest): Pick<Consumer, 'callbackUrl' | 'type'> {

@@ -26,25 +26,38 @@ interface KindParts<T extends Holder> {
   readonly table: string
   /** The columns of its unique index; the last is its public id, one before it the number of its channel. */
   readonly unique: readonly string[]
-  /** How a row is found by that index. */
-  readonly found: string
   /** The column that a change finds its row by, and what it holds. */
   readonly key: readonly [column: string, of: (one: T) => Value]
-  /** Its columns beside those that all have, and what they hold. */
-  readonly own: readonly string[]
-  ownOf(one: T): readonly Value[]
+  /** Its columns beside those that all have, and what they hold. Left out: none. */
+  readonly own?: readonly string[]
+  readonly ownOf?: (one: T) => readonly Value[]
   fromRow(row: object): T
 }
 
+/** More often than that nobody changes the same thing while we look. */
+const MOST_LOOKS = 10
+
 /** Where one stands: its public id, behind the number of its channel. */
 type Place = readonly [...scope: number[], publicId: string]
+
+/** What is to be put, and where. */
+export interface Putting {
+  readonly tx: Transaction
+  readonly now: Instant
+  readonly xids: Xids
+  readonly place: Place
+  /** Asked once the condition is known to hold. */
+  readonly draft: () => Draft
+}
 
 export interface HolderKind<T extends Holder> {
   readonly name: string
   /** The one of exactly this id, as the session sees it. */
   read(session: Session, place: Place): Promise<T | null>
-  /** How one is put, in a transaction of the caller. `draftOf` is asked once the condition is known to hold. */
-  steps(tx: Transaction, now: Instant, xids: Xids, place: Place, draftOf: () => Draft): PutSteps<T>
+  /** Creates it, or changes it if the condition holds. */
+  put(putting: Putting, ifUnmodifiedSince: string | null): Promise<T>
+  /** Creates or changes it, whatever it is by now. */
+  putAnyway(putting: Putting): Promise<T>
   /** A page of a list, newest first. */
   page(session: Session, span: Span, ...scope: readonly number[]): Promise<Page<T>>
 }
@@ -60,16 +73,15 @@ const takeNumber = sql('webhooks.takeNumber', {
 const TAKEN_NUMBER = '(SELECT last FROM webhook_numbers WHERE rowid = 1)'
 
 export function holderKind<T extends Holder>(kind: KindParts<T>): HolderKind<T> {
-  const { name, table, unique, own, key } = kind
+  const { name, table, unique, own = [], ownOf = () => [], key } = kind
   const isNumbered = key[0] === 'number'
   const given = ['id', ...unique, 'name', 'token', ...own, 'created_at', 'updated_at']
   const columns = [...(isNumbered ? ['number'] : []), ...given.slice(1)].join(', ')
 
-  const read = sql(
-    `webhooks.read${name}`,
-    `SELECT id, ${columns} FROM bartleby.${table} WHERE ${kind.found}`,
-    { bigints: true },
-  )
+  const isThere = unique.map((column, i) => `${column} = $${i + 1}`).join(' AND ')
+  const read = sql(`webhooks.read${name}`, `SELECT id, ${columns} FROM bartleby.${table} WHERE ${isThere}`, {
+    bigints: true,
+  })
   // Both times are the last parameter.
   const values = given.map((_, i) => `$${Math.min(i + 1, given.length - 1)}`)
   const insert = (names: readonly string[], texts: readonly string[]) =>
@@ -77,7 +89,7 @@ export function holderKind<T extends Holder>(kind: KindParts<T>): HolderKind<T> 
      ON CONFLICT (${unique.join(', ')}) DO NOTHING RETURNING id, ${columns}`
   const plain = insert(given, values)
   /** One row; waits for a twin that is just being created, and then does nothing. */
-  const create = sql(
+  const insertOne = sql(
     `webhooks.create${name}`,
     {
       postgres: plain,
@@ -87,7 +99,7 @@ export function holderKind<T extends Holder>(kind: KindParts<T>): HolderKind<T> 
   )
   const set = ['name', 'token', ...own, 'updated_at'].map((column, i) => `${column} = $${i + 3}`)
   /** One row, if it is still the one that was read. Waits for another change of it, and then does nothing. */
-  const change = sql(
+  const changeOne = sql(
     `webhooks.change${name}`,
     `UPDATE bartleby.${table} SET ${set.join(', ')}
      WHERE ${key[0]} = $1 AND updated_at = $2 RETURNING id, ${columns}`,
@@ -105,33 +117,54 @@ export function holderKind<T extends Holder>(kind: KindParts<T>): HolderKind<T> 
   const find = async (session: Session, place: Place) =>
     isStorable(publicIdOf(place)) ? one(await session.rows<object>(read, ...place)) : null
 
+  /** Null when it exists by now. */
+  const create = async ({ tx, now, xids, place, draft: draftOf }: Putting) => {
+    const draft = draftOf()
+    const publicId = publicIdOf(place)
+    checkTexts(publicId, draft.name, draft.token)
+    checkNames(publicId, draft.name)
+    if (isNumbered && tx.dialect === 'sqlite') await tx.run(takeNumber)
+    const row = [xids.next(), ...place, draft.name, draft.token, ...draft.own, now]
+    return one(await tx.rows<object>(insertOne, ...row))
+  }
+
+  /** Null when it is not any more what was read. */
+  const change = async ({ tx, now, place, draft: draftOf }: Putting, current: T) => {
+    const draft = draftOf()
+    const token = draft.keepsToken ? current.token : draft.token
+    checkTexts(draft.name, token)
+    // Without a name it has its id, which may be of an earlier version.
+    if (draft.name !== publicIdOf(place)) checkNames(draft.name)
+    const isSame = ownOf(current).every((value, i) => value === draft.own[i])
+    if (isSame && current.name === draft.name && current.token === token) return current
+    const row = [draft.name, token, ...draft.own, nextUpdate(now, current)]
+    return one(await tx.rows<object>(changeOne, key[1](current), current.updatedAt, ...row))
+  }
+
   return {
     name,
     read: find,
-    steps: (tx, now, xids, place, draftOf) => ({
-      read: () => find(tx, place),
-      async create() {
-        const draft = draftOf()
-        const publicId = publicIdOf(place)
-        checkTexts(publicId, draft.name, draft.token)
-        checkNames(publicId, draft.name)
-        if (isNumbered && tx.dialect === 'sqlite') await tx.run(takeNumber)
-        const row = [xids.next(), ...place, draft.name, draft.token, ...draft.own, now]
-        return one(await tx.rows<object>(create, ...row))
-      },
-      async change(current) {
-        const draft = draftOf()
-        const token = draft.keepsToken ? current.token : draft.token
-        checkTexts(draft.name, token)
-        // Without a name it has its id, which may be of an earlier version.
-        if (draft.name !== publicIdOf(place)) checkNames(draft.name)
-        const [before, after] = [kind.ownOf(current), draft.own]
-        const isSame = before.every((value, i) => value === after[i])
-        if (isSame && current.name === draft.name && current.token === token) return current
-        const row = [draft.name, token, ...after, nextUpdate(now, current)]
-        return one(await tx.rows<object>(change, key[1](current), current.updatedAt, ...row))
-      },
-    }),
+    async put(putting, ifUnmodifiedSince) {
+      const { tx, place } = putting
+      const known = await find(tx, place)
+      const created = known === null ? await create(putting) : null
+      if (created !== null) return created
+      const current = known ?? (await find(tx, place))
+      // Created by another and deleted again, all since we first looked.
+      if (current === null) throw new Refused('condition_failed')
+      checkCondition(current, ifUnmodifiedSince)
+      const changed = await change(putting, current)
+      if (changed === null) throw new Refused('condition_failed')
+      return changed
+    },
+    async putAnyway(putting) {
+      for (let looks = 0; looks < MOST_LOOKS; looks++) {
+        const current = await find(putting.tx, putting.place)
+        const put = await (current === null ? create(putting) : change(putting, current))
+        if (put !== null) return put
+      }
+      throw new Error('it is changed by others faster than it can be put')
+    },
     page: async (session, span, ...scope) =>
       pageOf(await readSpan<PageRow>(session, list, span, ...scope), kind.fromRow),
   }
@@ -169,59 +202,19 @@ const CHARACTERS = 12
 const randomToken = (): string =>
   Array.from({ length: CHARACTERS }, () => ALPHABET.charAt(randomInt(ALPHABET.length))).join('')
 
-interface Modified {
-  readonly updatedAt: Instant
-}
-
 const SECOND_US = 1_000_000n
 
 /** When something is modified that was last modified at `updatedAt`. */
-export const nextUpdate = (now: Instant, { updatedAt }: Modified): Instant => {
+export const nextUpdate = (now: Instant, { updatedAt }: Pick<Holder, 'updatedAt'>): Instant => {
   const earliest = later(updatedAt, SECOND_US)
   return now > earliest ? now : earliest
 }
 
 /** Refuses to change what the caller does not know. An empty condition is none. */
-export function checkCondition({ updatedAt }: Modified, ifUnmodifiedSince: string | null): void {
+export function checkCondition(
+  { updatedAt }: Pick<Holder, 'updatedAt'>,
+  ifUnmodifiedSince: string | null,
+): void {
   if (ifUnmodifiedSince === null || ifUnmodifiedSince === '') throw new Refused('condition_missing')
   if (ifUnmodifiedSince !== formatHttpDate(updatedAt)) throw new Refused('condition_failed')
-}
-
-/** How one kind of resource is put. Each step is one statement that does nothing when another was faster. */
-export interface PutSteps<T extends Modified> {
-  read(): Promise<T | null>
-  /** Null when it exists by now. */
-  create(): Promise<T | null>
-  /** Null when it is not any more what was read. */
-  change(current: T): Promise<T | null>
-}
-
-/** Creates it, or changes it if the condition holds. */
-export async function putConditionally<T extends Modified>(
-  { read, create, change }: PutSteps<T>,
-  ifUnmodifiedSince: string | null,
-): Promise<T> {
-  const known = await read()
-  const created = known === null ? await create() : null
-  if (created !== null) return created
-  const current = known ?? (await read())
-  // Created by another and deleted again, all since we first looked.
-  if (current === null) throw new Refused('condition_failed')
-  checkCondition(current, ifUnmodifiedSince)
-  const changed = await change(current)
-  if (changed === null) throw new Refused('condition_failed')
-  return changed
-}
-
-/** More often than that nobody changes the same thing while we look. */
-const MOST_LOOKS = 10
-
-/** Creates or changes it, whatever it is by now. */
-export async function putAnyway<T extends Modified>({ read, create, change }: PutSteps<T>): Promise<T> {
-  for (let looks = 0; looks < MOST_LOOKS; looks++) {
-    const current = await read()
-    const put = current === null ? await create() : await change(current)
-    if (put !== null) return put
-  }
-  throw new Error('it is changed by others faster than it can be put')
 }

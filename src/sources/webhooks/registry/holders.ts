@@ -1,22 +1,17 @@
 /** Who may send, and what messages are sent to: producers and channels. */
-import type { Clock } from '../../../core/clock.ts'
-import type { Xids } from '../../../core/xid.ts'
-import { type Database, type Session, sql } from '../../../store/database.ts'
+import { type Session, sql, type Value } from '../../../store/database.ts'
 import { integer, rowShape, text } from '../../../store/row.ts'
+import type { Parts } from '../settings.ts'
 import type { Channel, Holder, Producer } from '../webhook.ts'
-import { draftOf, HOLDER, type HolderKind, holderKind, putConditionally } from './holder-kind.ts'
+import { draftOf, HOLDER, type HolderKind, holderKind } from './holder-kind.ts'
 import { type Page, type PageRequest, spanOf } from './pages.ts'
-
-const NOTHING = { own: [], ownOf: () => [] }
 
 export const PRODUCERS = holderKind<Producer>({
   name: 'Producer',
   table: 'webhook_producers',
   unique: ['producer_id'],
-  found: 'producer_id = $1',
   // Not by primary key: PostgreSQL may look for an id in the index of the list, all of it, where it is the second column.
   key: ['producer_id', ({ producerId }) => producerId],
-  ...NOTHING,
   fromRow: rowShape({ ...HOLDER, producerId: text }).read,
 })
 
@@ -24,9 +19,7 @@ export const CHANNELS = holderKind<Channel>({
   name: 'Channel',
   table: 'webhook_channels',
   unique: ['channel_id'],
-  found: 'channel_id = $1',
   key: ['number', ({ number }) => number],
-  ...NOTHING,
   fromRow: rowShape({ ...HOLDER, number: integer, channelId: text }).read,
 })
 
@@ -39,43 +32,44 @@ const any = sql(
 /** Whether there is a channel at all. */
 export const hasChannels = async (session: Session): Promise<boolean> => (await session.rows(any)).length > 0
 
-/** Producers or channels. */
+type HolderParts = Pick<Parts, 'db' | 'clock' | 'xids'>
+
+/** All of a kind. */
 export class Holders<T extends Holder> {
   readonly #kind: HolderKind<T>
-  readonly #db: Database
-  readonly #clock: Clock
-  readonly #xids: Xids
+  readonly #parts: HolderParts
 
-  constructor(kind: HolderKind<T>, db: Database, clock: Clock, xids: Xids) {
+  constructor(kind: HolderKind<T>, parts: HolderParts) {
     this.#kind = kind
-    this.#db = db
-    this.#clock = clock
-    this.#xids = xids
+    this.#parts = parts
   }
 
   /** The one of exactly this id. */
-  get(publicId: string): Promise<T | null> {
+  get(publicId: string, ...scope: readonly number[]): Promise<T | null> {
     const { name, read } = this.#kind
-    return this.#db.session(`webhooks.read${name}`, (session) => read(session, [publicId]))
+    return this.#parts.db.session(`webhooks.read${name}`, (session) => read(session, [...scope, publicId]))
   }
 
-  /** Creates or replaces it. Refuses to replace what the caller does not know. */
+  /** Creates or replaces it. Refuses to replace what the caller does not know. `own`: what only its kind has. */
   put(
     publicId: string,
     request: { readonly name: string | null; readonly token: string | null },
     ifUnmodifiedSince: string | null,
+    { scope = [], own = () => [] }: { scope?: readonly number[]; own?: () => readonly Value[] } = {},
   ): Promise<T> {
-    const { name, steps } = this.#kind
-    const draft = () => draftOf(publicId, request)
-    return this.#db.transaction(`webhooks.put${name}`, (tx) =>
-      putConditionally(steps(tx, this.#clock.now(), this.#xids, [publicId], draft), ifUnmodifiedSince),
+    const { db, clock, xids } = this.#parts
+    const { name, put } = this.#kind
+    const place = [...scope, publicId] as const
+    const draft = () => draftOf(publicId, request, own())
+    return db.transaction(`webhooks.put${name}`, (tx) =>
+      put({ tx, now: clock.now(), xids, place, draft }, ifUnmodifiedSince),
     )
   }
 
-  /** A page of all of them, newest first. */
-  async list(page: PageRequest): Promise<Page<T>> {
+  /** A page of all of them, or of those of a channel, newest first. */
+  async list(page: PageRequest, ...scope: readonly number[]): Promise<Page<T>> {
     const { name, page: read } = this.#kind
     const span = spanOf(page)
-    return this.#db.session(`webhooks.list${name}s`, (session) => read(session, span))
+    return this.#parts.db.session(`webhooks.list${name}s`, (session) => read(session, span, ...scope))
   }
 }

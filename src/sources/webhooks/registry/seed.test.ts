@@ -31,7 +31,8 @@ describe.each(stores)('a seed on $name', (store) => {
   beforeEach(async () => {
     for (const statement of CLEAR) await registry.write(statement)
   })
-  const seeding = (seed: Seed) => new Seeding(registry.db, registry.clock, new Xids(registry.clock), seed)
+  const seeding = (seed: Seed) =>
+    new Seeding({ db: registry.db, clock: registry.clock, xids: new Xids(registry.clock) }, seed)
   const apply = (seed: Seed) => seeding(seed).apply()
   const channel = async (id: string): Promise<Channel> =>
     (await registry.channels.get(id)) ?? expect.fail(`there is no channel ${id}`)

@@ -6,15 +6,13 @@
  * A server without a seed applies and remembers nothing, so that it can share a store with one that has a seed.
  */
 import { hash } from 'node:crypto'
-import type { Clock } from '../../../core/clock.ts'
 import { canonicalJson } from '../../../core/json/exact.ts'
-import type { Xids } from '../../../core/xid.ts'
-import { type Database, sql, type Transaction, type Value } from '../../../store/database.ts'
-import type { Seed, SeedEntry } from '../settings.ts'
+import { sql, type Transaction, type Value } from '../../../store/database.ts'
+import type { Parts, Seed, SeedEntry } from '../settings.ts'
 import type { Holder } from '../webhook.ts'
 import { parseCallbackUrl, withoutCredentials } from './callback-url.ts'
 import { CONSUMERS, ownOfConsumer } from './consumers.ts'
-import { type Draft, draftOf, type HolderKind, putAnyway } from './holder-kind.ts'
+import { type Draft, draftOf, type HolderKind } from './holder-kind.ts'
 import { CHANNELS, PRODUCERS } from './holders.ts'
 import { given } from './texts.ts'
 
@@ -33,16 +31,12 @@ const remember = sql(
 const readHash = sql('webhooks.readSeed', 'SELECT hash FROM bartleby.webhook_seed WHERE name = $1')
 
 export class Seeding {
-  readonly #db: Database
-  readonly #clock: Clock
-  readonly #xids: Xids
+  readonly #parts: Pick<Parts, 'db' | 'clock' | 'xids'>
   readonly #seed: Seed
   readonly #hash: string
 
-  constructor(db: Database, clock: Clock, xids: Xids, seed: Seed) {
-    this.#db = db
-    this.#clock = clock
-    this.#xids = xids
+  constructor(parts: Pick<Parts, 'db' | 'clock' | 'xids'>, seed: Seed) {
+    this.#parts = parts
     this.#seed = seed
     this.#hash = hash('sha256', canonicalJson(seed), 'hex')
   }
@@ -51,15 +45,16 @@ export class Seeding {
   async apply(): Promise<void> {
     const { channels, producers, consumers } = this.#seed
     if (channels.length + producers.length + consumers.length === 0) return
-    await this.#db.transaction('webhooks.seed', async (tx) => {
-      const isNew = (await tx.run(remember, NAME, this.#hash, this.#clock.now())) === 1
+    const { db, clock } = this.#parts
+    await db.transaction('webhooks.seed', async (tx) => {
+      const isNew = (await tx.run(remember, NAME, this.#hash, clock.now())) === 1
       if (isNew) await this.#write(tx)
     })
   }
 
   /** What the seed is, without secrets and credentials, and its SHA-256 in hexadecimal. Fails when the store cannot be read. */
   async status() {
-    await this.#db.session('webhooks.readSeed', (session) => session.rows(readHash, NAME))
+    await this.#parts.db.session('webhooks.readSeed', (session) => session.rows(readHash, NAME))
     const { channels, producers, consumers } = this.#seed
     return {
       hash: this.#hash,
@@ -75,11 +70,12 @@ export class Seeding {
   }
 
   async #write(tx: Transaction): Promise<void> {
-    const now = this.#clock.now()
+    const { clock, xids } = this.#parts
+    const putting = { tx, now: clock.now(), xids }
     const { channels, producers, consumers } = this.#seed
     const put = async <T extends Holder>(kind: HolderKind<T>, entries: readonly SeedEntry[]) => {
       for (const entry of entries)
-        await putAnyway(kind.steps(tx, now, this.#xids, [entry.id], () => draftOfEntry(entry)))
+        await kind.putAnyway({ ...putting, place: [entry.id], draft: () => draftOfEntry(entry) })
     }
     await put(PRODUCERS, producers)
     await put(CHANNELS, channels)
@@ -95,7 +91,7 @@ export class Seeding {
         )
       const place = [channel.number, entry.id] as const
       const draft = () => draftOfEntry(entry, ownOfConsumer({ callbackUrl, type }))
-      await putAnyway(CONSUMERS.steps(tx, now, this.#xids, place, draft))
+      await CONSUMERS.putAnyway({ ...putting, place, draft })
     }
   }
 }
