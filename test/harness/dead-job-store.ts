@@ -14,7 +14,6 @@ import { newRegisters, type Registers } from '../../src/letters/registers.ts'
 import { inOffice, type OfficeRuns, officeRuns } from '../../src/letters/work.ts'
 import { EngineDirectory } from '../../src/queues/engines/engine-directory.ts'
 import { BulkRuns } from '../../src/sources/webhooks/dead/bulk-runs.ts'
-import { DeadJobs } from '../../src/sources/webhooks/dead/dead-jobs.ts'
 import { Jobs } from '../../src/sources/webhooks/jobs/jobs.ts'
 import { buryJobs, type DyingJob } from '../../src/sources/webhooks/letters/bury.ts'
 import { webhookLetterSource } from '../../src/sources/webhooks/letters/source.ts'
@@ -96,7 +95,6 @@ export class DeadJobStore {
   readonly registers: Registers = newRegisters()
   readonly settings: WebhookSettings
   readonly jobs: Jobs
-  readonly dead: DeadJobs
   readonly letters: Letters
   /** The consumers that were said to have jobs, in the order in which it was said. */
   readonly woken: number[] = []
@@ -108,7 +106,6 @@ export class DeadJobStore {
     this.store = store
     this.settings = settings
     this.jobs = new Jobs({ db, clock, registers: this.registers, settings, onJobs: this.#onJobs })
-    this.dead = new DeadJobs(db)
     const runs = officeRuns(db, clock, silentLog)
     this.#runs.push(runs)
     this.letters = new Letters(db, clock, {

@@ -120,8 +120,6 @@ export const WEBHOOKS_CALLS: Readonly<Record<string, readonly Argument[]>> = {
   'webhooks.removeOfLetters': [letters],
   'webhooks.deadJobs.older': [...older, PUSHED],
   'webhooks.deadJobs.newer': [...newer, PUSHED],
-  'webhooks.messagesOfPage': [list(messages)],
-  'webhooks.errorsOfPage': [letters],
   'webhooks.newestDead': [PUSHED],
   'webhooks.nextDead': [PUSHED, LOWEST, '', HIGHEST, LAST, 25, 5],
 

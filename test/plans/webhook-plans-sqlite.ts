@@ -14,7 +14,8 @@ export const WEBHOOKS_SCANNED: Readonly<Record<string, string>> = {
 export const WEBHOOKS_INDEXES: Readonly<Record<string, readonly string[]>> = {
   'INTEGER PRIMARY KEY': [
     'letters.erase',
-    'webhooks.errorsOfPage',
+    'webhooks.deadJobs.newer',
+    'webhooks.deadJobs.older',
     'webhooks.insertDeadJobs',
     'webhooks.lettersToLay',
     'webhooks.removeOfLetters',
@@ -52,7 +53,8 @@ export const WEBHOOKS_INDEXES: Readonly<Record<string, readonly string[]>> = {
     'webhooks.markDispatched',
     'webhooks.messageOfDead',
     'webhooks.messagesExist',
-    'webhooks.messagesOfPage',
+    'webhooks.deadJobs.newer',
+    'webhooks.deadJobs.older',
     'webhooks.messagesToLay',
     'webhooks.pruneMessages',
     'webhooks.putBack',

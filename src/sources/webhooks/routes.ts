@@ -10,7 +10,7 @@ import { type Answer, methodsAt, paramsOf, type RequestLimits, sendAnswer } from
 import type { Clock } from '../../core/clock.ts'
 import { BartlebyError } from '../../core/errors.ts'
 import { Refused } from './refusal.ts'
-import { percentDecoded } from './registry/callback-url.ts'
+import { percentDecoded } from './registry/texts.ts'
 import { broadcastCall } from './routes/broadcast.ts'
 import { type CalledWebhooks, type CallScope, roleOf, type WebhookCall } from './routes/call.ts'
 import { deadJobCalls } from './routes/dead-jobs.ts'

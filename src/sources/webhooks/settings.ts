@@ -22,9 +22,8 @@ import {
 import type { Xids } from '../../core/xid.ts'
 import type { Registers } from '../../letters/registers.ts'
 import type { Database } from '../../store/database.ts'
-import { parseCallbackUrl } from './registry/callback-url.ts'
-import { isStorable } from './registry/texts.ts'
-import { CONSUMER_TYPES } from './webhook.ts'
+import { isStorable, parseCallbackUrl } from './registry/texts.ts'
+import { CONSUMER_TYPES, DELIVERY_HEADERS } from './webhook.ts'
 
 const DAY = 86_400
 const YEAR = 365 * DAY
@@ -45,18 +44,7 @@ const SEED_FORM = 'a mapping with id, name and token'
 
 /** What every delivery, or its connection, has already. */
 const TAKEN_HEADERS: ReadonlySet<string> = new Set([
-  'host',
-  'connection',
-  'keep-alive',
-  'content-length',
-  'content-type',
-  'transfer-encoding',
-  'te',
-  'trailer',
-  'upgrade',
-  'expect',
-  'user-agent',
-  'x-request-id',
+  ...DELIVERY_HEADERS,
   'x-broker-channel-id',
   'x-broker-consumer-id',
   'x-broker-message-id',

@@ -49,6 +49,25 @@ export interface Consumer extends Holder {
 /** Metadata headers in the order in which they were named, with the caller's spelling. */
 export type HeaderList = readonly (readonly [name: string, value: string])[]
 
+/** As they were written when the message was accepted. */
+export const headerList = (stored: string): HeaderList => JSON.parse(stored) as HeaderList
+
+/** Headers that every delivery sets, or that are a matter of its connection. */
+export const DELIVERY_HEADERS = [
+  'content-type',
+  'user-agent',
+  'x-request-id',
+  'host',
+  'content-length',
+  'transfer-encoding',
+  'connection',
+  'keep-alive',
+  'te',
+  'trailer',
+  'upgrade',
+  'expect',
+] as const
+
 /** What a message carries. */
 export interface MessageContent {
   readonly payload: Uint8Array

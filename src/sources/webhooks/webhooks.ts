@@ -13,15 +13,13 @@ import type { Database } from '../../store/database.ts'
 import { WebhookAdmin } from './admin/admin.ts'
 import { Courier, type CourierOptions } from './courier/courier.ts'
 import { BulkRuns } from './dead/bulk-runs.ts'
-import { DeadJobs } from './dead/dead-jobs.ts'
 import { Jobs } from './jobs/jobs.ts'
 import { webhookLetterSource } from './letters/source.ts'
 import { Broadcasts } from './messages/broadcasts.ts'
 import { Messages } from './messages/messages.ts'
 import { definePruning } from './messages/pruning.ts'
 import { scheduling } from './messages/scheduler.ts'
-import { readPausedConsumers, readWebhookGauges } from './numbers/gauges.ts'
-import { WebhookMetrics } from './numbers/metrics.ts'
+import { readPausedConsumers, readWebhookGauges, WebhookMetrics } from './numbers/metrics.ts'
 import { Status } from './numbers/status.ts'
 import { Consumers } from './registry/consumers.ts'
 import { CHANNELS, Holders, PRODUCERS } from './registry/holders.ts'
@@ -45,7 +43,6 @@ export class Webhooks implements Service {
   readonly broadcasts: Broadcasts
   readonly courier: Courier
   readonly jobs: Jobs
-  readonly dead: DeadJobs
   readonly bulk: BulkRuns
   readonly status: Status
   readonly admin: WebhookAdmin
@@ -72,7 +69,6 @@ export class Webhooks implements Service {
     this.broadcasts = new Broadcasts(common)
     this.courier = new Courier({ ...common, announcer })
     this.jobs = new Jobs(common)
-    this.dead = new DeadJobs(db)
     this.bulk = new BulkRuns({ runs, settings, onJobs })
     this.status = new Status(db)
     this.admin = new WebhookAdmin({

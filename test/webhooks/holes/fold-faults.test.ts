@@ -57,7 +57,7 @@ describe('a fold on postgres', () => {
     }
   }
   const deadJobs = async (consumer: Consumer) => {
-    const page = await house.office.webhooks.dead.list(consumer, { next: null, previous: null })
+    const page = await house.office.webhooks.jobs.dead(consumer, { next: null, previous: null })
     return page.items.map(({ id }) => id)
   }
   /** Of the letters of a channel's consumer, without what is not folded. */

@@ -2,9 +2,9 @@
  * Claiming: ready jobs become this server's, for as many consumers as have room, in one transaction. What the courier must know
  * about a consumer is read in the same transaction, so that a change of it holds from the next attempt on, on every server.
  */
-import { type Instant, instant } from '../../../core/clock.ts'
-import { type Xid, xid } from '../../../core/xid.ts'
-import { type LetterId, letterId } from '../../../letters/letter.ts'
+import type { Instant } from '../../../core/clock.ts'
+import { xid } from '../../../core/xid.ts'
+import { letterId } from '../../../letters/letter.ts'
 import { type Database, type Integer, type Session, sql, type Transaction } from '../../../store/database.ts'
 import { rowsGiven } from '../../../store/idioms.ts'
 import { at, integer, number, orNull, type RowOf, rowShape, text } from '../../../store/row.ts'
@@ -32,19 +32,24 @@ export interface Receiver extends Omit<RowOf<typeof RECEIVER>, 'secret' | 'previ
   readonly secrets: readonly string[]
 }
 
-export interface ClaimedJob {
-  readonly id: Xid
+const READY_JOB = rowShape({
+  id: xid,
   /** The internal id of its message. */
-  readonly message: Xid
+  message: xid,
+  consumer: integer,
+  createdAt: at,
+  priority: integer,
+  /** Attempts before this one. */
+  attempts: integer,
+  /** The case of its failures; null when there were none. */
+  letter: orNull(letterId),
+})
+type ReadyJob = RowOf<typeof READY_JOB>
+
+export interface ClaimedJob extends Omit<ReadyJob, 'consumer'> {
   readonly claim: string
   /** Then anybody may take it for lost. */
   readonly claimedUntil: Instant
-  readonly createdAt: Instant
-  readonly priority: number
-  /** Attempts before this one. */
-  readonly attempts: number
-  /** The case of its failures; null when there were none. */
-  readonly letter: LetterId | null
   readonly receiver: Receiver
   /** Its consumer was paused, and this job shows whether it works again. */
   readonly isProbe: boolean
@@ -73,7 +78,7 @@ const claimReady = sql(
      WHERE state = ${JOB.ready} AND consumer = given.consumer
        AND (SELECT pulls FROM bartleby.webhook_consumers WHERE number = given.consumer) = 0
      ORDER BY priority DESC, created_at, id LIMIT given.room FOR UPDATE SKIP LOCKED) AS job))
-   RETURNING id, message, consumer, priority, created_at, attempts, letter`,
+   RETURNING ${READY_JOB.columns}`,
   { bigints: true },
 )
 
@@ -118,7 +123,9 @@ export function claimJobs(db: Database, request: ClaimRequest): Promise<Claim> {
       allotted === 0 ? [] : { consumer, room: allotted },
     )
     const { claim, now, claimedUntil } = request
-    const rows = await rowsGiven<JobRow>(tx, claimReady, wanted, claim, now, claimedUntil)
+    const rows = (await rowsGiven<object>(tx, claimReady, wanted, claim, now, claimedUntil)).map(
+      READY_JOB.read,
+    )
     const taken = countsOf(rows)
     const known = new Set(receivers.map(({ number }) => number))
     const finished = new Set([...closed, ...request.consumers.filter((consumer) => !known.has(consumer))])
@@ -194,38 +201,18 @@ async function allot(
   }))
 }
 
-interface JobRow {
-  readonly id: string
-  readonly message: string
-  readonly consumer: Integer
-  readonly priority: Integer
-  readonly created_at: Integer
-  readonly attempts: Integer
-  readonly letter: Integer | null
-}
-
 function jobsOf(
-  rows: readonly JobRow[],
+  ready: readonly ReadyJob[],
   receivers: readonly Receiver[],
   probes: ReadonlySet<number>,
   { claim, claimedUntil }: ClaimRequest,
 ): readonly ClaimedJob[] {
   const byNumber = new Map(receivers.map((receiver) => [receiver.number, receiver]))
-  const jobs = rows.flatMap((row) => {
-    const receiver = byNumber.get(Number(row.consumer))
-    if (receiver === undefined) return []
-    return {
-      id: xid(row.id),
-      message: xid(row.message),
-      claim,
-      claimedUntil,
-      createdAt: instant(BigInt(row.created_at)),
-      priority: Number(row.priority),
-      attempts: Number(row.attempts),
-      letter: row.letter === null ? null : letterId(row.letter),
-      receiver,
-      isProbe: probes.has(receiver.number),
-    }
+  const jobs = ready.flatMap(({ consumer, ...job }) => {
+    const receiver = byNumber.get(consumer)
+    return receiver === undefined
+      ? []
+      : { ...job, claim, claimedUntil, receiver, isProbe: probes.has(consumer) }
   })
   return jobs.sort(byUrgency)
 }

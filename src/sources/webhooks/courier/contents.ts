@@ -4,12 +4,20 @@
  */
 import { type Xid, xid } from '../../../core/xid.ts'
 import { type Database, sql } from '../../../store/database.ts'
-import type { HeaderList } from '../webhook.ts'
+import { bytes, type RowOf, rowShape, text } from '../../../store/row.ts'
+import { headerList } from '../webhook.ts'
 
-export interface Content {
-  readonly messageId: string
-  readonly contentType: string
-  readonly headers: HeaderList
+const ROW = rowShape({
+  id: xid,
+  messageId: text,
+  contentType: text,
+  headers: headerList,
+  /** null: there was no room for it. */
+  payload: bytes,
+})
+type Row = RowOf<typeof ROW>
+
+export interface Content extends Omit<Row, 'id' | 'payload'> {
   readonly payload: Uint8Array
 }
 
@@ -38,14 +46,6 @@ const readContents = sql(
        FROM bartleby.webhook_messages WHERE id = ANY($1::text[])) AS asked
    ) AS sized`,
 )
-
-interface Row {
-  readonly id: string
-  readonly message_id: string
-  readonly content_type: string
-  readonly headers: string
-  readonly payload: Uint8Array | null
-}
 
 interface Entry {
   readonly content: Content
@@ -90,10 +90,10 @@ export class Contents {
       for (const [i, id] of messages.entries()) if (here[i] !== null) this.release(id)
       throw error
     })
-    const unread = new Set<string>()
+    const unread = new Set<Xid>()
     for (const { id, payload, ...row } of rows) {
       if (payload === null) unread.add(id)
-      else this.#keep(xid(id), contentOf(row, payload))
+      else this.#keep(id, { ...row, payload })
     }
     return messages.map((id, i) => here[i] ?? this.#take(id) ?? (unread.has(id) ? 'no room' : 'gone'))
   }
@@ -109,11 +109,12 @@ export class Contents {
     this.#shrink()
   }
 
-  #read(ids: readonly Xid[]): Promise<Row[]> {
+  async #read(ids: readonly Xid[]): Promise<readonly Row[]> {
     const list = ids.toSorted()
-    return this.#db.session('webhooks.contents', (session) =>
-      session.rows<Row>(readContents, list, Math.max(1, this.#limits.used - this.#usedBytes)),
+    const rows = await this.#db.session('webhooks.contents', (session) =>
+      session.rows<object>(readContents, list, Math.max(1, this.#limits.used - this.#usedBytes)),
     )
+    return rows.map(ROW.read)
   }
 
   #keep(id: Xid, content: Content): void {
@@ -147,11 +148,3 @@ export class Contents {
     }
   }
 }
-
-const contentOf = (row: Omit<Row, 'id' | 'payload'>, payload: Uint8Array): Content => ({
-  messageId: row.message_id,
-  contentType: row.content_type,
-  // As it was stored when the message was accepted.
-  headers: JSON.parse(row.headers) as HeaderList,
-  payload,
-})

@@ -36,7 +36,7 @@ describe.each(stores)('all dead jobs of a consumer on $name', (kind) => {
     }
     const newest = jobs.toReversed()
     const page = async (request: Partial<PageRequest>) =>
-      office.dead.list(consumer, { next: null, previous: null, ...request })
+      office.jobs.dead(consumer, { next: null, previous: null, ...request })
     const first = await page({})
     const second = await page({ next: first.last })
     const third = await page({ next: second.last })
@@ -62,7 +62,7 @@ describe.each(stores)('all dead jobs of a consumer on $name', (kind) => {
     const job = await office.one(consumer)
     await office.take([job])
     await office.bury([job], { errorMessage: 'é'.repeat(5_000) })
-    const { items } = await office.dead.list(consumer, { next: null, previous: null })
+    const { items } = await office.jobs.dead(consumer, { next: null, previous: null })
     expect(items[0]?.lastError).toBe('é'.repeat(200))
   })
 

@@ -3,10 +3,10 @@
  * start, so that each ends also while jobs keep dying. A step moves the next jobs with their letters, counts and history.
  */
 import type { Instant } from '../../../core/clock.ts'
-import type { Xid } from '../../../core/xid.ts'
 import { letterId } from '../../../letters/letter.ts'
 import type { OfficeRuns, OfficeWork } from '../../../letters/work.ts'
 import { type Integer, type Session, sql } from '../../../store/database.ts'
+import { orNull, type RowOf, rowShape, text } from '../../../store/row.ts'
 import type { Run, RunKind, Step } from '../../../work/run.ts'
 import { readConsumerNames } from '../jobs/job-sql.ts'
 import { eraseJobs, requeueJobs, webhookLetterSource } from '../letters/source.ts'
@@ -18,21 +18,16 @@ export const BULK_KINDS = ['requeue', 'purge'] as const
 export type BulkKind = (typeof BULK_KINDS)[number]
 
 /** One act on all dead jobs of a consumer. */
-export interface BulkRun {
-  readonly id: Xid
+export interface BulkRun extends Pick<Run, 'id' | 'actor' | 'startedAt' | 'done'> {
   readonly kind: BulkKind
   /** The number of the consumer. */
   readonly consumer: number
   readonly channelId: string
   readonly consumerId: string
-  readonly actor: string
-  readonly startedAt: Instant
   /** null: it is under way. */
   readonly finishedAt: Instant | null
   /** Dead jobs of the consumer at the start; never less than are done. */
   readonly expected: number
-  /** Jobs requeued or erased so far. */
-  readonly done: number
 }
 
 /** A place in the order of dead jobs; `createdAt` is an instant in digits. */
@@ -78,12 +73,13 @@ const readNext = sql(
   { bigints: true },
 )
 
-interface DeadRow {
-  readonly id: string
-  readonly created_at: Integer
-  readonly letter: Integer | null
-  readonly is_exhausted: Integer | boolean
-}
+const DEAD = rowShape({
+  id: text,
+  createdAt: String,
+  letter: orNull(letterId),
+  isExhausted: (value: Integer | boolean) => Boolean(Number(value)),
+})
+type DeadRow = RowOf<typeof DEAD>
 
 export class BulkRuns {
   readonly #options: BulkRunsOptions
@@ -144,10 +140,9 @@ export class BulkRuns {
         const { place, subject, actor } = run
         const { consumer, channelId, consumerId, last, maxRetry = settings.delivery.maxRetry } = subject
         const stretch = [place.createdAt, place.id, last.createdAt, last.id] as const
-        const rows = await work.tx.rows<DeadRow>(readNext, consumer, ...stretch, most, maxRetry)
-        const jobs = rows
-          .filter((row) => kind === 'requeue' || Boolean(Number(row.is_exhausted)))
-          .map(({ id, letter }) => ({ id, letter: letter === null ? null : letterId(letter) }))
+        const found = await work.tx.rows<object>(readNext, consumer, ...stretch, most, maxRetry)
+        const rows = found.map(DEAD.read)
+        const jobs = rows.filter(({ isExhausted }) => kind === 'requeue' || isExhausted)
         const queue = queueOfConsumer(channelId, consumerId)
         const letters = jobs.flatMap(({ letter }) => letter ?? [])
         const requeue = { queue, letters, notes: 'Requeued', actor }
@@ -165,7 +160,7 @@ export class BulkRuns {
 function stepOf(rows: readonly DeadRow[], done: number, most: number): Step<JobPlace> {
   const end = rows.at(-1)
   return {
-    ...(end === undefined ? {} : { place: { createdAt: `${end.created_at}`, id: end.id } }),
+    ...(end === undefined ? {} : { place: { createdAt: end.createdAt, id: end.id } }),
     done,
     skipped: rows.length - done,
     next: rows.length < most ? 'finished' : 'more',

@@ -3,7 +3,7 @@ import { type Xid, xid } from '../../../core/xid.ts'
 import { letterId } from '../../../letters/letter.ts'
 import { type Integer, type Session, sql } from '../../../store/database.ts'
 import { at, flag, integer, orNull, type RowOf, rowShape, text } from '../../../store/row.ts'
-import { type HeaderList, JOB, type JobState, type MessageContent, queueOfConsumer } from '../webhook.ts'
+import { headerList, JOB, type JobState, type MessageContent, queueOfConsumer } from '../webhook.ts'
 
 const RECORD = rowShape({
   id: xid,
@@ -99,8 +99,7 @@ const QUEUED_ROW = rowShape({
   extraSeconds: integer,
   messageId: text,
   contentType: text,
-  // As the broadcast wrote it.
-  headers: (value: string) => JSON.parse(value) as HeaderList,
+  headers: headerList,
   payload: (value: Uint8Array) => value,
 })
 

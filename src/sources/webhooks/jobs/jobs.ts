@@ -9,9 +9,11 @@ import { parseXid, type Xid } from '../../../core/xid.ts'
 import type { LetterSource } from '../../../letters/source.ts'
 import { inOffice } from '../../../letters/work.ts'
 import { type Database, type Session, StoreUnavailable } from '../../../store/database.ts'
+import { type DeadJob, readDeadJobs } from '../dead/dead-jobs.ts'
 import { eraseJobs, requeueJobs, webhookLetterSource } from '../letters/source.ts'
 import type { JobSummary } from '../messages/messages.ts'
 import { Refused } from '../refusal.ts'
+import { type Page, type PageRequest, spanOf } from '../registry/pages.ts'
 import { claimUs, type Parts, type WebhookSettings } from '../settings.ts'
 import { type Consumer, JOB, JOB_STATUSES, type JobStatus, statusOf } from '../webhook.ts'
 import { type JobRecord, type QueuedJob, queueOf, readJob, readJobDetail, readQueuedJobs } from './job-sql.ts'
@@ -87,6 +89,12 @@ export class Jobs {
   /** The first jobs that wait, whether they are due or not: the highest priority first, then the oldest. */
   queued(consumer: Consumer, limit: number): Promise<readonly QueuedJob[]> {
     return this.#db.session('webhooks.queued', (session) => readQueuedJobs(session, consumer.number, limit))
+  }
+
+  /** A page of its dead jobs, newest first. */
+  async dead(consumer: Consumer, page: PageRequest): Promise<Page<DeadJob>> {
+    const span = spanOf(page)
+    return this.#db.session('webhooks.deadJobs', (session) => readDeadJobs(session, consumer, span))
   }
 
   /** What a pull consumer makes of its job. */

@@ -19,7 +19,7 @@ import {
   spanOf,
 } from '../registry/pages.ts'
 import { isStorable } from '../registry/texts.ts'
-import { type Channel, type HeaderList, type JobStatus, MESSAGE_STATUS_CODE, statusOf } from '../webhook.ts'
+import { type Channel, headerList, type JobStatus, MESSAGE_STATUS_CODE, statusOf } from '../webhook.ts'
 
 /** A message of a list. */
 export interface ListedMessage {
@@ -39,8 +39,7 @@ const ROW = rowShape({
   id: xid,
   payload: (value: Uint8Array) => value,
   contentType: text,
-  // As it was written when the message was accepted.
-  headers: (value: string) => JSON.parse(value) as HeaderList,
+  headers: headerList,
   priority: integer,
   receivedAt: orNull(at),
   scheduledFor: orNull(at),

@@ -3,11 +3,11 @@
  * their own: exact at every moment, equal on every server, never counted and never kept in memory. All that tell the number of
  * dead jobs read it here.
  */
-import { type Instant, instant } from '../../../core/clock.ts'
+import type { Instant } from '../../../core/clock.ts'
 import { type PlaceCounts, readPlaceCounts } from '../../../letters/numbers/summary.ts'
-import { type Integer, type Session, sql } from '../../../store/database.ts'
+import { type Session, sql } from '../../../store/database.ts'
 import { rowsGiven } from '../../../store/idioms.ts'
-import { at, integer, type RowOf, rowShape, text } from '../../../store/row.ts'
+import { at, integer, orNull, type RowOf, rowShape, text } from '../../../store/row.ts'
 import { idsOfQueue, JOB, type JobState, WEBHOOKS } from '../webhook.ts'
 
 const CONSUMER = rowShape({
@@ -114,12 +114,7 @@ const readEnds = sql(
   { bigints: true },
 )
 
-interface EndsRow {
-  readonly consumer: Integer
-  readonly state: Integer
-  readonly oldest_at: Integer | null
-  readonly newest_at: Integer | null
-}
+const ENDS = rowShape({ consumer: integer, state: integer, oldestAt: orNull(at), newestAt: orNull(at) })
 
 /** The ends of these, by `<consumer> <state>`; nothing where there is no job. */
 export async function readJobEnds(
@@ -128,12 +123,12 @@ export async function readJobEnds(
 ): Promise<ReadonlyMap<string, JobEnds>> {
   if (asked.length === 0) return new Map()
   const pairs = JSON.stringify(asked.map(({ consumer, state }) => [consumer, state]))
-  const rows = await session.rows<EndsRow>(readEnds, pairs)
+  const rows = (await session.rows<object>(readEnds, pairs)).map(ENDS.read)
   return new Map(
-    rows.flatMap(({ consumer, state, oldest_at, newest_at }) => {
-      if (oldest_at === null || newest_at === null) return []
-      const ends = { oldestAt: instant(BigInt(oldest_at)), newestAt: instant(BigInt(newest_at)) }
-      return [[`${consumer} ${state}`, ends] as const]
-    }),
+    rows.flatMap(({ consumer, state, oldestAt, newestAt }) =>
+      oldestAt === null || newestAt === null
+        ? []
+        : [[`${consumer} ${state}`, { oldestAt, newestAt }] as const],
+    ),
   )
 }

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { instant } from '../../../core/clock.ts'
 import { TestClock } from '../../../core/test-clock.ts'
 import type { DeadCount } from './dead-counts.ts'
-import type { WebhookGauges } from './gauges.ts'
+import type { WebhookGauges } from './metrics.ts'
 import { WebhookMetrics } from './metrics.ts'
 
 const NOW = instant(1_800_000_000_000_000n)

@@ -9,11 +9,10 @@ import { webhookCounter } from '../numbers/tallies.ts'
 import { Refused } from '../refusal.ts'
 import type { Parts } from '../settings.ts'
 import { type Channel, CONSUMER_TYPES, type Consumer } from '../webhook.ts'
-import { parseCallbackUrl } from './callback-url.ts'
 import { checkCondition, HOLDER, holderKind } from './holder-kind.ts'
 import { Holders } from './holders.ts'
 import type { Page, PageRequest } from './pages.ts'
-import { given } from './texts.ts'
+import { given, parseCallbackUrl } from './texts.ts'
 
 const CONSUMER = rowShape({
   ...HOLDER,

@@ -10,11 +10,10 @@ import { canonicalJson } from '../../../core/json/exact.ts'
 import { sql, type Transaction, type Value } from '../../../store/database.ts'
 import type { Parts, Seed, SeedEntry } from '../settings.ts'
 import type { Holder } from '../webhook.ts'
-import { parseCallbackUrl, withoutCredentials } from './callback-url.ts'
 import { CONSUMERS, ownOfConsumer } from './consumers.ts'
 import { type Draft, draftOf, type HolderKind } from './holder-kind.ts'
 import { CHANNELS, PRODUCERS } from './holders.ts'
-import { given } from './texts.ts'
+import { given, parseCallbackUrl, withoutCredentials } from './texts.ts'
 
 /** There is one seed. */
 const NAME = 'seed'

@@ -7,7 +7,7 @@ import type { Answer } from '../../../api/exact-answer.ts'
 import { type Instant, later } from '../../../core/clock.ts'
 import { parseTimestamp } from '../../../core/timestamp.ts'
 import { Refused } from '../refusal.ts'
-import type { HeaderList } from '../webhook.ts'
+import { DELIVERY_HEADERS, type HeaderList } from '../webhook.ts'
 import { type CallScope, CHANNEL_TOKEN, type WebhookCall } from './call.ts'
 import { created } from './reply.ts'
 import type { WebhookRequest } from './request.ts'
@@ -88,21 +88,10 @@ export function readScheduledFor(text: string, now: Instant, minDelayMinutes: nu
 
 /** Set by every delivery, or a matter of its connection: no header of a producer takes the place of one of these. */
 const BARRED: ReadonlySet<string> = new Set([
-  'content-type',
-  'user-agent',
-  'x-request-id',
+  ...DELIVERY_HEADERS,
   'webhook-id',
   'webhook-timestamp',
   'webhook-signature',
-  'host',
-  'content-length',
-  'transfer-encoding',
-  'connection',
-  'keep-alive',
-  'te',
-  'trailer',
-  'upgrade',
-  'expect',
 ])
 const BARRED_PREFIXES = ['x-broker-', 'proxy-'] as const
 

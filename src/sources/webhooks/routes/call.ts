@@ -24,7 +24,6 @@ export type CalledWebhooks = Pick<
   | 'seeding'
   | 'broadcasts'
   | 'jobs'
-  | 'dead'
   | 'bulk'
   | 'status'
   | 'settings'

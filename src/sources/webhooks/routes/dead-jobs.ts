@@ -42,7 +42,7 @@ export const deadJobCalls: readonly WebhookCall[] = [
       const { channel, consumer } = await findConsumer(request, scope)
       const { channelId } = channel
       const { consumerId } = consumer
-      const page = await scope.dead.list(consumer, request.page())
+      const page = await scope.jobs.dead(consumer, request.page())
       return json({
         DeadJobs: page.items.map((job) => answerOf(DEAD, { ...job, channelId, consumerId })),
         Pages: pageLinks(deadJobsUrl(channelId, consumerId), page),

@@ -1,7 +1,7 @@
 /** The calls that tell how webhooks are doing. */
 import { INTEGER, objectOf, TEXT, TIME } from '../../../api/describe.ts'
-import { percentDecoded } from '../registry/callback-url.ts'
 import type { SeedStatus } from '../registry/seed.ts'
+import { percentDecoded } from '../registry/texts.ts'
 import type { WebhookCall } from './call.ts'
 import { json } from './reply.ts'
 import { endpoint } from './views.ts'

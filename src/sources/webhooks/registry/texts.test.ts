@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { withoutCredentials } from './callback-url.ts'
+import { withoutCredentials } from './texts.ts'
 
 describe('an address that everybody may see', () => {
   it.each([
