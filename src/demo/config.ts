@@ -7,17 +7,13 @@ import type { SourceModule } from '../sources/source-module.ts'
 import type { DemoStory, SourceDemo } from './story/story.ts'
 
 /** A source of the list, with what it brings to the demo. */
-export type DemoSource = Pick<SourceModule, 'name' | 'settings'> & {
+export interface DemoSource {
+  readonly module: SourceModule
   readonly demo: SourceDemo<unknown> | undefined
 }
 
 export const demoSources = (): Promise<readonly DemoSource[]> =>
-  Promise.all(
-    SOURCES.map(async ({ name, settings, demo }) => ({
-      ...{ name, demo: await demo?.() },
-      ...(settings === undefined ? {} : { settings }),
-    })),
-  )
+  Promise.all(SOURCES.map(async (module) => ({ module, demo: await module.demo?.() })))
 
 export interface DemoTerms {
   /** The user named a store; without one nothing is left behind. */
@@ -34,7 +30,7 @@ export function demoConfig(
   story: DemoStory,
 ): Config {
   const given: Settings = config
-  const sections = sources.flatMap(({ name, settings, demo }) => {
+  const sections = sources.flatMap(({ module: { name, settings }, demo }) => {
     if (settings === undefined) return []
     // A source without a part is left alone: a demo reads no topics of the user's.
     if (demo === undefined) return [[name, Value.Create(settings.schema)]]

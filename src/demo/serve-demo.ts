@@ -36,10 +36,10 @@ export async function serveDemo(config: Config, options: DemoOptions): Promise<R
   const world = new World(clock)
   await world.listen()
   try {
-    const signatures = sources.flatMap(({ demo }) => demo?.signatures ?? [])
+    const [signatures] = sources.flatMap(({ demo }) => demo?.signatures ?? [])
     const server = await serve(demoConfig(config, options, sources, world), {
       clock,
-      ...signatures.map((demo) => ({ demo }))[0],
+      ...(signatures === undefined ? {} : { demo: signatures }),
       prepare: async (office) => {
         world.parts = await openParts(office, sources, world)
         if (isNew && storeIsGiven) say('demo: filing a day of past, which takes some seconds')

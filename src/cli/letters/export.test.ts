@@ -1,5 +1,6 @@
 /** An export to a disk that is full, against a server that answers as told. */
-import { mkdtempSync, rmSync, WriteStream } from 'node:fs'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { open } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
@@ -30,9 +31,9 @@ afterEach(() => {
 
 describe('an export', () => {
   it('says that the file cannot be written, instead of ending in the middle of it', async () => {
-    vi.spyOn(WriteStream.prototype, '_write').mockImplementation((_chunk, _encoding, done) =>
-      done(new Error('no space left')),
-    )
+    const other = await open(join(folder, 'other'), 'w')
+    await other.close()
+    vi.spyOn(Object.getPrototypeOf(other), 'appendFile').mockRejectedValue(new Error('no space left'))
     expect(await bartleby(['letters', 'export', '--output', join(folder, 'letters.ndjson')])).toMatchObject({
       code: 1,
       err: 'bartleby: no space left',

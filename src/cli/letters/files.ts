@@ -1,7 +1,6 @@
 /** `bartleby letters export` and `import`: whole letters, one JSON object per line; each is filed once however often it is imported. */
-import { once } from 'node:events'
-import { createReadStream, createWriteStream, type WriteStream } from 'node:fs'
-import { open } from 'node:fs/promises'
+import { createReadStream } from 'node:fs'
+import { type FileHandle, open } from 'node:fs/promises'
 import type { Readable } from 'node:stream'
 import { payloadFields } from '../../client/bytes.ts'
 import { writeAnswered } from '../../client/envelope.ts'
@@ -48,14 +47,14 @@ text, or base64 where \`originalMessageEncoding\` says so. --json changes nothin
       const letters = walkLetters(desk, filter, limit)
       for await (const letter of mapInOrder(letters, AT_ONCE, (key) => wholeLetter(desk, key))) {
         if (letter === null) continue
-        await write(file, `${JSON.stringify(letter)}\n`, terminal)
+        const line = Buffer.from(`${JSON.stringify(letter)}\n`)
+        await (file === null ? terminal.write(line) : file.appendFile(line))
         written += 1
         progress.show('exporting', written, Math.max(expected, written), 'letters')
       }
-      await closed(file)
     } finally {
       progress.end()
-      file?.destroy()
+      await file?.close()
     }
     if (file !== null) terminal.err(`${grouped(written)} letters are in ${flags.output}`)
   })
@@ -70,28 +69,13 @@ async function wholeLetter({ letters }: Desk, key: LetterKey): Promise<LetterDet
   }
 }
 
-async function createFile(path: string): Promise<WriteStream> {
-  // Never over another export: that may be the only copy of something.
-  const file = createWriteStream(path, { flags: 'wx' })
+async function createFile(path: string): Promise<FileHandle> {
   try {
-    await once(file, 'open')
-    // Whoever writes is told; without a listener a full disk would end the process in the middle of a sentence.
-    file.on('error', () => {})
-    return file
+    // Never over another export: that may be the only copy of something.
+    return await open(path, 'wx')
   } catch (error) {
     throw usage(`--output cannot be written: ${reasonOf(error)}`)
   }
-}
-
-function write(file: WriteStream | null, line: string, terminal: Terminal): Promise<void> {
-  if (file === null) return terminal.write(Buffer.from(line, 'utf8'))
-  return new Promise((resolve, reject) => file.write(line, (error) => (error ? reject(error) : resolve())))
-}
-
-async function closed(file: WriteStream | null): Promise<void> {
-  if (file === null) return
-  file.end()
-  await once(file, 'close')
 }
 
 const OWN_ENGINES = SOURCE_NAMES.filter((name) => name !== REPORTS)
