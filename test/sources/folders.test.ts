@@ -7,25 +7,31 @@ import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
-import { loadConfig } from '../../src/config/index.ts'
-import { serveDemo } from '../../src/demo/serve-demo.ts'
-import { type RunningServer, serve } from '../../src/http/serve.ts'
+import type { RunningServer } from '../../src/http/serve.ts'
 import type * as List from '../../src/sources/index.ts'
 import { bartleby } from '../harness/terminal-double.ts'
 
-const handler = vi.hoisted(() => ({ isBroken: true }))
+const LIST = '../../src/sources/index.ts'
+const handler = { isBroken: true }
 
-// The list with one line more.
-vi.mock('../../src/sources/index.ts', async (original) => {
-  const list = await original<typeof List>()
-  const { declareKind } = await import('../../src/letters/kinds.ts')
-  const { folderSource } = await import('./folders.ts')
-  const folders = folderSource(() => {
-    if (handler.isBroken) throw new TypeError('no such column: tax')
+/** The product with one line more in the list. It is loaded anew, and so it is again for the tests that come after these. */
+async function productWithFolders() {
+  vi.resetModules()
+  vi.doMock(LIST, async (original) => {
+    const list = await original<typeof List>()
+    const { declareKind } = await import('../../src/letters/kinds.ts')
+    const { folderSource } = await import('./folders.ts')
+    const folders = folderSource(() => {
+      if (handler.isBroken) throw new TypeError('no such column: tax')
+    })
+    declareKind({ ...folders.kind, name: folders.name })
+    return { ...list, SOURCES: [...list.SOURCES, folders] }
   })
-  declareKind({ ...folders.kind, name: folders.name })
-  return { ...list, SOURCES: [...list.SOURCES, folders] }
-})
+  const { loadConfig } = await import('../../src/config/index.ts')
+  const { serve } = await import('../../src/http/serve.ts')
+  const { serveDemo } = await import('../../src/demo/serve-demo.ts')
+  return { loadConfig, serve, serveDemo }
+}
 
 interface Told {
   readonly items: readonly object[]
@@ -39,6 +45,7 @@ describe('a source that is added with one line', () => {
   let home: string
   let path: string
   let server: RunningServer
+  let product: Awaited<ReturnType<typeof productWithFolders>>
 
   // Each test says what it expects of the part that it asks for.
   const get = async (address: string) =>
@@ -52,18 +59,22 @@ describe('a source that is added with one line', () => {
     for (const name of ['one', 'two', 'three']) await writeFile(join(path, name), `{"file":"${name}"}`)
     const file = join(home, 'bartleby.yaml')
     await writeFile(file, 'folders: { path: ./inbox }\nlog: { level: silent }\n')
-    server = await serve(loadConfig({ env: {}, flags: { port: 0, store: 'sqlite::memory:', config: file } }))
+    product = await productWithFolders()
+    const flags = { port: 0, store: 'sqlite::memory:', config: file }
+    server = await product.serve(product.loadConfig({ env: {}, flags }))
     await vi.waitFor(async () => expect((await get('/api/dlq?source=folders')).data.items).toHaveLength(3))
   })
   afterAll(async () => {
     await server?.stop()
+    vi.doUnmock(LIST)
+    vi.resetModules()
     await rm(home, { recursive: true })
   })
 
   it('has a section of the configuration, whose mistakes are told', () => {
     const flags = { config: join(home, 'wrong.yaml') }
     writeFileSync(flags.config, 'folders: { everySecond: 3 }\n')
-    expect(() => loadConfig({ env: {}, flags })).toThrow(
+    expect(() => product.loadConfig({ env: {}, flags })).toThrow(
       "folders.everySecond: unknown key; did you mean 'everySeconds'?",
     )
   })
@@ -115,7 +126,7 @@ describe('a source that is added with one line', () => {
     // Where its folder is made.
     vi.stubEnv('TMPDIR', home)
     const terms = { storeIsGiven: false, logLevelIsGiven: false, say: () => {}, pastHours: 22 }
-    const demo = await serveDemo(loadConfig({ env: {}, flags: { port: 0 } }), terms)
+    const demo = await product.serveDemo(product.loadConfig({ env: {}, flags: { port: 0 } }), terms)
     try {
       const { totals } = await demo.office.letters.ledger.counts({ source: 'folders' })
       expect(totals.Pending + totals.Resolved + totals.Expired).toBeGreaterThan(0)
