@@ -13,6 +13,7 @@ import Type, {
   type TSchema,
   type TUnsafe,
 } from 'typebox'
+import type { Instant } from '../core/clock.ts'
 
 /** What a shape allows, to be read only. Mapped name by name, as TypeBox's own `Static` is not: so editors find the comments on fields. */
 export type Shape<Schema extends TSchema> =
@@ -34,6 +35,13 @@ type Present<Fields extends TProperties, Names extends keyof Fields> = {
 type OptionalIn<Fields extends TProperties> = {
   [Name in keyof Fields]: Fields[Name] extends TOptional<TSchema> ? Name : never
 }[keyof Fields]
+
+/** What is shown as such a shape, as the office has it: instants for times, under names without `Utc`. */
+export type Within<Shown> = {
+  readonly [Key in keyof Shown as Key extends `${infer Name}Utc` ? Name : Key]: Key extends `${string}Utc`
+    ? Instant | Extract<Shown[Key], null>
+    : Shown[Key]
+}
 
 /** What a call may be asked with: the parameters of its query, each of which may be left out. */
 export type Asked<Query extends TProperties> = Partial<Shape<TObject<Query>>>

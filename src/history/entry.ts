@@ -1,22 +1,14 @@
 /** What history shows: entries as lists and details have them, what lists are filtered by, and the rows that entries are made of. */
+
+import type { Within } from '../api/shapes.ts'
 import { type Instant, instant } from '../core/clock.ts'
 import { formatRowKey, keyNumber } from '../core/row-key.ts'
 import { type Integer, type Session, sql } from '../store/database.ts'
+import type { HistoryItem } from './shapes.ts'
 import { HISTORY_STATUSES, type HistoryStatus } from './shapes.ts'
 
 /** An entry as lists show it: without input and output. */
-export interface HistorySummary {
-  readonly engine: string
-  readonly rowKey: string
-  readonly instanceId: string
-  readonly operation: string
-  readonly status: HistoryStatus
-  readonly durationMs: number
-  readonly createdAt: Instant
-  readonly correlationId: string
-  /** Who did it; null where nobody is named. */
-  readonly actor: string | null
-}
+export type HistorySummary = Within<HistoryItem>
 
 /** An entry with everything that is known about it. */
 export interface HistoryDetail extends HistorySummary {

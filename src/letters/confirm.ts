@@ -6,8 +6,8 @@ import type { Instant } from '../core/clock.ts'
 import { storable } from '../core/content.ts'
 import type { ErrorDescription } from '../core/thrown.ts'
 import { type HistoryEntry, recordHistory } from '../history/record.ts'
-import { type Integer, type Session, sql, type Transaction } from '../store/database.ts'
-import { at, integer, oneOf, orNull, rowShape, text } from '../store/row.ts'
+import { type Session, sql, type Transaction } from '../store/database.ts'
+import { at, flag, integer, oneOf, orNull, type RowOf, rowShape, text } from '../store/row.ts'
 import { change, NOBODY } from './change.ts'
 import { type Act, isUnconfirmed, type LetterId, letterId } from './letter.ts'
 import type { OfficeWork } from './work.ts'
@@ -47,7 +47,7 @@ export async function closeCasesOf(
   runs: ReadonlyMap<LetterId, HistoryEntry>,
 ): Promise<void> {
   if (caseIds.length === 0) return
-  const sent = (await work.tx.rows<object>(lockSent, caseIds)).map(SENT.read).filter(isUnconfirmed)
+  const sent = (await SENT.all(work.tx, lockSent, caseIds)).filter(isUnconfirmed)
   const confirmed = sent.map((before) => ({
     ...{ id: before.id, engine: before.engine, run: runs.get(before.id), before },
   }))
@@ -113,20 +113,18 @@ export async function fileCaseFailures(work: OfficeWork, failures: readonly Case
   await work.tx.run(fileFailures, JSON.stringify(rows))
 }
 
+const CASE = rowShape({ id: letterId, correlationId: orNull(text), firstFailureAt: at, ofLetter: flag })
+export type Case = Pick<RowOf<typeof CASE>, 'correlationId' | 'firstFailureAt'>
+
 /** The first failures of cases, and their letters as far as there are any, by primary key. */
 const readFirst = sql(
   'cases.read',
-  `SELECT letter_id AS id, correlation_id, failed_at AS at, 0 AS of_letter FROM bartleby.letter_attempts
+  `SELECT letter_id AS id, correlation_id, failed_at AS first_failure_at, 0 AS of_letter FROM bartleby.letter_attempts
    WHERE letter_id = ANY($1::bigint[]) AND number = 1
    UNION ALL
    SELECT id, coalesce(correlation_id, source_id), first_failure_at, 1 FROM bartleby.letters WHERE id = ANY($1::bigint[])`,
   { bigints: true },
 )
-
-export interface Case {
-  readonly correlationId: string | null
-  readonly firstFailureAt: Instant
-}
 
 /** What is on file about an item that failed before; null when there is nothing. */
 export async function readCase(session: Session, caseId: LetterId): Promise<Case | null> {
@@ -139,21 +137,8 @@ export async function readCases(
   caseIds: readonly LetterId[],
 ): Promise<ReadonlyMap<LetterId, Case>> {
   if (caseIds.length === 0) return new Map()
-  const rows = await session.rows<FirstFailure>(readFirst, caseIds)
+  const found = await CASE.all(session, readFirst, caseIds)
   // What a letter says comes last, and counts.
-  const ordered = rows.toSorted((a, b) => Number(a.of_letter) - Number(b.of_letter))
-  return new Map(
-    ordered.map(({ id, correlation_id, at }) => [
-      letterId(id),
-      // An instant that the store kept.
-      { correlationId: correlation_id, firstFailureAt: BigInt(at) as Instant },
-    ]),
-  )
-}
-
-interface FirstFailure {
-  readonly id: Integer
-  readonly correlation_id: string | null
-  readonly at: Integer
-  readonly of_letter: Integer
+  const ordered = found.sort((a, b) => Number(a.ofLetter) - Number(b.ofLetter))
+  return new Map(ordered.map(({ id, ofLetter: _, ...read }) => [id, read]))
 }

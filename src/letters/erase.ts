@@ -3,10 +3,12 @@
  * them, and nothing else. The counts keep how many, and history has one row that tells it; a run of many transactions has one row
  * too, which each of them brings up to date. `verify` compares the two, and with the letters that are gone.
  */
+
 import { type Instant, instant } from '../core/clock.ts'
 import { said } from '../core/content.ts'
 import { elapsedMs, type HistoryRow, keepRunRow, seriesNumber } from '../history/record.ts'
-import { type Integer, sql, type Transaction } from '../store/database.ts'
+import { sql, type Transaction } from '../store/database.ts'
+import { big, integer, rowShape } from '../store/row.ts'
 import { change, NOBODY } from './change.ts'
 import type { LetterId } from './letter.ts'
 import { TRANSITIONS } from './transitions.ts'
@@ -30,10 +32,17 @@ export interface Erasure {
   readonly notes: string
 }
 
+const RUN_ROW = rowShape({
+  series: integer,
+  createdAt: big,
+  id: big,
+  output: (bytes: Uint8Array | null) => bytes,
+})
+
 /** The newest row of a run, on history_by_correlation. */
 const readRunRow = sql(
   'letters.erasureOfRun',
-  `SELECT series, created_at, id, output FROM bartleby.history WHERE correlation_id = $1
+  `SELECT ${RUN_ROW.columns} FROM bartleby.history WHERE correlation_id = $1
    ORDER BY created_at DESC, id DESC LIMIT 1`,
   { bigints: true },
 )
@@ -76,17 +85,9 @@ async function rowOfRun(
   { engine, correlationId, pendingSince }: Erasure,
 ): Promise<{ readonly row: HistoryRow; readonly erased: number } | null> {
   const series = await seriesNumber(tx, engine, ERASE_OPERATION, 'Succeeded')
-  const [row] = await tx.rows<{
-    series: Integer
-    created_at: Integer
-    id: Integer
-    output: Uint8Array | null
-  }>(readRunRow, correlationId)
-  if (row === undefined || Number(row.series) !== series || BigInt(row.created_at) < pendingSince) return null
-  return {
-    row: { series, createdAt: BigInt(row.created_at), id: BigInt(row.id) },
-    erased: erasedAs(row.output, engine),
-  }
+  const row = await RUN_ROW.one(tx, readRunRow, correlationId)
+  if (row === null || row.series !== series || row.createdAt < pendingSince) return null
+  return { row, erased: erasedAs(row.output, engine) }
 }
 
 /** How many letters of an engine a row says were erased. */

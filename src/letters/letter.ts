@@ -9,10 +9,10 @@
  *
  * A Resolved letter whose item completes is *confirmed*; a Resolved or Expired one is removed when its time is over.
  */
+
+import type { Within } from '../api/shapes.ts'
 import type { Instant } from '../core/clock.ts'
-import type { ErrorDescription } from '../core/thrown.ts'
-import type { SourceName } from './kinds.ts'
-import type { DeathReason, ItemHeader, LetterStatus } from './shapes.ts'
+import type { ItemHeader, LetterAttempt, LetterItem } from './shapes.ts'
 import type { OfficeWork } from './work.ts'
 
 export { type DeathReason, ITEM_HEADERS, type ItemHeader, type LetterStatus, STATUSES } from './shapes.ts'
@@ -62,39 +62,14 @@ export type Act = (typeof ACTS)[number]
 export const REDRIVE_ACTS = ['start', 'pause', 'resume', 'rate', 'cancel', 'go-on', 'stop', 'finish'] as const
 export type RedriveAct = (typeof REDRIVE_ACTS)[number]
 
-/** One failure, as the case file keeps it. */
-export interface Failure extends ErrorDescription {
-  /** The attempt's number over the letter's life. */
-  readonly number: number
-  readonly failedAt: Instant
-  readonly failedBy: string | null
-}
+/** One failure, as the case file keeps it; its number is that of the attempt over the letter's life. */
+export type Failure = Within<LetterAttempt>
 
 /** A letter as lists show it: everything but what is large. */
-export interface LetterSummary {
+export interface LetterSummary extends Within<Omit<LetterItem, 'resolutionNotes' | 'resolution'>> {
   readonly id: LetterId
-  readonly engine: string
-  readonly rowKey: string
-  readonly source: SourceName
-  readonly sourceId: string
-  readonly instanceId: string
-  readonly originalQueue: string | null
-  readonly correlationId: string
-  readonly signature: string
-  readonly status: LetterStatus
-  readonly reason: DeathReason
-  readonly errorClass: string
-  readonly errorMessage: string
-  readonly dequeueCount: number
-  readonly firstFailureAt: Instant
-  readonly lastFailureAt: Instant
-  readonly resolvedAt: Instant | null
-  readonly resolvedBy: string | null
   readonly resolution: Act | null
   readonly notes: string | null
-  readonly confirmedAt: Instant | null
-  /** The dead queue it lies in or belongs to. */
-  readonly deadQueue: string | null
 }
 
 /** Whether it was sent back and nothing was heard of it yet: counted as `STATUS.unconfirmed`. */

@@ -2,6 +2,7 @@
  * Letters: what the rest of the office and its users ask of them. Every act is one transaction and lives in a file of
  * its own; this class finds the letter, locks it and hands it on.
  */
+
 import { type Clock, type Instant, later } from '../core/clock.ts'
 import { failure } from '../core/errors.ts'
 import type { PageRequest } from '../core/page-token.ts'
@@ -29,6 +30,7 @@ import {
 } from './reports/report.ts'
 import { expiryKind, expiryRequest } from './retention/expire.ts'
 import { DEFAULT_RETENTION_DAYS, keptUntil } from './retention/retention.ts'
+import type { LetterKey } from './shapes.ts'
 import {
   type Change,
   changeLetter,
@@ -52,12 +54,6 @@ interface LettersOptions {
   readonly runs: OfficeRuns
   /** How long letters are kept that are resolved or expired. Default 90. */
   readonly retentionDays?: number
-}
-
-/** A letter's name in the unified table. */
-export interface LetterKey {
-  readonly engine: string
-  readonly rowKey: string
 }
 
 export interface ExpireRequest {

@@ -15,8 +15,8 @@
 
 import type { SourceName } from '../letters/kinds.ts'
 import type { LetterId, RedriveRef } from '../letters/letter.ts'
-import type { LetterKey } from '../letters/letters.ts'
 import type { LetterFilter } from '../letters/lists/filter.ts'
+import type { LetterKey } from '../letters/shapes.ts'
 import type { Recipe } from './repair/recipe.ts'
 import type { StoredRedrive } from './rows/rows.ts'
 import type {

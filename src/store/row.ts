@@ -1,6 +1,6 @@
 /** Rows of a table as objects: every column is named once, with how it is read. The name in SQL is that of the field in snake case. */
 import { type Instant, instant } from '../core/clock.ts'
-import type { Integer } from './database.ts'
+import type { Integer, Session, Statement, Value } from './database.ts'
 
 /** How columns are read, by field. */
 type Readers = Readonly<Record<string, (value: never) => unknown>>
@@ -13,6 +13,14 @@ export interface RowShape<Of extends Readers> {
   /** For SELECT and RETURNING. */
   readonly columns: string
   read(row: object): { readonly [Field in keyof Of]: ReturnType<Of[Field]> }
+  /** What a statement selects. */
+  all(session: Session, statement: Statement, ...values: readonly Value[]): Promise<RowOf<RowShape<Of>>[]>
+  /** The first of it; null when there is nothing. */
+  one(
+    session: Session,
+    statement: Statement,
+    ...values: readonly Value[]
+  ): Promise<RowOf<RowShape<Of>> | null>
 }
 
 export function rowShape<const Of extends Readers>(readers: Of): RowShape<Of> {
@@ -20,15 +28,20 @@ export function rowShape<const Of extends Readers>(readers: Of): RowShape<Of> {
     const column = field.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
     return { field, column, read }
   })
+  const read: RowShape<Of>['read'] = (row) => {
+    const made: Record<string, unknown> = {}
+    // A row has the columns that were selected; what they hold is what the readers say.
+    const values = row as Readonly<Record<string, unknown>>
+    for (const { field, column, read } of fields) made[field] = read(values[column] as never)
+    return made as ReturnType<RowShape<Of>['read']>
+  }
+  const all: RowShape<Of>['all'] = async (session, statement, ...values) =>
+    (await session.rows<object>(statement, ...values)).map(read)
   return {
     columns: fields.map(({ column }) => column).join(', '),
-    read(row) {
-      const made: Record<string, unknown> = {}
-      // A row has the columns that were selected; what they hold is what the readers say.
-      const values = row as Readonly<Record<string, unknown>>
-      for (const { field, column, read } of fields) made[field] = read(values[column] as never)
-      return made as ReturnType<RowShape<Of>['read']>
-    },
+    read,
+    all,
+    one: async (...asked) => (await all(...asked))[0] ?? null,
   }
 }
 

@@ -123,7 +123,6 @@ export async function removeEndedRuns(
 /** One row by primary key. */
 const removeRow = sql('runs.remove', 'DELETE FROM bartleby.runs WHERE id = $1')
 
-/** Forgets a run. */
 export async function removeRun(tx: Transaction, id: Xid): Promise<void> {
   await tx.run(removeRow, id)
 }
@@ -131,10 +130,7 @@ export async function removeRun(tx: Transaction, id: Xid): Promise<void> {
 const readOne = sql('runs.read', `SELECT ${COLUMNS} FROM bartleby.runs WHERE id = $1`, { bigints: true })
 
 /** The run with this id; null when there is none. */
-export async function readRun(session: Session, id: Xid): Promise<Run | null> {
-  const [row] = await session.rows<object>(readOne, id)
-  return row === undefined ? null : RUN.read(row)
-}
+export const readRun = (session: Session, id: Xid): Promise<Run | null> => RUN.one(session, readOne, id)
 
 /** By runs_one. */
 const readNamed = sql(
@@ -144,10 +140,8 @@ const readNamed = sql(
 )
 
 /** The open run of a name. */
-export async function readOpenRun(session: Session, name: string): Promise<Run | null> {
-  const [row] = await session.rows<object>(readNamed, name)
-  return row === undefined ? null : RUN.read(row)
-}
+export const readOpenRun = (session: Session, name: string): Promise<Run | null> =>
+  RUN.one(session, readNamed, name)
 
 /** Down the primary key. */
 const readPage = sql(
@@ -177,7 +171,7 @@ export async function readRuns(
   const found: Run[] = []
   const size = kinds === null && states === null ? limit : LOOK
   for (let end: string = before ?? LAST_ID; ; ) {
-    const runs = (await session.rows<object>(readPage, end, size)).map(RUN.read)
+    const runs = await RUN.all(session, readPage, end, size)
     for (const run of runs) {
       if (kinds?.includes(run.kind) === false || states?.includes(run.state) === false) continue
       found.push(run)
@@ -197,9 +191,7 @@ const readOpen = sql(
 )
 
 /** Runs that are under way or paused, the oldest first. */
-export async function openRuns(session: Session): Promise<readonly Run[]> {
-  return (await session.rows<object>(readOpen)).map(RUN.read)
-}
+export const openRuns = (session: Session): Promise<readonly Run[]> => RUN.all(session, readOpen)
 
 const LEFT = `state = 'running' AND (owner IS NULL OR owned_until < $1)`
 
@@ -229,10 +221,8 @@ const takeRow = sql(
 )
 
 /** Makes a run that nobody is at the owner's; null when somebody is. */
-export async function takeRun(session: Session, id: Xid, lease: Lease, now: Instant): Promise<Run | null> {
-  const [row] = await session.rows<object>(takeRow, now, id, lease.owner, lease.until)
-  return row === undefined ? null : RUN.read(row)
-}
+export const takeRun = (session: Session, id: Xid, lease: Lease, now: Instant): Promise<Run | null> =>
+  RUN.one(session, takeRow, now, id, lease.owner, lease.until)
 
 /** Some of the owner's open runs, by primary key. Those whose step is under way are renewed by it. */
 const renewRows = sql(
@@ -283,24 +273,13 @@ const lockRow = sql('runs.lock', `SELECT ${COLUMNS}, ${LET_GO} FROM bartleby.run
 })
 
 /** The run, which nobody else moves or changes before the transaction ends; null when there is none. */
-export async function lockRun(tx: Transaction, id: Xid): Promise<Run | null> {
-  const [row] = await tx.rows<object>(lockRow, id)
-  return row === undefined ? null : RUN.read(row)
-}
+export const lockRun = (tx: Transaction, id: Xid): Promise<Run | null> => RUN.one(tx, lockRow, id)
 
 /** What a step or a command makes of a run. */
-export interface RunChange {
-  readonly state?: RunState
-  readonly note?: string | null
-  readonly place?: unknown
-  readonly endedAt?: Instant | null
-  readonly expected?: number | null
-  readonly done?: number
-  readonly skipped?: number
-  readonly failed?: number
-  readonly rate?: number | null
-  readonly rateNow?: number | null
-  readonly version?: number
+export interface RunChange
+  extends Partial<
+    Omit<Run, 'id' | 'kind' | 'name' | 'about' | 'subject' | 'actor' | 'startedAt' | 'resumed' | 'owner'>
+  > {
   /** null: nobody's; with `until` for whoever begins or goes on with it, without for whoever takes it over. */
   readonly lease: { readonly owner: string | null; readonly until: Instant | null }
 }

@@ -3,7 +3,7 @@
  *
  * Instants are microseconds since 1970. `due_at` is of an earlier version and always empty: to drop it would need a migration.
  */
-import type { Migration } from '../store/migrations.ts'
+import { inSqlite, type Migration } from '../store/migrations.ts'
 
 /** Webhook runs had a table of their own: they go on here, those that ended too. */
 const moveWebhookRuns = (object: 'json_build_object' | 'json_object'): string => {
@@ -21,10 +21,7 @@ const moveWebhookRuns = (object: 'json_build_object' | 'json_object'): string =>
     DROP TABLE bartleby.webhook_bulk_runs;`
 }
 
-export const runMigration: Migration = {
-  number: 15,
-  name: 'runs',
-  postgres: `
+const TABLE = `
     CREATE TABLE bartleby.runs (
       -- Ascends with time.
       id text COLLATE "C" PRIMARY KEY,
@@ -57,36 +54,15 @@ export const runMigration: Migration = {
       owned_until bigint
     ) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.01);
     CREATE INDEX runs_open ON bartleby.runs (started_at) WHERE ended_at IS NULL;
-    CREATE UNIQUE INDEX runs_one ON bartleby.runs (name) WHERE ended_at IS NULL;
+    CREATE UNIQUE INDEX runs_one ON bartleby.runs (name) WHERE ended_at IS NULL;`
+
+export const runMigration: Migration = {
+  number: 15,
+  name: 'runs',
+  postgres: `${TABLE}
     ${moveWebhookRuns('json_build_object')}
   `,
-  sqlite: `
-    CREATE TABLE runs (
-      id TEXT PRIMARY KEY,
-      kind TEXT NOT NULL,
-      name TEXT,
-      about TEXT NOT NULL,
-      subject TEXT NOT NULL,
-      place TEXT NOT NULL,
-      actor TEXT NOT NULL,
-      state TEXT NOT NULL,
-      note TEXT,
-      started_at INTEGER NOT NULL,
-      ended_at INTEGER,
-      due_at INTEGER,
-      expected INTEGER,
-      done INTEGER NOT NULL DEFAULT 0,
-      skipped INTEGER NOT NULL DEFAULT 0,
-      failed INTEGER NOT NULL DEFAULT 0,
-      rate REAL,
-      rate_now REAL,
-      resumed INTEGER NOT NULL DEFAULT 0,
-      version INTEGER NOT NULL DEFAULT 1,
-      owner TEXT,
-      owned_until INTEGER
-    ) STRICT, WITHOUT ROWID;
-    CREATE INDEX runs_open ON runs (started_at) WHERE ended_at IS NULL;
-    CREATE UNIQUE INDEX runs_one ON runs (name) WHERE ended_at IS NULL;
+  sqlite: `${inSqlite(TABLE)}
     ${moveWebhookRuns('json_object').replaceAll('bartleby.', '')}
   `,
 }

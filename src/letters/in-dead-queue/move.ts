@@ -181,8 +181,7 @@ export async function resolveLying(
   { act, by, runs, shelves, leasedOnly }: Resolving,
 ): Promise<readonly Lifted[]> {
   if (serials.length === 0) return []
-  const rows = await work.tx.rows<object>(lockThese, part, serials, shelves, leasedOnly ? 1 : 0)
-  const lifted = rows.map(LIFTED.read)
+  const lifted = await LIFTED.all(work.tx, lockThese, part, serials, shelves, leasedOnly ? 1 : 0)
   const letters = lifted.map(({ id, engine, serial, leasedBy }) => ({
     id,
     engine,

@@ -1,9 +1,9 @@
 /** Reading letters that lie in a dead queue: what decides their fate, lists, heads, schedules. */
-import { type Instant, instant } from '../../core/clock.ts'
+import type { Instant } from '../../core/clock.ts'
 import { engineSourceId, itemIdOf } from '../../core/source-id.ts'
-import { type Integer, type Session, sql } from '../../store/database.ts'
+import { type Integer, type Session, type Statement, sql, type Value } from '../../store/database.ts'
 import { rowsGiven } from '../../store/idioms.ts'
-import { at, flag, integer, orNull, type RowOf, rowShape } from '../../store/row.ts'
+import { at, flag, integer, oneOf, orNull, type RowOf, rowShape, text } from '../../store/row.ts'
 import { type Act, type DeathReason, isUnconfirmed, STATUS } from '../letter.ts'
 
 /** How a letter that lies in a dead queue is found, on letters_lying. Parameters: part, serials, shelf. */
@@ -30,6 +30,7 @@ export const PLACE_COLUMNS = {
   attempts: '0',
 } as const
 
+/** What decides the fate of a letter whose lease has ended. */
 const FACTS = rowShape({
   serial: integer,
   leased: flag,
@@ -39,15 +40,14 @@ const FACTS = rowShape({
   enqueueAt: orNull(at),
 })
 
-/** What decides the fate of a letter whose lease has ended. */
-type LyingFacts = RowOf<typeof FACTS>
-
 /** By their places, on letters_lying; locked until the transaction ends. */
 const lockFacts = sql('lying.lockFacts', lockingAt(FACTS.columns, 'leased >= 0'), { bigints: true })
+const MARK = rowShape({ serial: integer, leased: flag })
+
 /** The same, not locked. */
 const readMarks = sql(
   'lying.marks',
-  `SELECT serial, leased FROM bartleby.letters INDEXED BY letters_lying WHERE ${OURS}`,
+  `SELECT ${MARK.columns} FROM bartleby.letters INDEXED BY letters_lying WHERE ${OURS}`,
 )
 
 /** What is there of these letters, in order of their serials, locked: no extension comes in between. */
@@ -56,21 +56,15 @@ export async function lyingFacts(
   part: number,
   shelf: number,
   serials: readonly number[],
-): Promise<LyingFacts[]> {
+): Promise<RowOf<typeof FACTS>[]> {
   if (serials.length === 0) return []
-  const rows = await session.rows<object>(lockFacts, part, serials, [shelf])
-  return rows.map(FACTS.read).sort((a, b) => a.serial - b.serial)
+  const facts = await FACTS.all(session, lockFacts, part, serials, [shelf])
+  return facts.sort((a, b) => a.serial - b.serial)
 }
 
 /** Which of `serials` are queued letters, and whether they are leased. */
-export async function lyingMarks(
-  session: Session,
-  part: number,
-  serials: readonly number[],
-): Promise<{ readonly serial: number; readonly leased: boolean }[]> {
-  const rows = await session.rows<{ serial: Integer; leased: Integer }>(readMarks, part, serials, 0)
-  return rows.map((row) => ({ serial: Number(row.serial), leased: Number(row.leased) === 1 }))
-}
+export const lyingMarks = (session: Session, part: number, serials: readonly number[]) =>
+  MARK.all(session, readMarks, part, serials, 0)
 
 /** The first `$3` that can be leased behind serial `$2`, in order, on letters_lying. */
 const readReady = sql(
@@ -79,16 +73,18 @@ const readReady = sql(
              ORDER BY part, shelf, serial LIMIT $3`,
 )
 
-/** The serials of the next letters that a lease would get. */
-export async function readySerials(
+async function serialsOf(
   session: Session,
-  part: number,
-  after: number,
-  limit: number,
+  statement: Statement,
+  ...values: readonly Value[]
 ): Promise<number[]> {
-  const rows = await session.rows<{ serial: Integer }>(readReady, part, after, limit)
-  return rows.map((row) => Number(row.serial))
+  const rows = await session.rows<{ serial: Integer }>(statement, ...values)
+  return rows.map(({ serial }) => Number(serial))
 }
+
+/** The serials of the next letters that a lease would get. */
+export const readySerials = (session: Session, part: number, after: number, limit: number) =>
+  serialsOf(session, readReady, part, after, limit)
 
 const LYING = `letters.id, serial, shelf, leased, attempts, lease_deadline, laid_at, enqueue_at, encoding, kind, reference,
   coalesce(died_as, source_id) AS source_id, reason,
@@ -134,10 +130,12 @@ export const listLying = (
 ): Promise<LyingRow[]> =>
   session.rows<LyingRow>(readShelf, part, shelf, page.from, page.limit, page.leasedToo ? 1 : 0)
 
+const HEAD = rowShape({ part: integer, serial: integer, at })
+
 /** The first of each part that was asked for: one step into letters_lying for each. */
 const readHeads = sql(
   'lying.heads',
-  `SELECT head.part, head.serial, head.laid_at FROM unnest($1::int[]) AS given (part) CROSS JOIN LATERAL (
+  `SELECT head.part, head.serial, head.laid_at AS at FROM unnest($1::int[]) AS given (part) CROSS JOIN LATERAL (
      SELECT part, serial, laid_at FROM bartleby.letters INDEXED BY letters_lying WHERE part = given.part AND shelf = 0
      ORDER BY part, shelf, serial LIMIT 1) AS head`,
   { bigints: true },
@@ -147,18 +145,12 @@ const readHeads = sql(
 export async function headsOfLying(
   session: Session,
   parts: readonly number[],
-): Promise<{ readonly part: number; readonly serial: number; readonly at: Instant }[]> {
-  const rows = await rowsGiven<{ part: Integer; serial: Integer; laid_at: Integer }>(
-    session,
-    readHeads,
-    parts.map((part) => ({ part })),
-  )
-  return rows.map(({ part, serial, laid_at }) => ({
-    part: Number(part),
-    serial: Number(serial),
-    at: instant(BigInt(laid_at)),
-  }))
+): Promise<RowOf<typeof HEAD>[]> {
+  const given = parts.map((part) => ({ part }))
+  return (await rowsGiven<object>(session, readHeads, given)).map(HEAD.read)
 }
+
+const DUE = rowShape({ part: integer, serial: integer })
 
 /** Scheduled letters whose time has come, by time, on letters_scheduled. */
 const readDue = sql(
@@ -168,15 +160,8 @@ const readDue = sql(
 )
 
 /** Up to `limit` scheduled letters that are due, apart from those of `exceptParts`. */
-export async function dueLying(
-  session: Session,
-  now: Instant,
-  limit: number,
-  exceptParts: readonly number[],
-): Promise<{ readonly part: number; readonly serial: number }[]> {
-  const rows = await session.rows<{ part: Integer; serial: Integer }>(readDue, now, limit, exceptParts)
-  return rows.map((row) => ({ part: Number(row.part), serial: Number(row.serial) }))
-}
+export const dueLying = (session: Session, now: Instant, limit: number, exceptParts: readonly number[]) =>
+  DUE.all(session, readDue, now, limit, exceptParts)
 
 /** Letters that lie in a part that is about to be removed. */
 const serialsOfPart = sql(
@@ -186,22 +171,24 @@ const serialsOfPart = sql(
 )
 
 /** Serials of a shelf behind `after`, in order, for removal in bounded steps. */
-export async function lyingSerials(
+export const lyingSerials = (
   session: Session,
   part: number,
   shelf: number,
-  page: { readonly after: number; readonly limit: number; readonly leasedToo: boolean },
-): Promise<number[]> {
-  const rows = await session.rows<{ serial: Integer }>(
-    serialsOfPart,
-    part,
-    shelf,
-    page.after,
-    page.limit,
-    page.leasedToo ? 1 : 0,
-  )
-  return rows.map((row) => Number(row.serial))
-}
+  {
+    after,
+    limit,
+    leasedToo,
+  }: { readonly after: number; readonly limit: number; readonly leasedToo: boolean },
+) => serialsOf(session, serialsOfPart, part, shelf, after, limit, leasedToo ? 1 : 0)
+
+/** What tells whether a letter is done with. */
+const HOLDER = rowShape({
+  id: text,
+  status: integer,
+  resolution: orNull(oneOf<Act>()),
+  confirmedAt: orNull(at),
+})
 
 /**
  * Letters by the source ids among `$1`, whatever their engine, and by the ids among `$2` that their items died as: on letters_by_source,
@@ -221,25 +208,11 @@ const readHolders = sql(
   { bigints: true },
 )
 
-/** What tells whether a letter is done with. */
-interface HolderRow {
-  readonly id: string
-  readonly status: Integer
-  readonly resolution: Act | null
-  readonly confirmed_at: Integer | null
-}
-
-/** Pending, or sent back and nothing heard of it yet. */
-const isOpen = ({ status, resolution, confirmed_at }: HolderRow): boolean =>
-  Number(status) === STATUS.Pending || isUnconfirmed({ resolution, confirmedAt: confirmed_at })
-
 /** The ids of items among `itemIds` whose letters are not done with, wherever these lie: what an import into a dead queue must not double. */
 export async function heldItemIds(session: Session, itemIds: readonly string[]): Promise<Set<string>> {
   if (itemIds.length === 0) return new Set()
-  const rows = await session.rows<HolderRow>(
-    readHolders,
-    [...itemIds, ...itemIds.map(engineSourceId)],
-    itemIds,
-  )
-  return new Set(rows.filter(isOpen).map(({ id }) => itemIdOf(id)))
+  const named = [...itemIds, ...itemIds.map(engineSourceId)]
+  const holders = await HOLDER.all(session, readHolders, named, itemIds)
+  const open = holders.filter((letter) => letter.status === STATUS.Pending || isUnconfirmed(letter))
+  return new Set(open.map(({ id }) => itemIdOf(id)))
 }

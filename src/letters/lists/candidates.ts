@@ -1,5 +1,5 @@
 /** Letters as bulk work looks at them: what decides whether they are acted on, and nothing of what is large. */
-import { type Instant, instant } from '../../core/clock.ts'
+import type { Instant } from '../../core/clock.ts'
 import { isEngineSourceId } from '../../core/source-id.ts'
 import { type Integer, type Session, sql, type Transaction } from '../../store/database.ts'
 import { rowsGiven } from '../../store/idioms.ts'
@@ -40,17 +40,10 @@ export interface Candidate extends RowOf<typeof CANDIDATE>, Placed {
 }
 
 /** What a plan asks of a letter: a tenth of what it holds, because a plan looks at millions. */
-export interface Plannable {
-  readonly id: LetterId
-  readonly version: number
-  /** As it is stored. */
-  readonly status: number
-  readonly drawer: number
-  readonly capturedAt: Instant
-  readonly key: string | null
-  readonly isUnconfirmed: boolean
-  readonly isLeased: boolean
-}
+export type Plannable = Pick<
+  Candidate,
+  'id' | 'version' | 'status' | 'drawer' | 'capturedAt' | 'key' | 'isUnconfirmed' | 'isLeased'
+>
 
 /** Letters by primary key. */
 const readPlannable = sql(
@@ -61,16 +54,9 @@ const readPlannable = sql(
   { bigints: true },
 )
 
-interface PlannableRow {
-  readonly id: Integer
-  readonly version: Integer
-  readonly status: Integer
-  readonly drawer: Integer
-  readonly captured_at: Integer
-  readonly instance_id: string | null
-  readonly leased: Integer
-  readonly unconfirmed: Integer
-}
+type PlannableRow = { readonly instance_id: string | null } & Readonly<
+  Record<'id' | 'version' | 'status' | 'drawer' | 'captured_at' | 'leased' | 'unconfirmed', Integer>
+>
 
 /** Those of the letters that are there, in the order in which they are asked for: lanes are numbered as letters come. */
 export async function readPlannables(session: Session, ids: readonly LetterId[]): Promise<Plannable[]> {
@@ -98,34 +84,23 @@ const readThese = sql('letters.candidates', THESE, { bigints: true })
 const lockThese = sql('letters.lockCandidates', `${THESE} ORDER BY id FOR UPDATE`, { bigints: true })
 
 /** Those of the letters that are there, by their numbers. */
-export async function readCandidates(
-  session: Session,
-  ids: readonly LetterId[],
-): Promise<Map<LetterId, Candidate>> {
-  return byId(await session.rows<object>(readThese, ids))
-}
+export const readCandidates = async (session: Session, ids: readonly LetterId[]) =>
+  byId(await CANDIDATE.all(session, readThese, ids))
 
 /** The same, locked until the transaction ends. */
-export async function lockCandidates(
-  tx: Transaction,
-  ids: readonly LetterId[],
-): Promise<Map<LetterId, Candidate>> {
-  return byId(await tx.rows<object>(lockThese, ids))
-}
+export const lockCandidates = async (tx: Transaction, ids: readonly LetterId[]) =>
+  byId(await CANDIDATE.all(tx, lockThese, ids))
 
-const byId = (rows: readonly object[]): Map<LetterId, Candidate> =>
-  new Map(rows.map(toCandidate).map((letter) => [letter.id, letter]))
+const byId = (letters: readonly RowOf<typeof CANDIDATE>[]): Map<LetterId, Candidate> =>
+  new Map(letters.map((letter) => [letter.id, toCandidate(letter)]))
 
-function toCandidate(row: object): Candidate {
-  const letter = CANDIDATE.read(row)
-  return {
-    ...letter,
-    place: placeOf(letter),
-    key: keyOf(letter.instanceId),
-    isUnconfirmed: isUnconfirmed(letter),
-    isLeased: letter.leased,
-  }
-}
+const toCandidate = (letter: RowOf<typeof CANDIDATE>): Candidate => ({
+  ...letter,
+  place: placeOf(letter),
+  key: keyOf(letter.instanceId),
+  isUnconfirmed: isUnconfirmed(letter),
+  isLeased: letter.leased,
+})
 
 /** A place in the order of captures. */
 export interface CapturePlace {
@@ -203,11 +178,7 @@ const readFirst = sql(
   { bigints: true },
 )
 
-interface FirstRow {
-  readonly instance_id: string
-  readonly captured_at: Integer
-  readonly id: Integer
-}
+const FIRST = rowShape({ instanceId: text, capturedAt: at, id: letterId })
 
 /**
  * Of each key of an engine, the first letter that is pending beside these; keys that have none are left out. As many are read as the
@@ -224,11 +195,10 @@ export async function firstOthers(
   }))
   const these = new Set(letters.map(({ id }) => id))
   const firsts = new Map<string, CapturePlace>()
-  for (const row of await rowsGiven<FirstRow>(session, readFirst, asked, engine)) {
-    const place = { capturedAt: instant(BigInt(row.captured_at)), id: letterId(row.id) }
-    const first = firsts.get(row.instance_id)
-    if (!these.has(place.id) && (first === undefined || isBefore(place, first)))
-      firsts.set(row.instance_id, place)
+  for (const row of await rowsGiven<object>(session, readFirst, asked, engine)) {
+    const { instanceId, ...place } = FIRST.read(row)
+    const first = firsts.get(instanceId)
+    if (!these.has(place.id) && (first === undefined || isBefore(place, first))) firsts.set(instanceId, place)
   }
   return firsts
 }

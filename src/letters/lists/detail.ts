@@ -222,8 +222,7 @@ const readAttempts = sql(
 
 /** Every failure on file, the oldest first; the last is the one that stands on the letter. */
 export async function readFailures(session: Session, letter: Letter): Promise<Failure[]> {
-  const rows = await session.rows<object>(readAttempts, letter.id, MAX_FAILURES - 1)
-  const before = rows.reverse().map(FAILURE.read)
+  const before = (await FAILURE.all(session, readAttempts, letter.id, MAX_FAILURES - 1)).reverse()
   const { failedBy, errorClass, errorMessage, errorStack, lastFailureAt } = letter
   const number = (before.at(-1)?.number ?? 0) + 1
   return [...before, { number, failedAt: lastFailureAt, failedBy, errorClass, errorMessage, errorStack }]

@@ -2,12 +2,14 @@
  * Filing: making the texts of new and reopened letters searchable, a moment after their commit, in small batches.
  * `letters_to_file` says which are waiting; until then search reads them as they are.
  */
+
 import type { Clock } from '../../core/clock.ts'
 import type { Log } from '../../core/log.ts'
 import { Rounds } from '../../core/rounds.ts'
 import { sleep } from '../../core/waiting.ts'
-import { type Database, type Integer, type Session, sql } from '../../store/database.ts'
+import { type Database, type Integer, sql } from '../../store/database.ts'
 import { runGiven } from '../../store/idioms.ts'
+import { big, rowShape } from '../../store/row.ts'
 import { indexable, readWordsBetween } from './texts.ts'
 
 const EVERY_US = 1_000_000n
@@ -30,10 +32,12 @@ const takeTurn = sql(
   `SELECT pg_try_advisory_xact_lock(hashtextextended('bartleby.letter_texts', 0)) AS taken`,
 )
 
+const RANGE = rowShape({ id: big, firstLetter: big, lastLetter: big })
+
 /** The oldest that wait, by primary key. */
 const readRanges = sql(
   'filing.ranges',
-  'SELECT id, first_letter, last_letter FROM bartleby.letters_to_file WHERE id > 0 ORDER BY id LIMIT $1',
+  `SELECT ${RANGE.columns} FROM bartleby.letters_to_file WHERE id > 0 ORDER BY id LIMIT $1`,
   { bigints: true },
 )
 const removeRange = sql('filing.removeRange', 'DELETE FROM bartleby.letters_to_file WHERE id = $1')
@@ -59,10 +63,10 @@ export function fileLetters(
   return db.transaction('letters.file', async (tx) => {
     const [turn] = await tx.rows<{ taken: boolean | Integer }>(takeTurn)
     if (turn === undefined || !turn.taken) return { filed: 0, more: false }
-    const ranges = await waitingRanges(tx)
+    const ranges = await RANGE.all(tx, readRanges, MAX_RANGES)
     const texts = new Map<bigint, string>()
     let room = limit
-    for (const { id, first, last } of ranges) {
+    for (const { id, firstLetter: first, lastLetter: last } of ranges) {
       const read = await readWordsBetween(tx, first, last, room)
       for (const { id, words } of read) texts.set(id, indexable(words))
       if (read.length === room) {
@@ -82,18 +86,6 @@ export function fileLetters(
     )
     return { filed: limit - room, more: room === 0 || ranges.length === MAX_RANGES }
   })
-}
-
-async function waitingRanges(session: Session): Promise<{ id: bigint; first: bigint; last: bigint }[]> {
-  const rows = await session.rows<{ id: Integer; first_letter: Integer; last_letter: Integer }>(
-    readRanges,
-    MAX_RANGES,
-  )
-  return rows.map((row) => ({
-    id: BigInt(row.id),
-    first: BigInt(row.first_letter),
-    last: BigInt(row.last_letter),
-  }))
 }
 
 /** Files what waits, every second, until it is stopped; then it ends after the batch at hand. */

@@ -71,14 +71,11 @@ export async function listLetters(
             readFirst(session, choice, needle, request.limit),
           ])
         : [cursor.start, await readNext(session, choice, needle, request.limit, cursor)]
+    const ids = stretch.positions.map(({ id }) => id)
+    const { end } = stretch
     return {
-      items: await readSummaries(
-        session,
-        stretch.positions.map(({ id }) => id),
-        labels,
-      ),
-      continuationToken:
-        stretch.end === null ? null : encodePageToken(fields, writeCursor({ position: stretch.end, start })),
+      items: await readSummaries(session, ids, labels),
+      continuationToken: end === null ? null : encodePageToken(fields, writeCursor({ position: end, start })),
     }
   })
 }
@@ -247,22 +244,11 @@ async function reopenedSince(
   { below, from }: Span,
   limit: number,
 ): Promise<Stretch> {
-  const rows = await session.rows<PositionRow>(
-    readReopened,
-    start.since,
-    start.seen,
-    below.at,
-    below.id,
-    from,
-    TOP.at,
-    limit,
-  )
+  const where = [start.since, start.seen, below.at, below.id, from, TOP.at, limit]
+  const rows = await session.rows<PositionRow>(readReopened, ...where)
   const { positions, end } = limitedStretch(rows.map(toPosition), limit)
-  const chosen = await chosenAmong(
-    session,
-    choice,
-    positions.map(({ id }) => id),
-  )
+  const ids = positions.map(({ id }) => id)
+  const chosen = await chosenAmong(session, choice, ids)
   return { positions: positions.filter(({ id }) => chosen.has(id)), end }
 }
 

@@ -10,9 +10,11 @@
  * letter was tried, what became of its retry) are looked up for one letter after the other, a bounded number for each page;
  * a page that found too little by then is short.
  */
+
 import { PLAIN_ENGINE } from '../../history/plain-capture.ts'
 import { type Integer, type Session, type Snapshot, type Statement, sql } from '../../store/database.ts'
 import { filledUp, type GivenRow, rowsGiven } from '../../store/idioms.ts'
+import { at, integer, oneOf, orNull, type RowOf, rowShape } from '../../store/row.ts'
 import { type Act, isUnconfirmed, type LetterId, letterId, STATUSES } from '../letter.ts'
 import { type Choice, type Facts, isOfUnconfirmed } from './filter.ts'
 import {
@@ -108,7 +110,7 @@ const ofSource = sql(
   { bigints: true },
 )
 
-/** Rows that one look at an instance or a correlation reads, when there is more to check about them. */
+/** Rows that one look reads, when there is more to check about them. */
 const LOOK = 500
 /** Looks of one page. A page that found too little by then is short, and the next goes on where it ended. */
 const MAX_LOOKS = 40
@@ -249,14 +251,8 @@ async function scanNarrow(session: Session, choice: Choice, span: Span, limit: n
   const checked = inDrawer !== null || statuses.length < STATUSES.length || instanceId !== null
   const rowLimit = checked ? LOOK : limit
   const indexed = await lookOn(span, limit, MAX_LOOKS, async ({ below, from }) => {
-    const rows = await session.rows<Sighted & { instance: string }>(
-      statement,
-      value,
-      below.at,
-      below.id,
-      from,
-      rowLimit,
-    )
+    const values = [value, below.at, below.id, from, rowLimit]
+    const rows = await session.rows<Sighted & { instance: string }>(statement, ...values)
     const { end } = limitedStretch(rows.map(toPosition), rowLimit)
     return { positions: rows.filter(fits).map(toPosition), end }
   })
@@ -283,13 +279,9 @@ const newestUnconfirmed = sql(
   { bigints: true },
 )
 
-interface UnconfirmedRow extends PositionRow {
-  readonly drawer: Integer
-  readonly dequeue_count: Integer
-}
+type UnconfirmedRow = PositionRow & Readonly<Record<'drawer' | 'dequeue_count', Integer>>
 
-/** Rows of one look, and looks of one page: there are few such letters, unless nobody ever says what became of them. */
-const UNCONFIRMED_LOOK = 500
+/** Looks of one page: there are few such letters, unless nobody ever says what became of them. */
 const MAX_UNCONFIRMED_LOOKS = 20
 
 /** The next `limit` of the choice; fewer when the span ends, or when too many had to be passed over. */
@@ -303,7 +295,7 @@ async function scanUnconfirmed(
   const fits = ({ drawer, dequeue_count }: UnconfirmedRow): boolean =>
     (inDrawer === null || inDrawer.has(Number(drawer))) && Number(dequeue_count) >= (facts?.minAttempts ?? 0)
   const isChecked = inDrawer !== null || (facts?.minAttempts ?? 0) > 0
-  const look = isChecked ? UNCONFIRMED_LOOK : limit
+  const look = isChecked ? LOOK : limit
   return lookOn(span, limit, MAX_UNCONFIRMED_LOOKS, async ({ below, from }) => {
     const rows = await session.rows<UnconfirmedRow>(newestUnconfirmed, below.at, below.id, from, look)
     const { end } = limitedStretch(rows.map(toPosition), look)
@@ -311,19 +303,19 @@ async function scanUnconfirmed(
   })
 }
 
+const FACTS = rowShape({
+  id: letterId,
+  dequeueCount: integer,
+  resolution: orNull(oneOf<Act>()),
+  confirmedAt: orNull(at),
+})
+
 /** Letters by primary key. */
 const readFacts = sql(
   'letters.facts',
-  `SELECT id, dequeue_count, resolution, confirmed_at FROM bartleby.letters WHERE id = ANY($1::bigint[])`,
+  `SELECT ${FACTS.columns} FROM bartleby.letters WHERE id = ANY($1::bigint[])`,
   { bigints: true },
 )
-
-interface FactsRow {
-  readonly id: Integer
-  readonly dequeue_count: Integer
-  readonly resolution: Act | null
-  readonly confirmed_at: Integer | null
-}
 
 /** Letters of the first look, which is often enough, and of each after it; and looks of one page. */
 const FIRST_FACTS_LOOK = 200
@@ -333,22 +325,16 @@ const MAX_FACTS_LOOKS = 6
 /** Those of the stretch that the facts are true of. */
 export async function fitting(session: Session, stretch: Stretch, facts: Facts): Promise<Stretch> {
   if (stretch.positions.length === 0) return stretch
-  const rows = await session.rows<FactsRow>(
-    readFacts,
-    stretch.positions.map(({ id }) => id),
-  )
-  const found = new Set<LetterId>(rows.filter((row) => isTrue(facts, row)).map(({ id }) => letterId(id)))
+  const ids = stretch.positions.map(({ id }) => id)
+  const letters = await FACTS.all(session, readFacts, ids)
+  const found = new Set(letters.filter((letter) => isTrue(facts, letter)).map(({ id }) => id))
   return { ...stretch, positions: stretch.positions.filter(({ id }) => found.has(id)) }
 }
 
-function isTrue({ minAttempts, outcome }: Facts, row: FactsRow): boolean {
-  if (Number(row.dequeue_count) < minAttempts) return false
+function isTrue({ minAttempts, outcome }: Facts, letter: RowOf<typeof FACTS>): boolean {
+  if (letter.dequeueCount < minAttempts) return false
   if (outcome === null) return true
-  return (
-    row.resolution === 'retry' &&
-    isUnconfirmed({ resolution: row.resolution, confirmedAt: row.confirmed_at }) ===
-      (outcome === 'unconfirmed')
-  )
+  return letter.resolution === 'retry' && isUnconfirmed(letter) === (outcome === 'unconfirmed')
 }
 
 /** The next `limit` letters of the span that the facts are true of; fewer when it ends or too many had to be looked at. */

@@ -99,26 +99,16 @@ const readAmong = sql(
 )
 
 /** The newest of these letters within the span that match. */
-const readChosen = (
+function readChosen(
   session: Session,
-  choice: Choice,
+  { statuses, drawers, instanceId, correlationId }: Choice,
   { below, from }: Span,
   ids: readonly LetterId[],
   limit: number,
-): Promise<PositionRow[]> =>
-  session.rows<PositionRow>(
-    readAmong,
-    ids,
-    below.at,
-    below.id,
-    from,
-    choice.statuses,
-    choice.drawers,
-    choice.instanceId,
-    choice.correlationId,
-    limit,
-    ids.length,
-  )
+): Promise<PositionRow[]> {
+  const chosen = [statuses, drawers, instanceId, correlationId] as const
+  return session.rows<PositionRow>(readAmong, ids, below.at, below.id, from, ...chosen, limit, ids.length)
+}
 
 /** Those of these letters that match, wherever they are in the list. */
 export async function chosenAmong(

@@ -2,20 +2,16 @@
  * How many letters a list has. Where the books know it they tell it, exactly; for other filters letters are counted one by one, up
  * to a number that is quickly reached.
  */
+
 import { setImmediate as othersTurn } from 'node:timers/promises'
 import { type Database, type Integer, type Session, sql } from '../../store/database.ts'
 import { DrawerLabels } from '../numbers/find-drawers.ts'
 import { readCounts } from '../numbers/summary.ts'
+import type { LetterTotal } from '../shapes.ts'
 import { type Choice, chooseLetters, type LetterFilter, statusesOf } from './filter.ts'
 import { readStretch } from './list.ts'
 import type { Position, Stretch } from './positions.ts'
 import { needleOf } from './search.ts'
-
-export interface Total {
-  readonly total: number
-  /** False when there may be more. */
-  readonly exact: boolean
-}
 
 /** More letters than this are not counted one by one. */
 const MOST_COUNTED = 10_000
@@ -25,7 +21,7 @@ export async function totalOf(
   db: Database,
   filter: LetterFilter,
   labels = new DrawerLabels(),
-): Promise<Total> {
+): Promise<LetterTotal> {
   if (isInBooks(filter)) {
     const total = await db.session('letters.total', (session) => totalInBooks(session, filter, labels))
     return { total, exact: true }
@@ -84,7 +80,7 @@ const countInDrawers = sql('letters.countInDrawers', {
 })
 
 /** What lies in lanes of an index is counted there. */
-async function countLanes(session: Session, { statuses, drawers, span }: Choice): Promise<Total> {
+async function countLanes(session: Session, { statuses, drawers, span }: Choice): Promise<LetterTotal> {
   const lanes = [statuses, span.from, span.below.at, MOST_COUNTED + 1] as const
   const [row] =
     drawers === null
@@ -99,7 +95,7 @@ const LOOK = 500
 const PATIENCE_MS = 200
 
 /** Letters that have to be looked at are counted as they are found. */
-async function countFound(session: Session, choice: Choice, needle: string | null): Promise<Total> {
+async function countFound(session: Session, choice: Choice, needle: string | null): Promise<LetterTotal> {
   const endsAtMs = performance.now() + PATIENCE_MS
   let found = 0
   let below: Position | null = choice.span.below

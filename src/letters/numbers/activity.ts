@@ -4,6 +4,7 @@
  * letters, and never history. A letter arrives when it is captured, however long ago it failed.
  */
 
+import type { Within } from '../../api/shapes.ts'
 import { type Instant, instant } from '../../core/clock.ts'
 import type { Integer, Session } from '../../store/database.ts'
 import { type Statement, sql, type Transaction } from '../../store/database.ts'
@@ -18,7 +19,7 @@ import {
   WHOLE_OFFICE,
 } from './counts.ts'
 import { findDrawers } from './find-drawers.ts'
-import type { ActivityRange } from './shapes.ts'
+import type { ActivityRange, LetterActivity } from './shapes.ts'
 import { ACTIVITY_NAMES, type ActivityName } from './shapes.ts'
 import { type CountFilter, readPlaceCounts } from './summary.ts'
 
@@ -32,17 +33,7 @@ export const RANGES: Readonly<
   '30d': { lengthUs: 30n * DAY_US, bucketUs: 6n * HOUR_US },
 }
 
-/** Numbers of each activity, one for every bucket, the oldest first. */
-type ActivitySeries = Readonly<Record<ActivityName, readonly number[]>>
-
-export interface Activity {
-  readonly range: ActivityRange
-  readonly bucketSeconds: number
-  /** The start of the first bucket and the end of the last, which lasts still. */
-  readonly from: Instant
-  readonly to: Instant
-  readonly series: ActivitySeries
-}
+export type Activity = Within<LetterActivity>
 
 /** What happened to the letters that match, up to now. Of some of them it is told by the hour at least. */
 export async function readActivity(
@@ -94,7 +85,7 @@ const readHours = letterCounter.read('letterActivity.hours', 'hours', byBucket, 
 })
 
 /** A number for every bucket of each activity asked for; zeros for the others. */
-export async function readSeries(session: Session, request: SeriesRequest): Promise<ActivitySeries> {
+export async function readSeries(session: Session, request: SeriesRequest): Promise<Activity['series']> {
   const { subjects, activities, from, bucketUs, buckets } = request
   if (subjects.length === 0) return emptySeries(buckets)
   const acts = activities.map((name) => ACTIVITY[name])

@@ -1,4 +1,5 @@
 /** The office in numbers: what is on file, by what, and in which groups. Reads only. */
+
 import type { Clock } from '../../core/clock.ts'
 import { failure } from '../../core/errors.ts'
 import {
@@ -12,8 +13,9 @@ import {
 import type { Database } from '../../store/database.ts'
 import type { LetterStatus } from '../letter.ts'
 import type { LetterFilter } from '../lists/filter.ts'
-import { type Total, totalOf } from '../lists/total.ts'
+import { totalOf } from '../lists/total.ts'
 import type { EngineNames } from '../reports/report.ts'
+import type { LetterTotal } from '../shapes.ts'
 import { type Activity, readActivity } from './activity.ts'
 import { DrawerLabels, type PlaceFilter } from './find-drawers.ts'
 import { type LetterGauge, type Pulse, readLetterGauges, readPulse } from './gauges.ts'
@@ -69,7 +71,7 @@ export class Ledger {
   }
 
   /** How many letters match; exactly where that is known without counting them. */
-  async total(filter: LetterFilter = {}): Promise<Total> {
+  async total(filter: LetterFilter = {}): Promise<LetterTotal> {
     if (filter.engine !== undefined) await this.#engines.checkKnown(filter.engine)
     return totalOf(this.#db, filter, this.labels)
   }

@@ -3,6 +3,7 @@
  * from one moment of the store: a row per place, a week of hours, and the oldest pending letter by one step into an index.
  */
 
+import type { Within } from '../../api/shapes.ts'
 import { type Instant, instant } from '../../core/clock.ts'
 import type { Session } from '../../store/database.ts'
 import { type SourceName, sourceNames } from '../kinds.ts'
@@ -10,28 +11,11 @@ import { readUnlabelled } from '../lists/detail.ts'
 import { readFirstHour, readSeries } from './activity.ts'
 import { DAY_US, HOUR_US, MINUTE_US, startOf, WHOLE_OFFICE } from './counts.ts'
 import { readOldestPending } from './gauges.ts'
-import type { ActivityName } from './shapes.ts'
-import { readPlaceCounts, type StatusCounts, summaryOf } from './summary.ts'
+import type { ActivityName, OfficeOverview } from './shapes.ts'
+import { readPlaceCounts, summaryOf } from './summary.ts'
 
-export interface Overview {
-  readonly asOf: Instant
-  readonly letters: StatusCounts
-  /** The pending letter whose last failure is the longest ago. */
-  readonly oldestPending: {
-    readonly engine: string
-    readonly rowKey: string
-    readonly lastFailureAt: Instant
-  } | null
-  readonly arrivals: {
-    /** In the last sixty minutes, of which the last has just begun. */
-    readonly lastHour: number
-    /** The median of the hours of the last seven days; null before there was a day of them. */
-    readonly usualPerHour: number | null
-  }
-  /** Letters that died again after a retry, in the last 24 hours. */
-  readonly returnedLastDay: number
-  /** Sent back, and neither confirmed nor back yet. */
-  readonly unconfirmed: number
+export interface Overview extends Within<Omit<OfficeOverview, 'oldestPending' | 'sources'>> {
+  readonly oldestPending: Within<NonNullable<OfficeOverview['oldestPending']>> | null
   /** Pending letters of every source. */
   readonly sources: readonly { readonly source: SourceName; readonly pending: number }[]
 }

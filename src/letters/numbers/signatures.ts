@@ -3,12 +3,12 @@
  * are added up by the store; only the letters shown as samples are looked up, and what arrived lately.
  */
 
+import type { Within } from '../../api/shapes.ts'
 import { type Instant, instant } from '../../core/clock.ts'
 import { cut } from '../../core/mask.ts'
 import { type Integer, type Session, sql } from '../../store/database.ts'
 import { rowsGiven } from '../../store/idioms.ts'
 import { at, integer, rowShape, text } from '../../store/row.ts'
-import type { SourceName } from '../kinds.ts'
 import { type LetterStatus, STATUS, STATUSES } from '../letter.ts'
 import { readUnlabelled } from '../lists/detail.ts'
 import { inOrder, type PositionRow, toPosition } from '../lists/positions.ts'
@@ -16,6 +16,7 @@ import { readTrends } from './activity.ts'
 import { letterCounter } from './counts.ts'
 import { type FiledSignature, readSignature } from './drawers.ts'
 import { type DrawerLabels, eachWay, type PlaceFilter, readHolding } from './find-drawers.ts'
+import type { SignatureDetail as ShownDetail, SignatureGroup as ShownGroup } from './shapes.ts'
 import {
   type DrawerCounts,
   holding,
@@ -27,47 +28,16 @@ import {
   WITH_SIGNATURE,
 } from './summary.ts'
 
-/** All letters of one signature, as far as they match what was asked for. */
-export interface SignatureGroup {
-  /** The fingerprint. */
-  readonly signature: string
-  /** The version of the algorithm that made it; 0 for the group of errors that were too many to group. */
-  readonly version: number
-  readonly errorClass: string
-  readonly title: string
-  /** Pending letters, and letters of any status. */
-  readonly open: number
-  readonly total: number
-  readonly firstSeenAt: Instant
-  readonly lastSeenAt: Instant
-  readonly sources: readonly SourceName[]
-  readonly engines: readonly string[]
-  readonly originalQueues: readonly string[]
-  /** The newest pending letter, else the newest; null when there is no letter left. */
-  readonly sample: SampleLetter | null
-  /** Letters that arrived in each of the last 24 hours, the oldest first; the last hour lasts still. */
-  readonly trend: readonly number[]
-}
+/** All letters of one signature, as far as they match what was asked for; version 0 are errors that were too many to group. */
+export type SignatureGroup = Within<ShownGroup>
 
 /** A group with what became of its retries. */
-export interface SignatureDetail extends SignatureGroup {
-  /** All that were ever sent back, how many of these were confirmed, came back, and are neither yet. */
-  readonly outcomes: Readonly<Record<'retried' | 'confirmed' | 'returned' | 'unconfirmed', number>>
-}
+export type SignatureDetail = Within<ShownDetail>
 
-export interface SampleLetter {
-  readonly engine: string
-  readonly rowKey: string
-  /** Its beginning. */
-  readonly errorMessage: string
-}
+type SampleLetter = NonNullable<SignatureGroup['sample']>
 
 /** Where a page ends: what its last group is sorted by. */
-export interface GroupCursor {
-  readonly open: number
-  readonly total: number
-  readonly signature: string
-}
+export type GroupCursor = Pick<SignatureGroup, 'open' | 'total' | 'signature'>
 
 interface GroupPage {
   readonly items: readonly SignatureGroup[]

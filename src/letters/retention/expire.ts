@@ -167,11 +167,8 @@ async function expireBatch(
 ): Promise<{ readonly expired: number; readonly next: Cursor | null }> {
   const { tx } = work
   const page = [before, after.lastFailureAt, after.id, most] as const
-  const rows =
-    drawer === null
-      ? await tx.rows<object>(nextOfAll, ...page)
-      : await tx.rows<object>(nextOfDrawer, ...page, drawer)
-  const letters = rows.map(OLD.read)
+  const letters =
+    drawer === null ? await OLD.all(tx, nextOfAll, ...page) : await OLD.all(tx, nextOfDrawer, ...page, drawer)
   const last = letters.at(-1)
   if (last === undefined) return { expired: 0, next: null }
   await leaveDeadQueues(work, ways, letters)

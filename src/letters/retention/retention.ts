@@ -5,12 +5,14 @@
  * stay. A round has one history row, of the office itself, and every step that removes something brings it up to date in its own transaction:
  * nothing is ever gone that the row does not tell of.
  */
+
 import { type Instant, later } from '../../core/clock.ts'
 import type { Log } from '../../core/log.ts'
 import { elapsedMs, keepRunRow } from '../../history/record.ts'
 import { FROM_THE_OLDEST, forgetSources, removeHistory } from '../../history/retention.ts'
-import { type Integer, type Statement, sql } from '../../store/database.ts'
+import { type Statement, sql } from '../../store/database.ts'
 import { forgetKeys } from '../../store/idempotency.ts'
+import { big, rowShape, text } from '../../store/row.ts'
 import type { Run, Step } from '../../work/run.ts'
 import { change, NOBODY } from '../change.ts'
 import { type Letter, letterId, OFFICE, STATUS } from '../letter.ts'
@@ -77,6 +79,8 @@ interface Batch {
 type Stage = (work: OfficeWork, from: readonly bigint[] | null, before: Instant) => Promise<Batch>
 
 const LONG_AGO = -(2n ** 63n)
+
+const OLD = rowShape({ id: letterId, engine: text, since: big })
 
 /** The oldest letters of a lane behind ($2, $3), in the order of its index; what others have locked is left for the next run. */
 const oldest = (lane: string, status: number, since: string): Statement =>
@@ -161,26 +165,15 @@ export class Retention {
   #removing(lane: keyof typeof LANES): Stage {
     return async (work, from, before) => {
       const [since = LONG_AGO, id = 0n] = from ?? []
-      const rows = await work.tx.rows<{ id: Integer; engine: string; since: Integer }>(
-        LANES[lane],
-        before,
-        since,
-        id,
-        BATCH,
-      )
-      const last = rows.at(-1)
+      const old = await OLD.all(work.tx, LANES[lane], before, since, id, BATCH)
+      const last = old.at(-1)
       if (last === undefined) return { next: null }
-      const gone = rows.map((row) => ({
-        id: letterId(row.id),
-        engine: row.engine,
-        deadQueue: null,
-        place: null,
-      }))
+      const gone = old.map(({ id, engine }) => ({ id, engine, deadQueue: null, place: null }))
       await change(work, 'remove', gone, NOBODY)
       for (const source of this.#options.sources ?? []) await source.moved(work, gone, 'remove')
       const letters = new Map<string, number>()
       for (const { engine } of gone) letters.set(engine, (letters.get(engine) ?? 0) + 1)
-      return { letters, next: rows.length < BATCH ? null : [BigInt(last.since), BigInt(last.id)] }
+      return { letters, next: old.length < BATCH ? null : [last.since, last.id] }
     }
   }
 

@@ -10,9 +10,10 @@ import { failure } from '../../core/errors.ts'
 import type { Answer } from '../../store/idempotency.ts'
 import { RUN } from '../../work/shapes.ts'
 import type { Retry } from '../letter.ts'
-import type { LetterKey, Letters } from '../letters.ts'
+import type { Letters } from '../letters.ts'
 import { optionalPayload } from '../reports/payload.ts'
 import { readReport } from '../reports/report.ts'
+import type { LetterKey } from '../shapes.ts'
 import {
   CHANGE,
   EXPIRE,

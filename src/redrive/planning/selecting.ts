@@ -1,7 +1,6 @@
 /** Which letters a plan is about: those that match a filter, page by page, or those that were named. */
 
 import type { LetterId } from '../../letters/letter.ts'
-import type { LetterKey } from '../../letters/letters.ts'
 import { findLetter } from '../../letters/lists/detail.ts'
 import { chooseLetters, type LetterFilter } from '../../letters/lists/filter.ts'
 import { readStretch } from '../../letters/lists/list.ts'
@@ -9,6 +8,7 @@ import type { Position, Stretch } from '../../letters/lists/positions.ts'
 import { allLetters, walkLimit } from '../../letters/lists/scan.ts'
 import { needleOf } from '../../letters/lists/search.ts'
 import { totalOf } from '../../letters/lists/total.ts'
+import type { LetterKey } from '../../letters/shapes.ts'
 import type { Database, Session, Snapshot } from '../../store/database.ts'
 import type { RedriveAction, Selection } from '../redrive.ts'
 

@@ -2,9 +2,9 @@
 
 import { isObject, type JsonObject, optionalText } from '../../api/json-body.ts'
 import { refuse } from '../../core/errors.ts'
-import type { LetterKey } from '../../letters/letters.ts'
 import type { LetterFilter } from '../../letters/lists/filter.ts'
 import { letterFilterOf } from '../../letters/routes/parameters.ts'
+import type { LetterKey } from '../../letters/shapes.ts'
 import { FILTER_QUERY } from '../../letters/shapes.ts'
 import type { Selection } from '../redrive.ts'
 import { MAX_FILTER_TEXT, MAX_IDS } from '../shapes.ts'

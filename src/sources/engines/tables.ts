@@ -6,11 +6,12 @@ import type { HistoryDetail, HistoryFilter, HistoryPage } from '../../history/en
 import type { History } from '../../history/history.ts'
 import type { Recorded, RunReport } from '../../history/intake.ts'
 import type { LetterSummary } from '../../letters/letter.ts'
-import type { CaseFile, ExpireRequest, LetterKey, Letters } from '../../letters/letters.ts'
+import type { CaseFile, ExpireRequest, Letters } from '../../letters/letters.ts'
 import type { LetterFilter } from '../../letters/lists/filter.ts'
 import type { Page } from '../../letters/lists/list.ts'
 import type { CaptureResult } from '../../letters/reports/intake.ts'
 import type { FailureReport, ReportedFailure } from '../../letters/reports/report.ts'
+import type { LetterKey } from '../../letters/shapes.ts'
 import type { Change } from '../../letters/source.ts'
 
 /** Which page: how long, and the token of the one before. */
