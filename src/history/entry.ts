@@ -1,9 +1,10 @@
 /** What history shows: entries as lists and details have them, what lists are filtered by, and the rows that entries are made of. */
 
 import type { Within } from '../api/shapes.ts'
-import { type Instant, instant } from '../core/clock.ts'
+import type { Instant } from '../core/clock.ts'
 import { formatRowKey, keyNumber } from '../core/row-key.ts'
 import { type Integer, type Session, sql } from '../store/database.ts'
+import { at, big, integer, orNull, type RowOf, rowShape, text } from '../store/row.ts'
 import type { HistoryItem } from './shapes.ts'
 import { HISTORY_STATUSES, type HistoryStatus } from './shapes.ts'
 
@@ -40,7 +41,7 @@ export interface HistoryPage {
 
 /** The engines and operations that there are; each check refuses with the reason or with the list of what is known. */
 export interface KnownEngines {
-  /** One that runs may be recorded of. */
+  /** One that runs may be recorded of, and letters filed under. */
   check(engine: string): void
   /** An operation of the engine itself. */
   checkOwnOperation(engine: string, operation: string): void
@@ -61,25 +62,36 @@ export const SUMMARY_COLUMNS = `history.id, history.created_at, history.duration
 /** Everything about a row. */
 export const DETAIL_COLUMNS = `${SUMMARY_COLUMNS}, letter_id, letter_version, notes, error, input, output`
 
-export interface SummaryRow {
-  readonly id: Integer
-  readonly created_at: Integer
-  readonly duration_ms: Integer
-  readonly series: Integer
-  readonly correlation_id: string
-  readonly instance_id: string | null
-  readonly actor: string | null
-  readonly short_key: Integer | null
-}
+const FIELDS = {
+  id: big,
+  createdAt: at,
+  durationMs: integer,
+  series: integer,
+  correlationId: text,
+  instanceId: orNull(text),
+  actor: orNull(text),
+  shortKey: orNull(integer),
+} as const
+export const SUMMARY = rowShape(FIELDS)
+export type SummaryRow = RowOf<typeof SUMMARY>
 
-export interface DetailRow extends SummaryRow {
-  readonly letter_id: Integer | null
-  readonly letter_version: Integer | null
-  readonly notes: string | null
-  readonly error: string | null
-  readonly input: Uint8Array | null
-  readonly output: Uint8Array | null
-}
+const EVENT_FIELDS = {
+  ...FIELDS,
+  letterVersion: orNull(integer),
+  notes: orNull(text),
+  error: orNull(text),
+} as const
+/** Without input and output, which may be large. */
+export const EVENT = rowShape(EVENT_FIELDS)
+
+const bytes = (value: Uint8Array | null) => value
+export const DETAIL = rowShape({
+  ...EVENT_FIELDS,
+  letterId: orNull(big),
+  input: bytes,
+  output: bytes,
+})
+export type DetailRow = RowOf<typeof DETAIL>
 
 /** What the number of a series stands for. */
 export interface SeriesLabel {
@@ -96,7 +108,6 @@ const readLabels = sql(
   'SELECT id, engine, operation, status FROM bartleby.history_series ORDER BY id',
 )
 
-/** Every series there is. */
 export async function readSeriesLabels(session: Session): Promise<SeriesLabels> {
   const rows = await session.rows<{ id: Integer; engine: string; operation: string; status: Integer }>(
     readLabels,
@@ -109,22 +120,11 @@ export async function readSeriesLabels(session: Session): Promise<SeriesLabels> 
   )
 }
 
-/** A row as lists show it. */
 export function summaryOf(row: SummaryRow, labels: SeriesLabels): HistorySummary {
-  const label = labels.get(Number(row.series))
-  if (label === undefined) throw new Error(`history row ${row.id} is of an unknown series`)
-  const { correlation_id: correlationId } = row
-  const createdAt = instant(BigInt(row.created_at))
-  const number = keyNumber(row.id, row.short_key)
-  return {
-    engine: label.engine,
-    rowKey: formatRowKey({ name: correlationId, at: createdAt, number }),
-    instanceId: row.instance_id ?? correlationId,
-    operation: label.operation,
-    status: label.status,
-    durationMs: Number(row.duration_ms),
-    createdAt,
-    correlationId,
-    actor: row.actor,
-  }
+  const { id, series, shortKey, correlationId, createdAt, durationMs, actor } = row
+  const label = labels.get(series)
+  if (label === undefined) throw new Error(`history row ${id} is of an unknown series`)
+  const rowKey = formatRowKey({ name: correlationId, at: createdAt, number: keyNumber(id, shortKey) })
+  const instanceId = row.instanceId ?? correlationId
+  return { ...label, rowKey, instanceId, durationMs, createdAt, correlationId, actor }
 }

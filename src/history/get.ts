@@ -1,11 +1,14 @@
 /** One entry of history, by its engine and row key, and what history has about one letter. */
-import { instant } from '../core/clock.ts'
+
 import { failure } from '../core/errors.ts'
 import { formatRowKey, keyNumber, parseRowKey, type RowKey } from '../core/row-key.ts'
-import { type Integer, type Session, sql } from '../store/database.ts'
+import { type Session, sql } from '../store/database.ts'
+import { at, integer, orNull, rowShape, text } from '../store/row.ts'
 import {
+  DETAIL,
   DETAIL_COLUMNS,
   type DetailRow,
+  EVENT,
   type HistoryDetail,
   type HistorySummary,
   readSeriesLabels,
@@ -31,6 +34,8 @@ const readByShortKey = sql(
   { bigints: true },
 )
 
+const LETTER_KEY = rowShape({ engine: text, name: text, capturedAt: at, shortKey: orNull(integer) })
+
 /** What the row key of a letter is made of, by primary key. */
 const readLetterKey = sql(
   'history.letterKey',
@@ -48,15 +53,14 @@ export async function getHistory(session: Session, engine: string, rowKey: strin
   const row = await (key.number === null
     ? rowOfShortKey(session, labels, engine, key)
     : rowOfNumber(session, labels, engine, key, key.number))
-  if (row === undefined) throw unknown()
+  if (row === null) throw unknown()
   return {
     ...summaryOf(row, labels),
     input: row.input,
     output: row.output,
     error: row.error,
-    actor: row.actor,
     notes: row.notes,
-    letter: row.letter_id === null ? null : await letterKey(session, row.letter_id),
+    letter: row.letterId === null ? null : await letterKey(session, row.letterId),
   }
 }
 
@@ -66,10 +70,10 @@ async function rowOfNumber(
   engine: string,
   key: RowKey,
   number: bigint,
-): Promise<DetailRow | undefined> {
+): Promise<DetailRow | null> {
   const series = [...labels].filter(([, label]) => label.engine === engine).map(([of]) => of)
-  const [row] = await session.rows<DetailRow>(readByNumber, series, key.at, number)
-  return row?.correlation_id === key.name ? row : undefined
+  const row = await DETAIL.one(session, readByNumber, series, key.at, number)
+  return row?.correlationId === key.name ? row : null
 }
 
 async function rowOfShortKey(
@@ -77,40 +81,28 @@ async function rowOfShortKey(
   labels: SeriesLabels,
   engine: string,
   { name, at }: RowKey,
-): Promise<DetailRow | undefined> {
-  const rows = await session.rows<DetailRow>(readByShortKey, name, at)
-  const row = rows.find(({ series }) => labels.get(Number(series))?.engine === engine)
-  if (row !== undefined || engine !== PLAIN_ENGINE) return row
+): Promise<DetailRow | null> {
+  const rows = await DETAIL.all(session, readByShortKey, name, at)
+  const row = rows.find(({ series }) => labels.get(series)?.engine === engine)
+  if (row !== undefined || engine !== PLAIN_ENGINE) return row ?? null
   const capture = await captureOfSource(session, labels, name)
-  const isIt = capture !== null && capture.short_key !== null && BigInt(capture.created_at) === at
-  return isIt ? capture : undefined
+  return capture !== null && capture.shortKey !== null && capture.createdAt === at ? capture : null
 }
 
-async function letterKey(session: Session, id: Integer): Promise<HistoryDetail['letter']> {
-  const [row] = await session.rows<{
-    engine: string
-    name: string
-    captured_at: Integer
-    short_key: Integer | null
-  }>(readLetterKey, id)
-  if (row === undefined) return null
-  const at = instant(BigInt(row.captured_at))
-  return {
-    engine: row.engine,
-    rowKey: formatRowKey({ name: row.name, at, number: keyNumber(id, row.short_key) }),
-  }
+async function letterKey(session: Session, id: bigint): Promise<HistoryDetail['letter']> {
+  const letter = await LETTER_KEY.one(session, readLetterKey, id)
+  if (letter === null) return null
+  const { engine, name, capturedAt, shortKey } = letter
+  return { engine, rowKey: formatRowKey({ name, at: capturedAt, number: keyNumber(id, shortKey) }) }
 }
 
 /** An entry about a letter: without input and output, which may be large. */
 export interface LetterEvent extends HistorySummary {
-  readonly actor: string | null
   readonly notes: string | null
   readonly error: string | null
   /** Which transition of the letter it records; null when it changed nothing. */
   readonly letterVersion: number | null
 }
-
-type EventRow = Omit<DetailRow, 'letter_id' | 'input' | 'output'>
 
 /** The newest entries of a letter, on history_of_letter: all but the capture of a plain queue's. */
 const readOfLetter = sql(
@@ -126,17 +118,14 @@ export async function historyOfLetter(
   letterId: bigint,
   limit: number,
 ): Promise<LetterEvent[]> {
-  const rows = await session.rows<EventRow>(readOfLetter, letterId, limit)
+  const rows = await EVENT.all(session, readOfLetter, letterId, limit)
   // After the rows: a series is there before its first row.
   const labels = await readSeriesLabels(session)
   // The capture is the oldest of all.
   const capture = rows.length < limit ? await captureOfLetter(session, labels, letterId) : null
   if (capture !== null) rows.push(capture)
-  return rows.map((row) => ({
-    ...summaryOf(row, labels),
-    actor: row.actor,
-    notes: row.notes,
-    error: row.error,
-    letterVersion: row.letter_version === null ? null : Number(row.letter_version),
-  }))
+  return rows.map((row) => {
+    const { notes, error, letterVersion } = row
+    return { ...summaryOf(row, labels), notes, error, letterVersion }
+  })
 }

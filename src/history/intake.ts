@@ -2,6 +2,7 @@
  * Entries that come from outside, from workers in any language. A source id makes them idempotent: the same one of the
  * same engine twice is one entry, also when both arrive at once or a server dies in between.
  */
+
 import { randomUUID } from 'node:crypto'
 import type { Instant } from '../core/clock.ts'
 import { refuse } from '../core/errors.ts'
@@ -9,13 +10,7 @@ import { formatRowKey } from '../core/row-key.ts'
 import { sourceName } from '../core/source-id.ts'
 import { sql, type Transaction } from '../store/database.ts'
 import { filledUp, rowsGiven, runGivenAtCommit } from '../store/idioms.ts'
-import {
-  type HistorySummary,
-  readSeriesLabels,
-  SUMMARY_COLUMNS,
-  type SummaryRow,
-  summaryOf,
-} from './entry.ts'
+import { type HistorySummary, readSeriesLabels, SUMMARY, SUMMARY_COLUMNS, summaryOf } from './entry.ts'
 import { recordHistory } from './record.ts'
 import type { HistoryStatus } from './shapes.ts'
 
@@ -80,7 +75,6 @@ const insertSources = sql(
    FROM unnest($1::text[], $2::text[], $3::bigint[], $4::bigint[], $5::int[]) AS given (engine, source_id, created_at, history_id, series)`,
 )
 
-/** The report with what will be kept of it. */
 export function readRun(report: RunReport): ReadReport {
   insistOnError(report)
   return { ...report, input: contentOf(report.input), output: contentOf(report.output) }
@@ -121,7 +115,6 @@ export async function fileReports(
   })
 }
 
-/** Records what is new. */
 async function record(
   tx: Transaction,
   reports: readonly ReadReport[],
@@ -177,7 +170,6 @@ function contentOf(value: unknown): Uint8Array | null {
 /** Entries by the names of their source ids. */
 export type KnownEntries = ReadonlyMap<unknown, HistorySummary>
 
-/** The entries that there are. */
 export async function entriesOfSources(
   tx: Transaction,
   reports: readonly RunReport[],
@@ -194,8 +186,8 @@ export async function entriesOfSources(
   const labels = await readSeriesLabels(tx)
   const entries = new Map<unknown, HistorySummary>()
   for (const { engine, source_id: sourceId } of known) {
-    const [row] = await tx.rows<SummaryRow>(readBySource, engine, sourceId)
-    if (row !== undefined) entries.set(sourceName({ engine, sourceId }), summaryOf(row, labels))
+    const row = await SUMMARY.one(tx, readBySource, engine, sourceId)
+    if (row !== null) entries.set(sourceName({ engine, sourceId }), summaryOf(row, labels))
   }
   return entries
 }

@@ -3,6 +3,7 @@
  * filters the lanes are read in turn, a stretch of each, and the one that first fills the page or ends decides: a rare
  * operation is found quickly within a busy instance, and a rare instance within a busy operation.
  */
+
 import { type Session, type Statement, sql, type Value } from '../store/database.ts'
 import {
   type HistoryFilter,
@@ -10,6 +11,7 @@ import {
   readSeriesLabels,
   type SeriesLabel,
   type SeriesLabels,
+  SUMMARY,
   SUMMARY_COLUMNS,
   type SummaryRow,
   summaryOf,
@@ -33,7 +35,6 @@ const MAX_STRETCH = 1_000
 /** Rows of each lane that one page may look through; a page that found too few ends early, and the next goes on. */
 const MAX_EXAMINED = 10_000
 
-/** The page of at most `limit` entries behind `after`. */
 export async function listHistory(
   session: Session,
   filter: HistoryFilter,
@@ -49,11 +50,11 @@ export async function listHistory(
   const last = rows.at(-1)
   const next = found.rows.length > limit && last !== undefined ? cursorOf(last) : found.next
   // A series that is newer than the labels was made, with its row, while this page was read.
-  const known = rows.every((row) => labels.has(Number(row.series))) ? labels : await readSeriesLabels(session)
+  const known = rows.every((row) => labels.has(row.series)) ? labels : await readSeriesLabels(session)
   return { items: rows.map((row) => summaryOf(row, known)), next }
 }
 
-const cursorOf = (row: SummaryRow): HistoryCursor => ({ at: BigInt(row.created_at), id: BigInt(row.id) })
+const cursorOf = (row: SummaryRow): HistoryCursor => ({ at: row.createdAt, id: row.id })
 
 /** One lane for each filter; without any, one of all series. */
 function lanesOf(filter: HistoryFilter, labels: SeriesLabels): Lane[] {
@@ -76,7 +77,6 @@ function lanesOf(filter: HistoryFilter, labels: SeriesLabels): Lane[] {
 
 type Test = (row: SummaryRow) => boolean
 
-/** Whether a row is in all lanes. */
 function matcher(lanes: readonly Lane[]): Test {
   const tests = lanes.map(testOf)
   return (row) => tests.every((test) => test(row))
@@ -85,12 +85,12 @@ function matcher(lanes: readonly Lane[]): Test {
 function testOf(lane: Lane): Test {
   switch (lane.kind) {
     case 'correlation':
-      return (row) => row.correlation_id === lane.id
+      return (row) => row.correlationId === lane.id
     case 'instance':
-      return (row) => (row.instance_id ?? row.correlation_id) === lane.id
+      return (row) => (row.instanceId ?? row.correlationId) === lane.id
     case 'series': {
       const wanted = new Set(lane.series)
-      return (row) => wanted.has(Number(row.series))
+      return (row) => wanted.has(row.series)
     }
   }
 }
@@ -227,7 +227,7 @@ async function readLane(
 ): Promise<SummaryRow[]> {
   const { beforeAt, beforeId, fromAt } = stretch
   const read = (statement: Statement, ...key: readonly Value[]) =>
-    session.rows<SummaryRow>(statement, beforeAt, beforeId, fromAt, limit, ...key)
+    SUMMARY.all(session, statement, beforeAt, beforeId, fromAt, limit, ...key)
   const parts: SummaryRow[][] = []
   const plainCapture = async (id: string) => {
     const row = await captureOfSource(session, labels, id)
@@ -280,11 +280,10 @@ async function mergeSeries(
     if (open.length === 0) return page
     for (const lane of open) {
       const last = lane.rows.at(-1)
-      const beforeAt = last === undefined ? stretch.beforeAt : BigInt(last.created_at)
-      const beforeId = last === undefined ? stretch.beforeId : BigInt(last.id)
-      const values = [beforeAt, beforeId, stretch.fromAt, chunk, lane.series] as const
+      const { beforeAt, beforeId, fromAt } = stretch
+      const before = last === undefined ? [beforeAt, beforeId] : [last.createdAt, last.id]
       // Of two parts, each of up to `chunk` rows.
-      const rows = await session.rows<SummaryRow>(bySeries, ...values)
+      const rows = await SUMMARY.all(session, bySeries, ...before, fromAt, chunk, lane.series)
       lane.rows.push(...rows.sort(newestFirst).slice(0, chunk))
       lane.hasMore = rows.length >= chunk
     }
@@ -293,13 +292,12 @@ async function mergeSeries(
 }
 
 function isWithin(row: SummaryRow, { beforeAt, beforeId, fromAt }: Stretch): boolean {
-  const at = BigInt(row.created_at)
-  return at >= fromAt && (at < beforeAt || (at === beforeAt && BigInt(row.id) < beforeId))
+  const { createdAt: at, id } = row
+  return at >= fromAt && (at < beforeAt || (at === beforeAt && id < beforeId))
 }
 
-/** The order of lists. */
 function newestFirst(a: SummaryRow, b: SummaryRow): number {
-  return descending(BigInt(a.created_at), BigInt(b.created_at)) || descending(BigInt(a.id), BigInt(b.id))
+  return descending(a.createdAt, b.createdAt) || descending(a.id, b.id)
 }
 
 const descending = (a: bigint, b: bigint): number => (a < b ? 1 : a > b ? -1 : 0)

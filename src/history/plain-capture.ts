@@ -4,7 +4,7 @@
  * Letters that were captured together have the same time, so a few hundred rows may be passed on the way.
  */
 import { type Integer, type Session, type Statement, sql } from '../store/database.ts'
-import { DETAIL_COLUMNS, type DetailRow, type SeriesLabels } from './entry.ts'
+import { DETAIL, DETAIL_COLUMNS, type DetailRow, type SeriesLabels } from './entry.ts'
 
 /** The engine of what died in a plain queue. */
 export const PLAIN_ENGINE = 'queues'
@@ -54,6 +54,5 @@ async function captureOf(
   if (series === null) return null
   const [letter] = await session.rows<{ id: Integer; captured_at: Integer }>(readLetter, key)
   if (letter === undefined) return null
-  const [row] = await session.rows<DetailRow>(readCapture, series, letter.captured_at, letter.id)
-  return row ?? null
+  return DETAIL.one(session, readCapture, series, letter.captured_at, letter.id)
 }

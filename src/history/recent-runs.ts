@@ -39,11 +39,7 @@ const readNewest = sql(
 /** Series that are asked for at once: SQLite answers without giving others a turn. */
 const AT_ONCE = 16
 
-interface RunRow {
-  readonly series: Integer
-  readonly created_at: Integer
-  readonly duration_ms: Integer
-}
+type RunRow = Readonly<Record<'series' | 'created_at' | 'duration_ms', Integer>>
 
 /** The newest runs since an instant, up to `most` of each series; fewer where there are very many series. */
 export async function readRecentRuns(db: Database, since: Instant, most: number): Promise<RecentRuns> {

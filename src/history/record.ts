@@ -6,6 +6,7 @@
 import type { Instant } from '../core/clock.ts'
 import { type Integer, type Session, sql, type Transaction } from '../store/database.ts'
 import { type GivenRow, rowsGiven } from '../store/idioms.ts'
+import { big, integer, type RowOf, rowShape } from '../store/row.ts'
 import { HISTORY_STATUSES, type HistoryStatus } from './shapes.ts'
 
 /** One row by its unique label. */
@@ -91,12 +92,8 @@ export interface HistoryEntry {
   readonly output?: Uint8Array | null
 }
 
-/** The key of a row. */
-export interface HistoryRow {
-  readonly series: number
-  readonly createdAt: bigint
-  readonly id: bigint
-}
+const KEY = rowShape({ series: integer, createdAt: big, id: big })
+export type HistoryRow = RowOf<typeof KEY>
 
 const COLUMNS = {
   ...{
@@ -116,7 +113,7 @@ const LISTS = Object.values(COLUMNS).map((type, i) => `$${i + 1}::${type}[]`)
 const insertRows = sql(
   'history.insert',
   `INSERT INTO bartleby.history (${NAMES.join(', ')}, short_key) SELECT ${NAMES.map((name) => `given.${name}`).join(', ')}, NULL
-   FROM unnest(${LISTS.join(', ')}) AS given (${NAMES.join(', ')}) RETURNING series, created_at, id`,
+   FROM unnest(${LISTS.join(', ')}) AS given (${NAMES.join(', ')}) RETURNING ${KEY.columns}`,
   { bigints: true },
 )
 
@@ -127,7 +124,7 @@ export async function recordHistory(
 ): Promise<HistoryRow[]> {
   if (entries.length === 0) return []
   const numbers = new Map<string, number>()
-  const rows: Readonly<Record<keyof typeof COLUMNS, Cell>>[] = []
+  const rows: Readonly<Record<keyof typeof COLUMNS, GivenRow[string]>>[] = []
   for (const entry of entries) {
     const { engine, operation, status } = entry
     const key = `${engine} ${operation} ${status}`
@@ -148,22 +145,8 @@ export async function recordHistory(
       output: entry.output ?? null,
     })
   }
-  return (await rowsGiven<RawRow>(tx, insertRows, rows)).map(toRow)
+  return (await rowsGiven<object>(tx, insertRows, rows)).map(KEY.read)
 }
-
-type Cell = GivenRow[string]
-
-interface RawRow {
-  readonly series: Integer
-  readonly created_at: Integer
-  readonly id: Integer
-}
-
-const toRow = (row: RawRow): HistoryRow => ({
-  series: Number(row.series),
-  createdAt: BigInt(row.created_at),
-  id: BigInt(row.id),
-})
 
 /** One row by primary key. */
 const updateRow = sql(

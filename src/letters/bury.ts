@@ -118,7 +118,6 @@ interface TakenAlike {
   remove(): Promise<number>
 }
 
-/** What came of deaths. */
 interface Buried<D> {
   /** Those that still died when their rows were locked. */
   readonly deaths: readonly D[]
@@ -269,10 +268,8 @@ function once<Key, Of>(known: Map<Key, Of>, key: Key, ask: () => Of): Of {
   return found
 }
 
-/** Where a letter is filed. */
 type Where = Pick<Cause, 'source' | 'engine' | 'queue'>
 
-/** What is worked out of a cause. */
 type Filed = Pick<
   DeathNote,
   'source' | 'engine' | 'errorClass' | 'errorMessage' | 'errorStack' | 'drawer' | 'series'

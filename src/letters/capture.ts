@@ -157,7 +157,6 @@ export async function fileAlike(
 export const errorInHistory = ({ record, errorMessage }: DeathNote): string | null =>
   record.isSilent === true ? null : errorMessage
 
-/** What the history row of a capture has of its note. */
 function recordValues(note: DeathNote): readonly Value[] {
   const { duration_ms, series, correlation_id, instance_id, actor, input, output } = noteRow(note)
   return [duration_ms, series, correlation_id, instance_id, actor, errorInHistory(note), input, output]
@@ -179,10 +178,8 @@ export function capturingBy(
     : { statement: each, values: lists }
 }
 
-/** Notes as lists of their columns. */
 export const noteLists = (notes: readonly DeathNote[]): readonly List[] => columnsOf(NOTE, notes.map(noteRow))
 
-/** What is written of a note, by column. */
 export const noteRow = ({
   record,
   ...note
@@ -223,7 +220,6 @@ function listsOf(types: Readonly<Record<string, string>>, first: number): string
     .join(', ')
 }
 
-/** A row of a capture statement. */
 export interface CapturedRow {
   readonly note: Integer
   readonly taken: Integer

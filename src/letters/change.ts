@@ -46,7 +46,6 @@ export interface Sent extends Changed {
   readonly isEdited?: boolean
 }
 
-/** What a letter was before. */
 export interface Before {
   readonly drawer: number
   /** As it is stored. */
@@ -214,7 +213,6 @@ async function takeOut(
     .map((row) => ({ ...row, letters: 1 }))
 }
 
-/** What goes with each letter. */
 async function givenOf(tx: Transaction, act: keyof Acts, letters: readonly AnyLetter[]): Promise<Given[]> {
   const series = await seriesOf(tx, act, letters)
   const given: Given[] = []

@@ -29,7 +29,6 @@ interface Row extends StoredContent {
   readonly id: Integer
 }
 
-/** What these letters would be sent with. */
 export async function readContents(
   session: Session,
   ids: readonly LetterId[],

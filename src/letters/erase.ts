@@ -47,7 +47,6 @@ const readRunRow = sql(
   { bigints: true },
 )
 
-/** Erases letters. */
 export async function eraseLetters(work: OfficeWork, erasure: Erasure): Promise<void> {
   const { letters, engine } = erasure
   if (letters.length === 0) return

@@ -1,7 +1,6 @@
 /** Letters that are locked, and what they are while they are. The order of locks is that of `bury.ts`. */
 import { sql, type Transaction } from '../store/database.ts'
 import { at, integer, oneOf, orNull, type RowOf, rowShape, text } from '../store/row.ts'
-import type { SourceName } from './kinds.ts'
 import { type Act, type LetterId, letterId, STATUS } from './letter.ts'
 
 /** Letters by primary key, locked in the order of their numbers. */
@@ -10,7 +9,7 @@ const lockCases = sql(
   'SELECT id FROM bartleby.letters WHERE id = ANY($1::bigint[]) ORDER BY id FOR UPDATE',
 )
 
-const CASE = rowShape({
+const FIELDS = {
   id: letterId,
   drawer: integer,
   /** As it is stored. */
@@ -25,22 +24,19 @@ const CASE = rowShape({
   deadQueue: orNull(text),
   /** What its latest retry made. */
   sentAs: orNull(text),
-})
+} as const
+const CASE = rowShape({ ...FIELDS, source: text, queue: text })
+export type CaseRow = RowOf<typeof CASE>
 
 /** What they say; as in `lockLetter`, not by the statement that waits for their locks. */
 const readCases = sql(
   'letters.readCases',
-  `SELECT ${CASE.columns},
+  `SELECT ${rowShape(FIELDS).columns},
      (SELECT source FROM bartleby.drawers WHERE drawers.id = drawer) AS source,
      (SELECT queue FROM bartleby.drawers WHERE drawers.id = drawer) AS queue
    FROM bartleby.letters WHERE id = ANY($1::bigint[]) ORDER BY id`,
   { bigints: true },
 )
-
-export interface CaseRow extends RowOf<typeof CASE> {
-  readonly source: SourceName
-  readonly queue: string
-}
 
 /** A letter as it is once its item has been sent back. */
 export const sentBack = (letter: CaseRow): CaseRow => ({
@@ -73,14 +69,6 @@ export async function lockLettersOf(
   caseIds: readonly LetterId[],
 ): Promise<Map<LetterId, CaseRow>> {
   if (caseIds.length === 0) return new Map()
-  const [, rows] = await Promise.all([
-    lockLetters(tx, caseIds),
-    tx.rows<Pick<CaseRow, 'source' | 'queue'>>(readCases, caseIds),
-  ])
-  return new Map(
-    rows.map((row) => {
-      const letter = CASE.read(row)
-      return [letter.id, { ...letter, source: row.source, queue: row.queue }]
-    }),
-  )
+  const [, letters] = await Promise.all([lockLetters(tx, caseIds), CASE.all(tx, readCases, caseIds)])
+  return new Map(letters.map((letter) => [letter.id, letter]))
 }

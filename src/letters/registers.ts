@@ -9,7 +9,6 @@ export interface Registers {
   readonly times: CaptureTimes
 }
 
-/** Those of a server that begins. */
 export const newRegisters = (): Registers => ({
   drawers: new Drawers(),
   series: new SeriesNumbers(),

@@ -29,6 +29,7 @@ export interface CarrierParts<Work extends RunWork> {
   readonly db: Database
   readonly clock: Clock
   readonly log: Log
+  /** Runs `act` in one transaction. */
   readonly inWork: <T>(verb: string, act: (work: Work) => Promise<T>) => Promise<T>
   /** False: runs are left to other servers. */
   readonly carriesOut: boolean
@@ -135,12 +136,10 @@ export class Carrier<Work extends RunWork> {
     await db.session('run.renew', (session) => renewRuns(session, this.lease(), [...this.#walks.keys()]))
   }
 
-  /** Looks for runs that nobody is at. */
   async look(): Promise<void> {
     if (this.#parts.carriesOut) await this.#looks.now()
   }
 
-  /** Takes up what nobody is at. */
   async #takeUp(): Promise<void> {
     const { db, clock, log, beginRounds } = this.#parts
     await beginRounds()

@@ -32,7 +32,6 @@ export class Pace {
     this.#since = clock.now()
   }
 
-  /** Another rate from now on. */
   change(rate: number | null): void {
     if (rate === this.#rate) return
     this.#rate = rate
@@ -51,7 +50,6 @@ export class Pace {
     return Math.max(0, Math.floor((Number(now - allowance.since) * rate) / 1e6 + 1e-6) - allowance.sent)
   }
 
-  /** So many were sent to it. */
   sent(destination: string, letters: number): void {
     const now = this.#clock.now()
     this.#steps.push({ at: now, letters })

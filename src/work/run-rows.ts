@@ -139,7 +139,6 @@ const readNamed = sql(
   { bigints: true },
 )
 
-/** The open run of a name. */
 export const readOpenRun = (session: Session, name: string): Promise<Run | null> =>
   RUN.one(session, readNamed, name)
 
@@ -163,7 +162,6 @@ export interface RunPage {
   readonly limit: number
 }
 
-/** Runs, the newest first. */
 export async function readRuns(
   session: Session,
   { kinds, states, before, limit }: RunPage,
@@ -262,7 +260,6 @@ const leaveRow = sql(
   'UPDATE bartleby.runs SET owner = NULL, owned_until = NULL, rate_now = NULL WHERE id = $1 AND owner = $2',
 )
 
-/** Leaves a run to others. */
 export async function leaveRun(session: Session, id: Xid, owner: string): Promise<void> {
   await session.run(leaveRow, id, owner)
 }

@@ -12,8 +12,15 @@ import type { Run } from './run-rows.ts'
 const MOST_TRIES = 30
 const TRY_AGAIN_US = 1_000_000n
 
+/** `signal` ends the walk after the round at hand. */
+interface WalkParts {
+  readonly clock: Clock
+  readonly log: Log
+  readonly signal: AbortSignal
+}
+
 export class RunWalk {
-  readonly #parts: { readonly clock: Clock; readonly log: Log; readonly signal: AbortSignal }
+  readonly #parts: WalkParts
   readonly #run: Pick<Run, 'id' | 'kind'>
   readonly #course: Course
   readonly #onQuiet = new Set<() => void>()
@@ -22,12 +29,7 @@ export class RunWalk {
   /** Ends the wait at hand. */
   #endWait: (() => void) | null = null
 
-  /** `signal` ends it after the round at hand. */
-  constructor(
-    parts: { readonly clock: Clock; readonly log: Log; readonly signal: AbortSignal },
-    run: Pick<Run, 'id' | 'kind'>,
-    course: Course,
-  ) {
+  constructor(parts: WalkParts, run: Pick<Run, 'id' | 'kind'>, course: Course) {
     this.#parts = parts
     this.#run = run
     this.#course = course

@@ -109,7 +109,6 @@ export function keptLease({ owner, state }: Pick<Run, 'owner' | 'state'>, now: I
   return { owner, until: owner === null ? now : later(now, LEASE_US) }
 }
 
-/** What is asked for. */
 export interface RunRequest<Subject = unknown, Place = unknown> {
   readonly kind: string
   readonly about: string

@@ -1,11 +1,9 @@
 /** What can be asked of runs: to begin one, to tell of it, to wait for its end, to pause, resume or end it. */
-import { after, type Clock, type Instant, later } from '../core/clock.ts'
+import { after, type Instant, later } from '../core/clock.ts'
 import { failure } from '../core/errors.ts'
-import type { Log } from '../core/log.ts'
 import type { Rounds, Service } from '../core/rounds.ts'
 import { firstXidOf, type Xid, Xids } from '../core/xid.ts'
-import type { Database } from '../store/database.ts'
-import { Carrier, LOOK_US } from './carrier.ts'
+import { Carrier, type CarrierParts, LOOK_US } from './carrier.ts'
 import {
   COMMANDS,
   keptLease,
@@ -33,12 +31,8 @@ import {
   removeEndedRuns,
 } from './run-rows.ts'
 
-export interface RunsOptions<Work extends RunWork> {
-  readonly db: Database
-  readonly clock: Clock
-  readonly log: Log
-  /** Runs `act` in one transaction. */
-  readonly inWork: <T>(verb: string, act: (work: Work) => Promise<T>) => Promise<T>
+export interface RunsOptions<Work extends RunWork>
+  extends Pick<CarrierParts<Work>, 'db' | 'clock' | 'log' | 'inWork'> {
   /** Files what was done to a run; `notes` says why. */
   readonly record?: (work: Work, run: Run, act: RunAct) => Promise<void>
   /** False: runs that are begun here are left to other servers, and none is taken up. Default true. */
@@ -127,7 +121,6 @@ export class Runs<Work extends RunWork> implements Service {
     return this.#carrier.settle()
   }
 
-  /** Runs `act` in one transaction. */
   inWork<T>(verb: string, act: (work: Work) => Promise<T>): Promise<T> {
     return this.#options.inWork(verb, act)
   }
@@ -180,7 +173,6 @@ export class Runs<Work extends RunWork> implements Service {
     return this.#options.inWork('run.begin', (work) => this.begin(work, request))
   }
 
-  /** Begins the rounds that are due. */
   async #beginRounds(): Promise<void> {
     const { clock } = this.#options
     for (const [kind, dueAt] of this.#roundsDueAt) {
@@ -198,7 +190,6 @@ export class Runs<Work extends RunWork> implements Service {
     return this.#options.db.session('run.read', (session) => readRun(session, id))
   }
 
-  /** Runs, the newest first. */
   list(page: RunPage): Promise<readonly Run[]> {
     return this.#options.db.session('run.list', (session) => readRuns(session, page))
   }

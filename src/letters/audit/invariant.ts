@@ -4,7 +4,6 @@ import type { SeriesLabels } from '../../history/entry.ts'
 import type { Integer, Snapshot, Statement, Value } from '../../store/database.ts'
 import type { Drawer } from '../numbers/find-drawers.ts'
 
-/** A row as the store gives it. */
 export type FoundRow = Readonly<Record<string, Integer | null | undefined>>
 
 /** Something in the store that must not be. */

@@ -7,7 +7,6 @@
 import { type Integer, type Statement, sql, type Value } from '../../store/database.ts'
 import type { Audit, FoundRow, Key, Side } from './invariant.ts'
 
-/** What a walk needs of an audit. */
 export type Walker = Pick<Audit, 'session' | 'looked'>
 
 /** Reads numbers of 64 bits exactly. One text for both stores, or one for each. */
@@ -46,7 +45,6 @@ class Reading {
     this.#keyOf = keyOf
   }
 
-  /** Goes on to the next row. */
   async advance(): Promise<void> {
     if (this.#step()) return
     const { done, value } = await this.#batches.next()

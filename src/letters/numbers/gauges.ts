@@ -21,7 +21,6 @@ const MAX_SETS = 1_000
 /** The queue of all letters beyond the limit. No queue's name has a '~'. */
 const OTHERS = '~others'
 
-/** The letters of everything there is. */
 export async function readLetterGauges(session: Session): Promise<LetterGauge[]> {
   return gaugesOf(await readPlaceCounts(session))
 }
@@ -79,7 +78,6 @@ export async function readOldestPending(session: Session): Promise<Position | nu
   return row === undefined ? null : toPosition(row)
 }
 
-/** Reads both. */
 export async function readPulse(session: Session): Promise<Pulse> {
   const oldest = await readOldestPending(session)
   const outcomes = { retried: 0, confirmed: 0, returned: 0, discarded: 0, expired: 0 }

@@ -21,7 +21,6 @@ import {
 } from './find-drawers.ts'
 import { type ActivityName, TALLY_KEYS, type TallyKey } from './shapes.ts'
 
-/** Letters of each status. */
 export type StatusCounts = Readonly<Record<LetterStatus, number>>
 
 /** What is counted of a place or a drawer. */
@@ -191,7 +190,6 @@ export interface Summary extends StatusCounts {
   readonly unconfirmed: number
 }
 
-/** The sums of all places. */
 export function summaryOf(places: readonly PlaceCounts[]): Summary {
   const sum = (of: (counts: PlaceCounts) => number): number => places.reduce((sum, each) => sum + of(each), 0)
   return {
@@ -203,7 +201,6 @@ export function summaryOf(places: readonly PlaceCounts[]): Summary {
   }
 }
 
-/** Letters of any status. */
 export const lettersIn = (counts: StatusCounts): number =>
   STATUSES.reduce((sum, status) => sum + counts[status], 0)
 
@@ -219,7 +216,6 @@ export interface LetterCounts {
   readonly totals: StatusCounts
 }
 
-/** Counts the letters that match, by the keys given. */
 export async function countLetters(
   session: Session,
   filter: CountFilter & { readonly status?: LetterStatus | null },
@@ -245,7 +241,6 @@ export async function countLetters(
   return { items: keys.length === TALLY_KEYS.length ? items : addedUp(keys, items), totals }
 }
 
-/** What a drawer holds, and where it is. */
 type Labelled = Pick<DrawerCounts, 'letters' | 'place' | 'fingerprint'>
 
 /** The drawers that hold letters, in the order of all keys. Counts first: a drawer that was counted is there. */

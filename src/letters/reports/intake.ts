@@ -112,7 +112,6 @@ export class ReportIntake {
   }
 }
 
-/** What the store has for reports. */
 interface Seen {
   readonly known: KnownLetters
   /** The engines' own queues, for reports that name none; null where there is none. */
@@ -122,7 +121,6 @@ interface Seen {
 /** Letters by the names of their source ids. */
 type KnownLetters = ReadonlyMap<string, LetterId>
 
-/** The letter of a report. */
 export interface Captured {
   readonly id: LetterId
   /** False when the source id had its letter already. */
@@ -210,7 +208,6 @@ async function inBites<In, Out>(
 
 const letOthers = async ({ dialect }: Transaction) => dialect === 'sqlite' && (await endOfTurn())
 
-/** The letters that there are. */
 async function lettersOf(tx: Transaction, reports: readonly FailureReport[]): Promise<KnownLetters> {
   const asked = reports.map(({ engine, sourceId }) => ({ engine, source_id: sourceId }))
   type Row = { readonly engine: string; readonly source_id: string; readonly id: Integer }

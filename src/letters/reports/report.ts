@@ -10,6 +10,7 @@ import { refuse } from '../../core/errors.ts'
 import { isEngineSourceId } from '../../core/source-id.ts'
 import type { ErrorDescription } from '../../core/thrown.ts'
 import { formatMicros } from '../../core/timestamp.ts'
+import type { KnownEngines } from '../../history/entry.ts'
 import type { Session } from '../../store/database.ts'
 import { kindOf, type SourceName, sourceKinds, sourceNames, sourceOfReports } from '../kinds.ts'
 import { OFFICE } from '../letter.ts'
@@ -52,11 +53,7 @@ export const isSameFailure = (a: FailureReport, b: FailureReport): boolean =>
   a.errorStack === b.errorStack
 
 /** What letters need to know about engines. */
-export interface EngineNames {
-  /** Refuses an engine that no letter can be filed under. */
-  check(name: string): void
-  /** Refuses to look for letters of an engine that is unknown, with the list of those that are known. */
-  checkKnown(name: string, session?: Session): Promise<void>
+export interface EngineNames extends Pick<KnownEngines, 'check' | 'checkKnown'> {
   definitionOf(name: string): { readonly queue: string | null }
   /** The engine's own queue, also where it is not defined; null when it has none. */
   queueOf(name: string, session?: Session): Promise<string | null>

@@ -84,7 +84,6 @@ interface Place {
   readonly id: string
 }
 
-/** Asks for an expiry. */
 export function expiryRequest({ before, engine, actor }: Expiry): RunRequest<Subject, Place> {
   const of = engine === null ? 'letters' : `letters of engine ${engine}`
   return {

@@ -11,10 +11,10 @@ import type { Clock } from '../../core/clock.ts'
 import { change } from '../../letters/change.ts'
 import { type LetterId, sentBy } from '../../letters/letter.ts'
 import { type Candidate, readCandidates } from '../../letters/lists/candidates.ts'
-import { forgoRedrive, wasSentFor } from '../../letters/redriven.ts'
 import {
   type Departing,
   type Edits,
+  forgoRedrive,
   isOutside,
   isRefused,
   type LetterSource,
@@ -22,6 +22,7 @@ import {
   type Refused,
   restoreLetters,
   sendBack,
+  wasSentFor,
 } from '../../letters/source.ts'
 import { inOffice, type OfficeWork } from '../../letters/work.ts'
 import type { Database } from '../../store/database.ts'

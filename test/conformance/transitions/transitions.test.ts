@@ -11,8 +11,7 @@ import { type Letter, type LetterStatus, STATUS } from '../../../src/letters/let
 import { readLetterById } from '../../../src/letters/lists/detail.ts'
 import { ACTIVITY_NAMES, type ActivityName } from '../../../src/letters/numbers/shapes.ts'
 import { readPlaceCounts } from '../../../src/letters/numbers/summary.ts'
-import { forgoRedrive } from '../../../src/letters/redriven.ts'
-import { isRefused, NO_EDITS } from '../../../src/letters/source.ts'
+import { forgoRedrive, isRefused, NO_EDITS } from '../../../src/letters/source.ts'
 import {
   type StateColumn,
   type TransitionName,
