@@ -1,16 +1,15 @@
 /** Every migration of every module; each has its number. The newest is the version of the program. */
 
 import { historyMigration } from './history/schema.ts'
+import { activityMigration, drawerMigration, placesMigration } from './letters/numbers/schema.ts'
 import {
   deathIdMigration,
   endsMigration,
   keyMigration,
+  letterMigration,
   lifeMigration,
   outcomesMigration,
-} from './letters/life-schema.ts'
-import { activityMigration } from './letters/numbers/activity-schema.ts'
-import { drawerMigration, placesMigration } from './letters/numbers/places-schema.ts'
-import { letterMigration } from './letters/schema.ts'
+} from './letters/schema.ts'
 import { deadLetterMigration, deathMigration, queueMigration } from './queues/schema.ts'
 import { redriveMembersMigration, redriveMigration, redriveRunsMigration } from './redrive/schema.ts'
 import { SOURCES } from './sources/index.ts'

@@ -8,8 +8,8 @@ import { MIGRATIONS } from '../migrations.ts'
 import { type Database, sql } from '../store/database.ts'
 import { migrate } from '../store/migrations.ts'
 import { openDatabase } from '../store/open.ts'
-import { keyMigration } from './life-schema.ts'
 import { readLetter } from './lists/detail.ts'
+import { keyMigration } from './schema.ts'
 
 const AT = instant(1_800_000_000_000_000n)
 const TIME = '20270115T080000000000Z'

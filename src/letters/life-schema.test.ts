@@ -4,7 +4,7 @@ import { MIGRATIONS } from '../migrations.ts'
 import { type Integer, sql } from '../store/database.ts'
 import { migrate } from '../store/migrations.ts'
 import { openDatabase } from '../store/open.ts'
-import { endsMigration, lifeMigration } from './life-schema.ts'
+import { endsMigration, lifeMigration } from './schema.ts'
 
 /** A letter of each status, that failed long ago. */
 const OLD_LETTERS = [0, 1, 2].map((status) =>

@@ -21,7 +21,7 @@ const WRITERS = [
   'letters/change-sql.ts',
   'letters/contents.ts',
   'letters/in-dead-queue/move.ts',
-  'letters/life-schema.ts',
+  'letters/schema.ts',
   'queues/schema.ts',
 ]
 

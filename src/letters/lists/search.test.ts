@@ -8,10 +8,10 @@ import { silentLog } from '../../core/log.ts'
 import type { Rounds } from '../../core/rounds.ts'
 import { sql } from '../../store/database.ts'
 import type { LetterId } from '../letter.ts'
-import { filing } from './filing.ts'
 import type { LetterFilter } from './filter.ts'
 import { listLetters } from './list.ts'
 import { needleOf } from './search.ts'
+import { filing } from './texts.ts'
 
 const WAITING = sql('test.waiting', 'SELECT count(*) AS ranges FROM bartleby.letters_to_file')
 const WAIT = sql(

@@ -6,9 +6,9 @@ import { MIGRATIONS } from '../../migrations.ts'
 import { type Database, sql } from '../../store/database.ts'
 import { migrate } from '../../store/migrations.ts'
 import { openDatabase } from '../../store/open.ts'
-import { activityMigration } from './activity-schema.ts'
 import { readDrawers } from './find-drawers.ts'
 import { Ledger } from './ledger.ts'
+import { activityMigration } from './schema.ts'
 
 /** Two queues, two signatures; letters of an older version, some of them sent back. */
 const OLD_STORE = [

@@ -10,7 +10,7 @@ import { migrate } from '../../store/migrations.ts'
 import { openDatabase } from '../../store/open.ts'
 import { verifyStore } from '../../verify/verify.ts'
 import { Ledger } from './ledger.ts'
-import { placesMigration } from './places-schema.ts'
+import { placesMigration } from './schema.ts'
 
 const HOUR = 1_799_996_400_000_000
 const MINUTE = HOUR + 120_000_000
