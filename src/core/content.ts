@@ -9,11 +9,9 @@ const EMPTY = new Uint8Array(0)
 /** The bytes to store for a text; null when it is empty. */
 export const textBytes = (text: string): Uint8Array | null => (text === '' ? null : Buffer.from(text, 'utf8'))
 
-/** The text that was stored. */
 export const storedText = (bytes: Uint8Array | null): string =>
   bytes === null ? '' : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8')
 
-/** The payload that was stored. */
 export const storedPayload = (bytes: Uint8Array | null): Uint8Array => bytes ?? EMPTY
 
 /** What an item or a letter holds, as it is stored. */

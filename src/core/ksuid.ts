@@ -10,7 +10,6 @@ import type { Instant } from './clock.ts'
 export const MAX_KSUID = 'aWgEPTl1tmebfsQzFP4bxwgy80V'
 
 const MIN_KSUID = '000000000000000000000000000'
-/** Characters of every KSUID. */
 export const KSUID_LENGTH = 27
 const PREFIX_LENGTH = 18
 
@@ -47,7 +46,6 @@ export function checkKsuid(text: string): string | null {
   return text > MAX_KSUID ? refusal(text) : null
 }
 
-/** Writes a 160-bit number as a KSUID. */
 export function formatKsuid(value: bigint): string {
   if (value < 0n || value > LARGEST) throw new RangeError('a KSUID is a number of 160 bits')
   let text = ''

@@ -39,7 +39,6 @@ export class Semaphore {
     next()
   }
 
-  /** Makes a call once there is room for it. */
   async pass<T>(call: () => Promise<T>): Promise<T> {
     await this.take()
     try {

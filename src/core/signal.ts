@@ -22,7 +22,6 @@ export class Signal {
     clearTimeout(timer)
   }
 
-  /** Something has changed. */
   notify(): void {
     const next = this.#next
     this.#next = null

@@ -8,7 +8,6 @@
 import { hash } from 'node:crypto'
 import { cut, maskText } from './mask.ts'
 
-/** The version of the algorithm. */
 export const SIGNATURE_VERSION = 1
 
 export interface Signature {

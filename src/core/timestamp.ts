@@ -78,7 +78,6 @@ export const formatSeconds = (at: Instant): string => formatTimestamp(instant(at
 export const formatHttpDate = (at: Instant): string =>
   new Date(Number((at - floorMod(at, 1_000_000n)) / 1_000n)).toUTCString()
 
-/** The instant of a protobuf timestamp. */
 export const instantFromParts = (seconds: bigint, nanos: number): Instant =>
   instant(seconds * 1_000_000n + BigInt(Math.floor(nanos / 1000)))
 

@@ -84,7 +84,6 @@ export class Xids {
     this.#begin(0)
   }
 
-  /** A new id. */
   next(): Xid {
     return this.block(1)
   }

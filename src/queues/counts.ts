@@ -14,7 +14,6 @@ import { SHELF } from './schema.ts'
 export const COUNTED = ['ready', 'leased', 'scheduled', 'held', 'dead'] as const
 type Counted = (typeof COUNTED)[number]
 
-/** All columns that are added up. */
 const SUMMED = [...COUNTED, 'created_s', 'created_us', 'deadline_s', 'deadline_us'] as const
 const COLUMNS = ['part', ...SUMMED].join(', ')
 

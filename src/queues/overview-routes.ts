@@ -15,7 +15,6 @@ interface QueueOverviewOptions extends ApiScope {
   readonly ledger: Pick<Ledger, 'pendingBy'>
 }
 
-/** Adds the call to a server. */
 export async function queueOverviewRoutes(
   app: FastifyInstance,
   options: QueueOverviewOptions,

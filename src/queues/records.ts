@@ -140,7 +140,6 @@ export const takeSettingsTurn = async (tx: Transaction): Promise<void> => {
   await tx.rows(takeTurn)
 }
 
-/** The queue called `name` with its partitions, or null. */
 export async function readQueue(session: Session, name: string): Promise<QueueRecord | null> {
   // No queue has a NUL in its name, and PostgreSQL refuses the question.
   if (name.includes('\0')) return null
@@ -176,7 +175,6 @@ async function pageOf(session: Session, page: QueuePage): Promise<RowOf<typeof Q
   return (await session.rows<object>(readPage, pivot, namespace, page.limit)).map(QUEUE.read)
 }
 
-/** The version of a queue now; null when it is gone. */
 export async function readQueueVersion(session: Session, queueId: number): Promise<number | null> {
   const [row] = await session.rows<{ version: Integer }>(readVersion, queueId)
   return row === undefined ? null : Number(row.version)
@@ -193,7 +191,6 @@ export async function readQueueUsing(session: Session, name: string): Promise<st
   return row?.name ?? null
 }
 
-/** A queue that belongs to an engine. */
 export interface EngineQueue {
   readonly queue: string
   readonly engine: string
@@ -218,7 +215,6 @@ export async function readEngineOf(session: Session, queue: string): Promise<str
 export const readEngineQueues = (session: Session): Promise<readonly EngineQueue[]> =>
   session.rows<EngineQueue>(readEngines)
 
-/** Makes the queue and its partitions, ready for use. */
 export async function createQueue(
   tx: Transaction,
   queue: QueueInfo,

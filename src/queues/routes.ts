@@ -14,7 +14,6 @@ import { queueCalls, storageCalls, testControlCalls } from './routes/queues.ts'
 import { queueErrorCodes } from './routes/reply.ts'
 import { file_queues, ReplySchema } from './wire/queues_pb.ts'
 
-/** Adds the calls of the queue API to a server. */
 export async function queueRoutes(
   app: FastifyInstance,
   options: Served & { readonly maxProduceBytes: number },

@@ -26,7 +26,6 @@ import {
 import { beginRemoval } from './verbs/clear.ts'
 import { forgetDedupeKeysOf } from './verbs/dedupe.ts'
 
-/** Creates a queue with its partitions. */
 export async function createFromSettings(
   db: Database,
   clock: Clock,

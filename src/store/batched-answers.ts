@@ -28,7 +28,6 @@ export const weightOf = (...parts: readonly (string | Uint8Array | null | undefi
 
 /** What is done with the calls of one transaction. */
 interface Acting<One, Work extends Moment, Seen> {
-  /** Runs a transaction. */
   within<T>(act: (work: Work) => Promise<T>): Promise<T>
   /** Reads what is needed of the store, in one flight with the look for keys. */
   look(work: Work, asks: readonly One[]): Promise<Seen>

@@ -10,7 +10,6 @@ import { type Statement, sql, type Transaction, type Value } from './database.ts
 import type { Fold } from './fold.ts'
 import { takingLock } from './lock.ts'
 
-/** A table of totals. */
 export interface Totals {
   readonly table: string
   /** Its primary key. */

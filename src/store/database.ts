@@ -51,7 +51,6 @@ export const declaredStatements = (): readonly Statement[] => [...declared.value
 const FIRST_GO =
   /(DELETE FROM (\S+) WHERE) \(?([\w, ]+?)\)? IN \(\s*SELECT \3 (FROM \2\s[^;]*? LIMIT (?:\(SELECT [^()]+\)|[^()])+)\)/
 
-/** The text of a statement as PostgreSQL takes it. */
 export const forPostgres = (text: string): string =>
   text
     .replace(/ (?:NOT INDEXED|INDEXED BY \w+)/g, '')
@@ -143,7 +142,6 @@ const rangeByEquality = (whole: string, ...found: readonly (string | undefined)[
   return [...equal, ...(first.length < columns.length ? [`${rest} ${found[1]} ${limits}`] : [])].join(' AND ')
 }
 
-/** The text of a statement as SQLite takes it. */
 export const forSqlite = (text: string): string =>
   oneGiven(text)
     .replace(RANGE, rangeByEquality)

@@ -41,7 +41,6 @@ import type { List, Session, Statement, Transaction, Value } from './database.ts
 /** One row by the names of its columns; what it does not have is NULL. */
 export type GivenRow = Readonly<Record<string, List[number] | undefined>>
 
-/** The values of each run. */
 function runsOf(
   { dialect }: Session,
   { given, isUnder }: Statement,

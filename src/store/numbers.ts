@@ -35,7 +35,6 @@ export interface TakenNumbers {
   readonly numbers: string | null
 }
 
-/** The numbers that such a row stands for. */
 export function numbersTaken(row: TakenNumbers | undefined, count: number): number[] {
   if (row?.numbers != null) return row.numbers.slice(1, -1).split(',').map(Number)
   const first = Number(row?.first)

@@ -22,10 +22,8 @@ interface JsonOfTheEngine {
 // Every Node that we support has these; the types of our language version do not.
 const engine = JSON as unknown as JsonOfTheEngine
 
-/** A number that is written as `text`. */
 export const rawNumber = (text: string): RawNumber => engine.rawJSON(text)
 
-/** Whether a value is a number as it was written. */
 export const isRawNumber = (value: unknown): value is RawNumber => engine.isRawJSON(value)
 
 /** What the text of a document with inexact numbers must have; most have none, and are read five times as fast without the detour. */

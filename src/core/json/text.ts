@@ -171,7 +171,6 @@ export class JsonText {
     )
   }
 
-  /** The text as it is now. */
   toString(): string {
     if (this.#inside === null) return this.written
     const pieces: string[] = []

@@ -19,7 +19,6 @@ for (const end of ' \n\r\t,:[]{}') ENDS_WORD[end.charCodeAt(0)] = 1
 /** In JSON nothing else is below: behind the end of a text there is NaN, which is not either. */
 const isSpace = (code: number): boolean => code <= 0x20
 
-/** A string begins here. */
 export const isQuote = (code: number): boolean => code === QUOTE
 
 /** An object or array begins here. */
@@ -91,7 +90,6 @@ export function jsonProblem(text: string): string | null {
   }
 }
 
-/** Whether a text is JSON. */
 export const isJson = (text: string): boolean => jsonProblem(text) === null
 
 /** Whether arrays and objects lie more than `levels` deep in one another. */

@@ -2,7 +2,6 @@
 import Type from 'typebox'
 import { ADDRESS_RANGE_FORM, addressRanges } from '../address-ranges.ts'
 
-/** A whole number within bounds. */
 export const wholeNumber = (minimum: number, maximum: number, byDefault?: number) =>
   Type.Integer({
     minimum,
@@ -20,11 +19,9 @@ export const positiveNumber = (maximum: number, byDefault?: number) =>
     description: `a number above 0, at most ${maximum}`,
   })
 
-/** `true` or `false`. */
 export const yesOrNo = (byDefault: boolean) =>
   Type.Boolean({ default: byDefault, description: 'true or false' })
 
-/** One of a few words. */
 export const oneOf = <const Values extends readonly string[]>(values: Values, byDefault?: Values[number]) =>
   // An enum of a list that is given by name is text to the compiler.
   Type.Unsafe<Values[number]>(
@@ -34,7 +31,6 @@ export const oneOf = <const Values extends readonly string[]>(values: Values, by
     }),
   )
 
-/** A range of addresses. */
 export const addressRange = () =>
   Type.Refine(
     Type.String({ description: ADDRESS_RANGE_FORM }),

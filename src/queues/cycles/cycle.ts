@@ -164,7 +164,6 @@ export interface ExtendAsk {
   readonly leaseUs: bigint
 }
 
-/** What one cycle applies. */
 export interface Batch {
   readonly produces: Job<ProduceAsk, ProduceReceipt>[]
   readonly completes: Job<CompleteAsk, void>[]

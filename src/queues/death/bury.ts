@@ -164,7 +164,6 @@ async function makeLetters(
   if (to !== null) cycle.lettersArrived(to, buried.captured + buried.reopened, first)
 }
 
-/** An item that dies. */
 export interface Dying {
   readonly item: ItemFacts
   readonly reason: DeathReason
@@ -314,7 +313,6 @@ const goneWith = ({ created_at, lease_deadline, case_id, attempts }: TakenItem):
   unlike: case_id === null && Number(attempts) > 0 ? 0 : 1,
 })
 
-/** Items that leave their place. */
 interface TakingItems extends Taking<ItemDeath> {
   /** Those that reopened their letters. */
   readonly ended: ItemFacts[]

@@ -31,7 +31,6 @@ export interface Assignment {
   readonly caseId: LetterId | null
 }
 
-/** Gives items of a partition the numbers of their cases. */
 export async function assignCases(
   tx: Transaction,
   part: number,
@@ -98,7 +97,6 @@ export const failedRun = (run: FailedRun, at: Instant): HistoryEntry => ({
   error: storable(run.errorMessage, MAX_MESSAGE_BYTES),
 })
 
-/** The row of a run that ended well. */
 export const succeededRun = (run: Run, at: Instant): HistoryEntry => ({
   ...run,
   status: 'Succeeded',

@@ -17,7 +17,6 @@ export interface DeathPlace {
   readonly capturedAt: Instant | null
 }
 
-/** The turn of one cycle. */
 export class DeathTurn {
   /** Resolves when all before it had theirs. Waited for without a connection. */
   readonly before: Promise<void>

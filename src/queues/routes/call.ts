@@ -87,7 +87,6 @@ export function question<I extends DescMessage, O extends DescMessage>(
   }
 }
 
-/** What the calls of a server share. */
 export interface Served {
   readonly queues: Queues
   /** Given on a server that was started for tests; the test control calls exist only then. */

@@ -46,7 +46,6 @@ export function sendQueueReply(reply: FastifyReply, code: number, format: Format
   reply.raw.end(body)
 }
 
-/** An error of the queue API as a body. */
 export function queueErrorBody(error: BartlebyError, format: Format): Encoded {
   const code = ERRORS[error.code].queues
   const codeText = CODE_TEXTS[code] ?? ''

@@ -118,7 +118,6 @@ export async function findDue(
   }
 }
 
-/** The earliest deadline at or before `horizon`, or null. */
 export async function findNextDeadline(session: Session, horizon: Instant): Promise<Instant | null> {
   const [row] = await session.rows<{ at: Integer | null }>(nextDeadline, horizon)
   return orNull(at)(row?.at ?? null)

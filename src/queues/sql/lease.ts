@@ -224,7 +224,6 @@ export function runsOf(serials: readonly number[]): (readonly [first: number, la
 /** Ascending serials as text: "7,9,12,12". A lease of neighbours is one run, whatever its size. */
 export const formatRuns = (serials: readonly number[]): string => runsOf(serials).join(',')
 
-/** Reads runs back as ascending serials. */
 export function parseRuns(text: string): number[] {
   const serials: number[] = []
   const bounds = text.split(',').map(Number)

@@ -104,7 +104,6 @@ export async function takeBackAttempts(
   await tx.run(uncountDelivery, part, serials)
 }
 
-/** Puts queued items on the held shelf. */
 export async function holdItems(tx: Transaction, part: number, serials: readonly number[]): Promise<void> {
   await tx.run(moveToHeld, part, serials)
 }

@@ -20,7 +20,6 @@ import { type Removal, type RemovalDesk, tellOfRemoval } from './removed.ts'
 /** Rows of one transaction: a few milliseconds, also on SQLite, where everybody waits for it. */
 const BATCH = 1_000
 
-/** What removing many items and letters needs. */
 export interface Clearing extends RemovalDesk {
   readonly db: Database
   readonly clock: Clock
@@ -53,7 +52,6 @@ const clearItems: ClearNext = async (work, desk, { part, idPrefix }, { shelf, ..
   return serials
 }
 
-/** Resolves letters of a dead queue. */
 const clearLetters: ClearNext = async (work, _desk, partition, { shelf, ...page }, by) => {
   const serials = await lyingSerials(work.tx, partition.part, shelf, page)
   if (serials.length === 0) return serials

@@ -82,6 +82,5 @@ async function claim(
 export const forgetDedupeKeys = (session: Session, now: Instant, limit: number): Promise<number> =>
   session.run(forgetKeys, now, limit)
 
-/** Forgets all keys of a queue that is being deleted. */
 export const forgetDedupeKeysOf = (session: Session, queueId: number): Promise<number> =>
   session.run(forgetQueueKeys, queueId)

@@ -31,7 +31,6 @@ const REMOVALS = {
   },
 } as const
 
-/** What the calls have at hand. */
 export interface RemovalDesk {
   readonly registers: Registers
   /** Wakes who waits for letters in a dead queue. */

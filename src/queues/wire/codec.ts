@@ -61,7 +61,6 @@ export function parseJson(body: Uint8Array): JsonValue {
   return value
 }
 
-/** The message in a body. */
 export function decodeMessage<D extends DescMessage>(
   schema: D,
   body: Uint8Array,
@@ -72,7 +71,6 @@ export function decodeMessage<D extends DescMessage>(
   )
 }
 
-/** A message as a body. */
 export function encodeMessage<D extends DescMessage>(
   schema: D,
   fields: MessageInitShape<D>,

@@ -48,7 +48,6 @@ export const storageItem = (item: StoredItem) => itemFields(item, wireFromInstan
 export const importedItem = (received: StorageItem, outcome: ImportOutcome | undefined) =>
   outcome?.outcome === 'imported' ? storageItem(outcome.item) : itemFields(received, wireEcho)
 
-/** A stored item with how it died. */
 export const peekedItem = (item: StoredItem): MessageInitShape<typeof PeekedItemSchema> => {
   const { death } = item
   if (death === null) return storageItem(item)

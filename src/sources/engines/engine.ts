@@ -52,7 +52,6 @@ export function createEngine<Message>(office: EngineOffice, options: EngineOptio
   return new QueueEngine(office, termsOf(office.directory, options))
 }
 
-/** What becomes of a message. */
 type Fate = { readonly completed: Run } | { readonly retried: Omit<RetryItem, 'id'> }
 
 class QueueEngine implements Engine, WorkTable<Leased, Fate> {

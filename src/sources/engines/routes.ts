@@ -14,12 +14,10 @@ interface EngineParts {
   readonly ledger: Pick<Ledger, 'pendingBy'>
 }
 
-/** Engines on a server. */
 export const engineApi = (parts: EngineParts, server: ServerScope): ServedApi => ({
   routes: async (app) => void (await app.register(engineRoutes, { ...parts, ...server })),
 })
 
-/** Adds the call to a server. */
 export async function engineRoutes(app: FastifyInstance, options: EngineParts & ApiScope): Promise<void> {
   serveApi(app, options, [listCall(options)])
 }

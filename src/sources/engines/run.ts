@@ -15,7 +15,6 @@ import { cleanInstanceId, correlationIdIn, readMessage } from '../../queues/engi
 import type { FailedRun, LeasedItem, Run } from '../../queues/queue.ts'
 import type { EngineTerms, RunContext } from './options.ts'
 
-/** A message that was leased. */
 export interface Leased {
   readonly item: LeasedItem
   readonly partition: number
@@ -155,7 +154,6 @@ function instanceIdOf(terms: EngineTerms, message: unknown, log: Log): string {
   }
 }
 
-/** A log whose lines all carry `label`. */
 function labelled(log: Log, label: object): Log {
   return {
     debug: (details, message) => log.debug({ ...label, ...details }, message),
