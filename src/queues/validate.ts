@@ -232,20 +232,18 @@ export function parseExtension(leaseTimeout: string | undefined): bigint | null 
   return ns === 0n ? null : ns
 }
 
-function parseTimeout(text: string, code: 'lease_timeout_malformed' | 'expire_timeout_malformed'): bigint {
+function parseTimeout(
+  text: string,
+  code: 'lease_timeout_malformed' | 'expire_timeout_malformed' | 'request_timeout_malformed',
+): bigint {
   if (text === '') return 0n
   const parsed = parseGoDuration(text)
   if (!parsed.ok) throw failure(code, { reason: parsed.reason })
   return parsed.ns
 }
 
-function parseRequestTimeout(text: string | undefined): bigint {
-  const given = text ?? DEFAULT_REQUEST_TIMEOUT
-  if (given === '') return 0n
-  const parsed = parseGoDuration(given)
-  if (!parsed.ok) throw failure('request_timeout_malformed', { reason: parsed.reason })
-  return parsed.ns
-}
+const parseRequestTimeout = (text = DEFAULT_REQUEST_TIMEOUT): bigint =>
+  parseTimeout(text, 'request_timeout_malformed')
 
 function checkTimeoutGiven(timeoutNs: bigint): void {
   if (timeoutNs === 0n) throw failure('request_timeout_required')

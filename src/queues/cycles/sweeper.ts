@@ -102,16 +102,9 @@ export class Sweeper implements Service {
 
   /** Hands a paused queue what is due in it, for the cycle that it runs when it goes on. */
   async sweepInto(loop: QueueLoop): Promise<void> {
-    const { db, clock } = this.#context
     const parts = new Set(loop.queue.partitions.map(({ part }) => part))
     const others = this.#context.pausedParts().filter((part) => !parts.has(part))
-    const due = await db.session('sweep.find', (session) =>
-      findDue(session, clock.now(), {
-        limit: PASS_LIMIT,
-        pausedParts: [...others, ...this.#orphans],
-        heldExcept: null,
-      }),
-    )
+    const due = await this.#findDue(others, null)
     const mine = {
       leases: firstBatches(due.leases.filter(({ part }) => parts.has(part))),
       expired: due.expired.filter(({ part }) => parts.has(part)),
@@ -155,7 +148,8 @@ export class Sweeper implements Service {
     let headsBefore = new Map<number, number>()
     for (;;) {
       if (signal.aborted) return
-      const due = await this.#findDue(held ? stuck : null)
+      const found = await this.#findDue(this.#context.pausedParts(), held ? [...stuck] : null)
+      const due = { ...found, leases: firstBatches(found.leases) }
       if (due.leases.length + due.expired.length + due.scheduled.length + due.held.length === 0) return
       const heads = new Map(due.held.toReversed().map(({ part, serial }) => [part, serial]))
       for (const [part, serial] of heads) if (headsBefore.get(part) === serial) stuck.add(part)
@@ -164,16 +158,12 @@ export class Sweeper implements Service {
     }
   }
 
-  async #findDue(heldExcept: ReadonlySet<number> | null): Promise<DueWork> {
-    const { db, clock, pausedParts } = this.#context
-    const due = await db.session('sweep.find', (session) =>
-      findDue(session, clock.now(), {
-        limit: PASS_LIMIT,
-        pausedParts: [...pausedParts(), ...this.#orphans],
-        heldExcept: heldExcept && [...heldExcept],
-      }),
+  #findDue(paused: readonly number[], heldExcept: readonly number[] | null): Promise<DueWork> {
+    const { db, clock } = this.#context
+    const pausedParts = [...paused, ...this.#orphans]
+    return db.session('sweep.find', (session) =>
+      findDue(session, clock.now(), { limit: PASS_LIMIT, pausedParts, heldExcept }),
     )
-    return { ...due, leases: firstBatches(due.leases) }
   }
 
   async #apply(due: DueWork): Promise<void> {

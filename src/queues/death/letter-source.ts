@@ -40,7 +40,7 @@ export const queueLetterSource = (name: LetterSource['name'], announce: Announce
   takeBack,
   disown,
   async moved(work, letters, act) {
-    if (act === 'discard' || act === 'expire') await lift(work, letters)
+    if (act === 'discard' || act === 'expire') departures(letters).write(work.tx)
     else if (act !== 'remove') await lay(work, letters, announce)
   },
 })
@@ -202,10 +202,6 @@ async function takeOut(tx: Transaction, items: readonly SentItem[]): Promise<voi
     ])
     count(tx, part, change)
   }
-}
-
-async function lift({ tx }: OfficeWork, letters: readonly Placed[]): Promise<void> {
-  departures(letters).write(tx)
 }
 
 /** What dead queues lose with these letters, as far as they lie in any. */
