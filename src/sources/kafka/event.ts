@@ -89,10 +89,15 @@ export const STATE_NAMES = Object.keys(STATE) as readonly StateName[]
 /** The store keeps nothing else. */
 export const stateOf = (value: Integer): State => Number(value) as State
 
-export function stateName(state: number): StateName {
-  const name = STATE_NAMES[state]
-  if (name === undefined) throw new Error(`no state has the number ${state}`)
-  return name
+export const stateName = nameIn(STATE_NAMES, 'state')
+
+/** The name of a number, in a table that is numbered in its order. */
+function nameIn<Name extends string>(names: readonly Name[], what: string) {
+  return (number: Integer): Name => {
+    const name = names[Number(number)]
+    if (name === undefined) throw new Error(`no ${what} has the number ${number}`)
+    return name
+  }
 }
 
 /** Why a letter must not be published as it is: it is quarantined, where it stands. */
@@ -213,14 +218,7 @@ export const SYSTEM: Caller = { actor: 'system', requestId: null }
 export const SEND = { publishing: 0, uncertain: 1, published: 2, failed: 3 } as const
 /** The condition of kafka_sends_unplaced: a copy may lie where nobody knows, and has not come back. */
 export const UNPLACED = `(published_offset IS NULL OR resends > 0) AND reopened = 0 AND outcome <> ${SEND.failed}`
-export type SendOutcomeName = keyof typeof SEND
-
-export function sendOutcomeName(outcome: Integer): SendOutcomeName {
-  // Numbered in their order.
-  const name = (Object.keys(SEND) as readonly SendOutcomeName[])[Number(outcome)]
-  if (name === undefined) throw new Error(`no outcome has the number ${outcome}`)
-  return name
-}
+export const sendOutcomeName = nameIn(Object.keys(SEND) as readonly (keyof typeof SEND)[], 'outcome')
 
 /** One text for a partition. */
 export const partitionKey = ({ topic, partition }: Pick<RawRecord, 'topic' | 'partition'>): string =>

@@ -24,7 +24,7 @@ import { guard } from './guard.ts'
 import { intend, intendAgain, publish, sentRecord } from './publish.ts'
 import { type Rendering, renderRecord, topicOf } from './render.ts'
 import { type Again, locate, outOfTurn, peek } from './service-queue.ts'
-import type { Obstacle, Override, ReturnParts, Target, Terms } from './terms.ts'
+import type { Obstacle, ReturnParts, Target, Terms } from './terms.ts'
 
 /** Makes an attempt. `live` has the token of its claim meanwhile. */
 export async function attempt(
@@ -248,30 +248,12 @@ function obstacleOf(
   // A service that nobody knows and a later letter are no fault of what was given.
   const isOfEvent = reasons.includes('service_unknown') || reasons.includes('later_same_key')
   if (isOfEvent) return { why: 'guarded', event, reasons }
-  if (override !== null) return { why: 'override_guarded', given: givenIn(override, reasons), reasons }
+  if (override !== null) return { why: 'override_guarded', reasons }
   const topic = topicOf(event, rendering)
   const isPassage = topic !== null && isPassageTopic(settings, Buffer.from(topic).toString())
   return isPassage && reasons.some((reason) => OF_TOPICS.includes(reason))
-    ? { why: 'override_guarded', given: {}, reasons }
+    ? { why: 'override_guarded', reasons }
     : { why: 'guarded', event, reasons }
 }
 
 const OF_TOPICS: readonly Reason[] = ['original_topic_invalid', 'target_invalid']
-
-/** Values that nobody can read are not worth reading here either. */
-const UNREADABLE: readonly Reason[] = ['value_not_json', 'value_unreadable_for_consumer', 'too_large']
-
-/** The override as it was given. Its numbers may lose digits here: this goes into an error, and nowhere else. */
-function givenIn({ topic, type, key, value }: Override, reasons: readonly Reason[]): object {
-  const isReadable = !reasons.some((reason) => UNREADABLE.includes(reason))
-  return { topic, type_: type, key, payload: isReadable ? payloadOf(value) : null }
-}
-
-function payloadOf(value: Uint8Array): unknown {
-  try {
-    return JSON.parse(Buffer.from(value).toString())
-  } catch {
-    // With bare NaN it is JSON to consumers, and not to us.
-    return null
-  }
-}

@@ -86,8 +86,8 @@ export type Obstacle =
   /** An unresolved event with the same key comes before it. */
   | { readonly why: 'earlier_same_key'; readonly before: string }
   | { readonly why: 'guarded'; readonly event: StoredEvent; readonly reasons: readonly Reason[] }
-  /** What the caller gave is not allowed: `given`. Or the topic that the event names is none to come from. */
-  | { readonly why: 'override_guarded'; readonly given: object; readonly reasons: readonly Reason[] }
+  /** The override is not allowed, or the topic that the event names is none to come from. */
+  | { readonly why: 'override_guarded'; readonly reasons: readonly Reason[] }
   | {
       readonly why: 'processor_failed' | 'processor_timeout'
       readonly event: StoredEvent

@@ -18,7 +18,8 @@ const refusal = <Data extends object = Nothing>(
 /** The refusals, as the contract has them. Clients switch on `exception_id`. */
 const REFUSALS = {
   previewParamsError: refusal<{ skip: number; limit: number }>(400),
-  overrideValidationError: refusal<{ event: object; reason: string; reasons: readonly Reason[] }>(400),
+  /** The event is the override as it was given, which the call puts in. */
+  overrideValidationError: refusal<{ event: Nothing; reason: string; reasons: readonly Reason[] }>(400),
   unexpectedBodyError: refusal(400),
   invalidCorrelationId: refusal(400),
   unknownServiceError: refusal<{ service: string }>(404),

@@ -80,9 +80,9 @@ function refusalOf(obstacle: Obstacle, { service, topic, dlqId }: Next): KafkaRe
         `the event must not be published as it is: ${obstacle.reasons.join(', ')}${wayOut(obstacle)}`,
       )
     case 'override_guarded': {
-      const { given, reasons } = obstacle
+      const { reasons } = obstacle
       const reason = `the event must not be published like this: ${reasons.join(', ')}`
-      return new KafkaRefused('overrideValidationError', { event: given, reason, reasons }, reason)
+      return new KafkaRefused('overrideValidationError', { event: {}, reason, reasons }, reason)
     }
     case 'processor_failed':
     case 'processor_timeout': {
