@@ -123,7 +123,7 @@ export class Board {
     if (before === sentence) return
     if (sentence === null) this.#troubles.delete(about)
     else this.#troubles.set(about, sentence)
-    this.#tell(before, sentence)
+    this.#logChange(before, sentence)
   }
 
   /** Something is wrong with one partition, or no longer (null). */
@@ -131,10 +131,10 @@ export class Board {
     const before = reader.trouble
     if (before === sentence) return
     reader.trouble = sentence
-    this.#tell(before, sentence)
+    this.#logChange(before, sentence)
   }
 
-  #tell(before: string | null, sentence: string | null): void {
+  #logChange(before: string | null, sentence: string | null): void {
     if (sentence !== null) this.#log.warn({ trouble: sentence }, 'intake from Kafka is in trouble')
     else this.#log.info({ trouble: before }, 'a trouble of intake from Kafka is over')
     this.#update()

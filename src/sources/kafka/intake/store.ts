@@ -78,7 +78,7 @@ export function createRecordStore(options: RecordStoreOptions): RecordStore {
       return async () => {
         if (all.length === 0) return NOTHING_STORED
         const done = await inOffice(db, clock, 'kafka.store', (work) => storeAll(work, options, all))
-        return tell(done, listener)
+        return notify(done, listener)
       }
     },
     async gap(gap) {
@@ -114,7 +114,7 @@ async function storeAll(
   return { ...sorted, books, settled }
 }
 
-function tell({ books, created, reopened, settled }: Done, listener: KafkaListener | undefined): Stored {
+function notify({ books, created, reopened, settled }: Done, listener: KafkaListener | undefined): Stored {
   let all = NOTHING_STORED
   for (const [topic, stored] of storedByTopic(books)) {
     listener?.stored?.(topic, stored)

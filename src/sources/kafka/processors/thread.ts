@@ -88,7 +88,7 @@ export class Thread {
     this.#worker.stderr.resume()
     const { promise, resolve } = Promise.withResolvers<void>()
     this.exited = promise
-    this.#worker.on('message', (message: FromThread) => this.#told(message))
+    this.#worker.on('message', (message: FromThread) => this.#onMessage(message))
     this.#worker.on('error', (error) => {
       this.#reason = reasonOf(error)
     })
@@ -111,7 +111,7 @@ export class Thread {
       const timer = setTimeout(() => this.#timeIsUp(timeoutMs), timeoutMs)
       this.#run = { decide, isDecided: false, timer, over }
       void this.#watchMemory(over.signal)
-      this.#tell({ kind: 'run', entries, event }, buffersOf(event))
+      this.#post({ kind: 'run', entries, event }, buffersOf(event))
     })
   }
 
@@ -123,7 +123,7 @@ export class Thread {
     await this.exited
   }
 
-  #told(message: FromThread): void {
+  #onMessage(message: FromThread): void {
     switch (message.kind) {
       case 'said':
         this.#said(message.text)
@@ -162,7 +162,7 @@ export class Thread {
   #timeIsUp(timeoutMs: number): void {
     this.#decide({ action: 'timeout', message: `the processor took longer than ${timeoutMs} ms` })
     this.#leave(this.#reason)
-    this.#tell({ kind: 'abort' })
+    this.#post({ kind: 'abort' })
     this.#grace = setTimeout(() => void this.end(), GRACE_MS)
   }
 
@@ -186,7 +186,7 @@ export class Thread {
     this.#listener.gone(this)
   }
 
-  #tell(message: ToThread, transfer: readonly ArrayBuffer[] = []): void {
+  #post(message: ToThread, transfer: readonly ArrayBuffer[] = []): void {
     this.#worker.postMessage(message, [...transfer])
   }
 }

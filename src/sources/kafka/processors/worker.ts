@@ -25,7 +25,7 @@ const MOST_REASON_CHARACTERS = 1_000
 if (parentPort === null) throw new Error('processors run in a thread')
 const port = parentPort
 
-const tell = (message: FromThread): void => port.postMessage(message)
+const post = (message: FromThread): void => port.postMessage(message)
 
 /** Lines that may still be written in this run. */
 let linesLeft = MOST_LINES
@@ -35,7 +35,7 @@ function say(...parts: readonly unknown[]): void {
   linesLeft -= 1
   const text =
     linesLeft === 0 ? 'and more, which is left out' : shortened(textOf(parts), MOST_LINE_CHARACTERS)
-  tell({ kind: 'said', text })
+  post({ kind: 'said', text })
 }
 
 /** What is thrown while something is shown must not end the run. */
@@ -94,9 +94,9 @@ function serve(entries: readonly LoadedEntry[]): void {
     linesLeft = MOST_LINES
     time = new AbortController()
     const candidates = asked.flatMap((index) => entries[index] ?? [])
-    tell({ kind: 'decided', decision: await decide(candidates, event, time.signal) })
+    post({ kind: 'decided', decision: await decide(candidates, event, time.signal) })
     // Promises that the run left behind fail before the thread is given the next one.
-    setImmediate(() => tell({ kind: 'ready' }))
+    setImmediate(() => post({ kind: 'ready' }))
   }
   port.on('message', (message: ToThread) => {
     if (message.kind === 'abort') time.abort(new Error('the time for the processor is up'))
@@ -279,9 +279,9 @@ function kindOf(value: unknown): string {
 // As the server gave it. Not awaited here: Node would complain on standard error of modules that are never done loading.
 void loadModules(workerData as readonly ModuleExport[]).then((loaded) => {
   if (loaded.entries === null) {
-    tell({ kind: 'broken', problems: loaded.problems })
+    post({ kind: 'broken', problems: loaded.problems })
     return
   }
   serve(loaded.entries)
-  tell({ kind: 'loaded', whens: loaded.entries.map(({ when }) => when !== null) })
+  post({ kind: 'loaded', whens: loaded.entries.map(({ when }) => when !== null) })
 })

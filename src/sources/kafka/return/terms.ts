@@ -48,7 +48,6 @@ export interface OneLetter {
 
 export type Target = QueueHead | OneLetter
 
-/** Replaces topic, type, key and value, and keeps processors out. */
 export interface Override {
   readonly topic: string
   readonly type: string
