@@ -3,7 +3,7 @@
  * them die. The job stays; its failures so far are filed under the number that its letter gets.
  */
 
-import { type Instant, instant } from '../../../core/clock.ts'
+import type { Instant } from '../../../core/clock.ts'
 import { textBytes } from '../../../core/content.ts'
 import { type Xid, xid } from '../../../core/xid.ts'
 import { bury, type Cause, type Death, PLAIN_RECORD, type Taking } from '../../../letters/bury.ts'
@@ -12,6 +12,7 @@ import { type LetterId, letterId } from '../../../letters/letter.ts'
 import type { Registers } from '../../../letters/registers.ts'
 import type { OfficeWork } from '../../../letters/work.ts'
 import { type Integer, type Session, sql, type Transaction } from '../../../store/database.ts'
+import { at, flag, integer, orNull, type RowOf, rowShape, text } from '../../../store/row.ts'
 import type { Tallies } from '../numbers/tallies.ts'
 import { JOB, queueOfConsumer, WEBHOOKS } from '../webhook.ts'
 
@@ -28,10 +29,7 @@ export interface DyingJob {
 }
 
 /** A job that dies, as the letters see it. */
-interface JobDeath extends Death {
-  readonly id: Xid
-  readonly claim: string
-  readonly exhausted: boolean
+interface JobDeath extends Death, Pick<DyingJob, 'id' | 'claim' | 'exhausted'> {
   readonly consumer: number
 }
 
@@ -60,57 +58,49 @@ const readFacts = sql(
   { bigints: true },
 )
 
-interface HeldRow {
-  readonly id: string
-  readonly state: Integer
-  readonly claim: string | null
-}
+const orEmpty = (value: string | null): string => value ?? ''
+const HELD = { id: xid, state: integer, claim: orNull(text) }
+const HELD_ROW = rowShape(HELD)
+type HeldRow = RowOf<typeof HELD_ROW>
 
-interface FactsRow extends HeldRow {
-  readonly letter: Integer | null
-  readonly consumer: Integer
-  readonly attempts: Integer
-  readonly pulls: Integer | null
-  readonly consumer_id: string | null
-  readonly channel_id: string | null
-  readonly message_id: string | null
-}
+const FACTS = rowShape({
+  ...HELD,
+  letter: orNull(letterId),
+  consumer: integer,
+  attempts: integer,
+  pulls: orNull(flag),
+  consumerId: orEmpty,
+  channelId: orEmpty,
+  messageId: orNull(text),
+})
 
 /** Whether a job is in flight under the claim that it had when it died. */
 const isHeld = (job: { readonly claim: string } | undefined, { state, claim }: HeldRow): boolean =>
-  Number(state) === JOB.inFlight && claim !== null && job?.claim === claim
+  state === JOB.inFlight && claim !== null && job?.claim === claim
 
 const listOf = (jobs: Iterable<{ readonly id: Xid }>): Xid[] => Array.from(jobs, ({ id }) => id).sort()
 
 /** The deaths of those that are in flight under their claims, in the order of their ids. Locks nothing. */
 async function deathsOf(tx: Transaction, dying: readonly DyingJob[]): Promise<JobDeath[]> {
-  const jobs = new Map(dying.map((job) => [xid(job.id), job]))
-  const rows = (await tx.rows<FactsRow>(readFacts, listOf(dying))).filter((row) =>
-    isHeld(jobs.get(xid(row.id)), row),
-  )
+  const jobs = new Map(dying.map((job) => [job.id, job]))
+  const found = (await tx.rows<object>(readFacts, listOf(dying))).map(FACTS.read)
+  const rows = found.filter((row) => isHeld(jobs.get(row.id), row))
   // Only a pull consumer takes dead jobs as they are.
-  const taken = rows.flatMap(({ letter, pulls }) =>
-    Number(pulls) === 1 && letter !== null ? letterId(letter) : [],
-  )
+  const taken = rows.flatMap(({ letter, pulls }) => (pulls === true ? (letter ?? []) : []))
   const before = await attemptsBefore(tx, taken)
-  const deaths = rows.flatMap((row): JobDeath[] => {
-    const job = jobs.get(xid(row.id))
-    const caseId = row.letter === null ? null : letterId(row.letter)
+  const deaths = rows.flatMap(({ letter: caseId, consumer, channelId, consumerId, ...row }): JobDeath[] => {
+    const job = jobs.get(row.id)
     if (job === undefined) return []
     const { id, claim, exhausted } = job
     return [
       {
-        id,
-        claim,
-        exhausted,
-        consumer: Number(row.consumer),
-        cause: causeOf(job, queueOfConsumer(row.channel_id ?? '', row.consumer_id ?? '')),
-        caseId,
+        ...{ id, claim, exhausted, consumer, caseId },
+        cause: causeOf(job, queueOfConsumer(channelId, consumerId)),
         sourceId: id,
         diedAs: id,
-        attempts: Number(row.attempts) + 1 - (caseId === null ? 0 : (before.get(caseId) ?? 0)),
+        attempts: row.attempts + 1 - (caseId === null ? 0 : (before.get(caseId) ?? 0)),
         grave: null,
-        correlationId: row.message_id ?? id,
+        correlationId: row.messageId ?? id,
       },
     ]
   })
@@ -184,28 +174,24 @@ const readMessage = sql('webhooks.messageOfDead', {
            FROM webhook_messages AS message WHERE id = $1`,
 })
 
-interface TakenJob {
-  readonly created_at: Integer
-  readonly attempts: Integer
-  readonly message: string
-}
+const TAKEN = rowShape({ createdAt: at, attempts: integer, message: text })
 
-interface MessageRow {
-  readonly content_type: string | null
-  readonly message_id: string | null
-  readonly headers: string | null
-  readonly payload: Uint8Array | null
-  readonly channel_id: string | null
-}
+const orBytes = orNull(textBytes)
+const MESSAGE = rowShape({
+  contentType: orBytes,
+  messageId: orBytes,
+  headers: orBytes,
+  channelId: orBytes,
+  payload: (value: Uint8Array | null) => (value?.length === 0 ? null : value),
+})
 
-const bytesOf = (text: string | null | undefined) => (text == null ? null : textBytes(text))
 const mark = ({ exhausted }: JobDeath): number => (exhausted ? 1 : 0)
 
 /** How jobs leave their flight. They stay, as dead ones with the number of their letter. */
 const takingJobs = ({ tx, now }: { readonly tx: Transaction; readonly now: Instant }): Taking<JobDeath> => ({
   async hold(deaths) {
     if (deaths.length === 0) return deaths
-    const rows = await tx.rows<HeldRow>(lockJobs, listOf(deaths))
+    const rows = (await tx.rows<object>(lockJobs, listOf(deaths))).map(HELD_ROW.read)
     const found = new Map(rows.map((row) => [row.id, row]))
     return deaths.filter((death) => {
       const row = found.get(death.id)
@@ -224,19 +210,20 @@ const takingJobs = ({ tx, now }: { readonly tx: Transaction; readonly now: Insta
     }
   },
   async each(death, id) {
-    const [job] = await tx.rows<TakenJob>(takeOne, death.id, mark(death), now, id)
-    if (job === undefined) throw new Error(`job ${death.id} is not there to be buried`)
-    const [message] = await tx.rows<MessageRow>(readMessage, job.message)
-    const payload = message?.payload
+    const [row] = await tx.rows<object>(takeOne, death.id, mark(death), now, id)
+    if (row === undefined) throw new Error(`job ${death.id} is not there to be buried`)
+    const job = TAKEN.read(row)
+    const [known] = await tx.rows<object>(readMessage, job.message)
+    const message = known === undefined ? null : MESSAGE.read(known)
     return {
-      itemCreatedAt: instant(BigInt(job.created_at)),
-      dequeueCount: Number(job.attempts) + 1,
+      itemCreatedAt: job.createdAt,
+      dequeueCount: job.attempts + 1,
       partition: null,
-      encoding: bytesOf(message?.content_type),
-      kind: bytesOf(message?.channel_id),
-      reference: bytesOf(message?.message_id),
-      headers: bytesOf(message?.headers),
-      payload: payload == null || payload.length === 0 ? null : payload,
+      encoding: message?.contentType ?? null,
+      kind: message?.channelId ?? null,
+      reference: message?.messageId ?? null,
+      headers: message?.headers ?? null,
+      payload: message?.payload ?? null,
     }
   },
 })

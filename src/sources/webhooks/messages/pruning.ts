@@ -8,6 +8,7 @@ import type { Log } from '../../../core/log.ts'
 import { type Xid, xid, xidsFrom } from '../../../core/xid.ts'
 import type { OfficeRuns, OfficeWork } from '../../../letters/work.ts'
 import { type Integer, sql, type Transaction } from '../../../store/database.ts'
+import { at, integer, orNull, type RowOf, rowShape, text } from '../../../store/row.ts'
 import type { Run, Step } from '../../../work/run.ts'
 import { Tallies } from '../numbers/tallies.ts'
 import type { WebhookSettings } from '../settings.ts'
@@ -87,6 +88,11 @@ const readChannel = sql(
   'SELECT number FROM bartleby.webhook_channels WHERE number > $1 ORDER BY number LIMIT 1',
 )
 
+const ROW = rowShape({
+  ...{ id: text, receivedAt: String, firstJob: orNull(xid), jobs: integer, scheduledFor: orNull(at) },
+})
+type Row = RowOf<typeof ROW>
+
 /**
  * The next of a channel that were received before $2, behind ($3, $4), in the order of webhook_messages_newest. Locks them, so that
  * no job comes back to them meanwhile; what others have locked is left for the next run.
@@ -94,7 +100,7 @@ const readChannel = sql(
 const readNext = sql(
   'webhooks.nextToPrune',
   `
-    SELECT id, received_at, first_job, jobs, scheduled_for
+    SELECT ${ROW.columns}
     FROM bartleby.webhook_messages INDEXED BY webhook_messages_newest
     WHERE channel = $1 AND received_at < $2 AND (received_at, id) > ($3, $4)
     ORDER BY received_at, id LIMIT $5 FOR UPDATE SKIP LOCKED`,
@@ -122,14 +128,6 @@ const removeMessages = sql(
 
 const FROM_THE_START: MessagePlace = { receivedAt: `${-(2n ** 63n)}`, id: '' }
 
-interface Row {
-  readonly id: string
-  readonly received_at: Integer
-  readonly first_job: string | null
-  readonly jobs: Integer
-  readonly scheduled_for: Integer | null
-}
-
 /** Removes what is done with among the next messages of a channel; where it goes on, null when it is done. */
 async function pruneBatch(
   tx: Transaction,
@@ -138,22 +136,23 @@ async function pruneBatch(
   after: MessagePlace,
 ): Promise<{ readonly removed: number; readonly next: MessagePlace | null }> {
   const place = [BigInt(after.receivedAt), after.id] as const
-  const rows = await tx.rows<Row>(readNext, channel, before, ...place, MOST_MESSAGES)
-  const looked = upToJobs(rows, MOST_JOBS, ({ jobs }) => Number(jobs))
+  const found = await tx.rows<object>(readNext, channel, before, ...place, MOST_MESSAGES)
+  const rows = found.map(ROW.read)
+  const looked = upToJobs(rows, MOST_JOBS, ({ jobs }) => jobs)
   const last = looked.at(-1)
   if (last === undefined) return { removed: 0, next: null }
   const done = await doneAmong(tx, looked)
   const tallies = new Tallies()
   tallies.add(channel, 'dispatched', -done.length)
-  tallies.add(channel, 'scheduledDispatched', -done.filter((row) => row.scheduled_for !== null).length)
+  tallies.add(channel, 'scheduledDispatched', -done.filter((row) => row.scheduledFor !== null).length)
   await remove(tx, done, tallies)
   tallies.write(tx)
   const ended = looked.length === rows.length && rows.length < MOST_MESSAGES
-  return { removed: done.length, next: ended ? null : { receivedAt: `${last.received_at}`, id: last.id } }
+  return { removed: done.length, next: ended ? null : { receivedAt: last.receivedAt, id: last.id } }
 }
 
 const jobsOf = (rows: readonly Row[]): Xid[] =>
-  rows.flatMap(({ first_job, jobs }) => (first_job === null ? [] : xidsFrom(xid(first_job), Number(jobs))))
+  rows.flatMap(({ firstJob, jobs }) => (firstJob === null ? [] : xidsFrom(firstJob, jobs)))
 
 /** Those without a job that is not delivered. Jobs that were erased are in nobody's way. */
 async function doneAmong(tx: Transaction, rows: readonly Row[]): Promise<readonly Row[]> {

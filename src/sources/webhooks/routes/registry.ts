@@ -1,22 +1,15 @@
 /** The calls on producers, channels and consumers. */
-import { objectOf, TEXT, TIME } from '../../../api/describe.ts'
+import { type AnswerFields, answerOf, objectOf, shapeOf, TEXT, TIME } from '../../../api/describe.ts'
+import type { Answer } from '../../../api/exact-answer.ts'
 import type { JsonSchema } from '../../../api/proto-schema.ts'
+import { oneOf } from '../../../api/shapes.ts'
+import { formatHttpDate, formatSeconds } from '../../../core/timestamp.ts'
 import type { Holders } from '../registry/holders.ts'
-import type { WebhookSettings } from '../settings.ts'
-import type { Holder } from '../webhook.ts'
+import { type Channel, CONSUMER_TYPES, type Consumer, type Holder, type Producer } from '../webhook.ts'
 import { type CallScope, existing, findChannel, findConsumer, type WebhookCall } from './call.ts'
-import { NO_CONTENT } from './reply.ts'
+import { json, NO_CONTENT } from './reply.ts'
 import type { WebhookRequest } from './request.ts'
-import {
-  channelUrl,
-  channelView,
-  consumerUrl,
-  consumerView,
-  listResult,
-  producerUrl,
-  producerView,
-  resource,
-} from './views.ts'
+import { channelUrl, consumerUrl, deadJobsUrl, listResult, producerUrl } from './views.ts'
 
 const CONDITION = 'If-Unmodified-Since'
 
@@ -37,22 +30,35 @@ const HOLDER_FIELDS = {
   token: 'Left out: a new random one, also when it exists already',
   name: 'Left out: the id',
 }
-const HOLDER = { ID: TEXT, Name: TEXT, Token: TEXT, ChangedAt: TIME }
-const CHANNEL_SHAPE = objectOf({
-  ...HOLDER,
-  ConsumersURL: TEXT,
-  MessagesURL: TEXT,
-  BroadcastURL: TEXT,
-  MessagesStatusURL: TEXT,
+/** What all of them show. */
+const holder = <T extends Holder>(idOf: (one: T) => string): AnswerFields<T> => ({
+  ID: [TEXT, idOf],
+  Name: [TEXT, ({ name }) => name],
+  Token: [TEXT, ({ token }) => token],
+  ChangedAt: [TIME, ({ updatedAt }) => formatSeconds(updatedAt)],
 })
-const CONSUMER_SHAPE = objectOf({
-  ...HOLDER,
-  CallbackURL: TEXT,
-  DeadLetterQueueURL: TEXT,
-  Type: { type: 'string', enum: ['push', 'pull'] },
-})
+const PRODUCER = holder<Producer>(({ producerId }) => producerId)
+const CHANNEL: AnswerFields<Channel> = {
+  ...holder<Channel>(({ channelId }) => channelId),
+  ConsumersURL: [TEXT, ({ channelId }) => `${channelUrl(channelId)}/consumers`],
+  MessagesURL: [TEXT, ({ channelId }) => `${channelUrl(channelId)}/messages`],
+  BroadcastURL: [TEXT, ({ channelId }) => `${channelUrl(channelId)}/broadcast`],
+  MessagesStatusURL: [TEXT, ({ channelId }) => `${channelUrl(channelId)}/messages-status`],
+}
+type PlacedConsumer = Consumer & { readonly channelId: string }
+const CONSUMER: AnswerFields<PlacedConsumer> = {
+  ...holder<PlacedConsumer>(({ consumerId }) => consumerId),
+  CallbackURL: [TEXT, ({ callbackUrl }) => callbackUrl],
+  DeadLetterQueueURL: [TEXT, ({ channelId, consumerId }) => deadJobsUrl(channelId, consumerId)],
+  Type: [oneOf(CONSUMER_TYPES), ({ type }) => type],
+}
 
-const exposes = ({ settings }: { readonly settings: WebhookSettings }) => settings.api.exposeTokens
+/** One of them, the token only if it may be seen, with when it was last changed: what the next change must name. */
+function resource<T extends Holder>(fields: AnswerFields<T>, one: T, { settings }: CallScope): Answer {
+  const token = settings.api.exposeTokens ? one.token : ''
+  return json(answerOf(fields, { ...one, token }), { 'Last-Modified': formatHttpDate(one.updatedAt) })
+}
+
 const condition = (request: WebhookRequest) => request.header(CONDITION.toLowerCase())
 
 const got = (path: string, summary: string, shape: JsonSchema) =>
@@ -83,14 +89,13 @@ const listed = (path: string, summary: string, errors: readonly number[]) =>
 /** The calls on producers or on channels, which are known by their ids alone. */
 function holderCalls<T extends Holder>(
   name: 'producer' | 'channel',
-  shape: JsonSchema,
+  fields: AnswerFields<T>,
   of: (scope: CallScope) => Pick<Holders<T>, 'list' | 'get' | 'put'>,
   urlOf: (one: T) => string,
-  view: (one: T, exposeTokens: boolean) => unknown,
 ): readonly WebhookCall[] {
   const path = `/${name}/:${name}Id`
   const idIn = (request: WebhookRequest) => request.param(`${name}Id`)
-  const shown = (one: T, scope: CallScope) => resource(view(one, exposes(scope)), one)
+  const shape = shapeOf(fields)
   return [
     {
       ...listed(`/${name}s`, `The ${name}s, newest first`, [400]),
@@ -98,15 +103,15 @@ function holderCalls<T extends Holder>(
     },
     {
       ...got(path, `One ${name}`, shape),
-      answer: async (request, scope) => shown(existing(await of(scope).get(idIn(request))), scope),
+      answer: async (request, scope) => resource(fields, existing(await of(scope).get(idIn(request))), scope),
     },
     {
       ...put(path, `Create or replace a ${name}`, shape, [400, 412, 415]),
       form: HOLDER_FIELDS,
       async answer(request, scope) {
         const form = await request.form()
-        const fields = { name: form.get('name'), token: form.get('token') }
-        return shown(await of(scope).put(idIn(request), fields, condition(request)), scope)
+        const given = { name: form.get('name'), token: form.get('token') }
+        return resource(fields, await of(scope).put(idIn(request), given, condition(request)), scope)
       },
     },
   ]
@@ -126,14 +131,14 @@ const consumerCalls: readonly WebhookCall[] = [
     },
   },
   {
-    ...got(CONSUMER_PATH, 'One consumer', CONSUMER_SHAPE),
+    ...got(CONSUMER_PATH, 'One consumer', shapeOf(CONSUMER)),
     async answer(request, scope) {
       const { channel, consumer } = await findConsumer(request, scope)
-      return resource(consumerView(channel.channelId, consumer, exposes(scope)), consumer)
+      return resource(CONSUMER, { ...consumer, channelId: channel.channelId }, scope)
     },
   },
   {
-    ...put(CONSUMER_PATH, 'Create or replace a consumer', CONSUMER_SHAPE, [400, 404, 412, 415]),
+    ...put(CONSUMER_PATH, 'Create or replace a consumer', shapeOf(CONSUMER), [400, 404, 412, 415]),
     form: {
       callbackUrl: 'Where a push consumer is called; pull consumers have one too',
       ...HOLDER_FIELDS,
@@ -167,23 +172,21 @@ async function putConsumer(request: WebhookRequest, scope: CallScope) {
     type: form.get('type'),
   }
   const consumer = await scope.consumers.put(channel, request.param('consumerId'), fields, condition(request))
-  return resource(consumerView(channel.channelId, consumer, exposes(scope)), consumer)
+  return resource(CONSUMER, { ...consumer, channelId: channel.channelId }, scope)
 }
 
 export const registryCalls: readonly WebhookCall[] = [
   ...holderCalls(
     'producer',
-    objectOf(HOLDER),
+    PRODUCER,
     ({ producers }) => producers,
     ({ producerId }) => producerUrl(producerId),
-    producerView,
   ),
   ...holderCalls(
     'channel',
-    CHANNEL_SHAPE,
+    CHANNEL,
     ({ channels }) => channels,
     ({ channelId }) => channelUrl(channelId),
-    channelView,
   ),
   ...consumerCalls,
 ]

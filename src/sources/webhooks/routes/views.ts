@@ -1,46 +1,11 @@
-/** Producers, channels and consumers as the webhook API shows them, and lists of where they are. */
+/** Where things are on the webhook API, lists of that, and payloads and addresses as it shows them. */
 
 import { isUtf8 } from 'node:buffer'
 import { TEXT } from '../../../api/describe.ts'
 import type { Answer } from '../../../api/exact-answer.ts'
-import { formatHttpDate, formatSeconds } from '../../../core/timestamp.ts'
 import type { Page } from '../registry/pages.ts'
 import { withoutCredentials } from '../registry/texts.ts'
-import type { Channel, Consumer, Holder, Producer } from '../webhook.ts'
 import { json } from './reply.ts'
-
-/** What all of them show, the token only if it may be seen. */
-const holder = (id: string, { name, token, updatedAt }: Holder, exposeTokens: boolean) => ({
-  ID: id,
-  Name: name,
-  Token: exposeTokens ? token : '',
-  ChangedAt: formatSeconds(updatedAt),
-})
-
-export const producerView = (producer: Producer, exposeTokens: boolean) =>
-  holder(producer.producerId, producer, exposeTokens)
-
-export const channelView = (channel: Channel, exposeTokens: boolean) => {
-  const url = channelUrl(channel.channelId)
-  return {
-    ...holder(channel.channelId, channel, exposeTokens),
-    ConsumersURL: `${url}/consumers`,
-    MessagesURL: `${url}/messages`,
-    BroadcastURL: `${url}/broadcast`,
-    MessagesStatusURL: `${url}/messages-status`,
-  }
-}
-
-export const consumerView = (channelId: string, consumer: Consumer, exposeTokens: boolean) => ({
-  ...holder(consumer.consumerId, consumer, exposeTokens),
-  CallbackURL: consumer.callbackUrl,
-  DeadLetterQueueURL: deadJobsUrl(channelId, consumer.consumerId),
-  Type: consumer.type,
-})
-
-/** One of them, with when it was last changed: what the next change must name. */
-export const resource = (view: unknown, { updatedAt }: Holder): Answer =>
-  json(view, { 'Last-Modified': formatHttpDate(updatedAt) })
 
 /** A page of addresses. `Links` is always there, and always null. */
 export const listResult = <Item>(
