@@ -1,51 +1,37 @@
 /** The contents of many letters: what a repair works on, and where it keeps what it made of them. */
-import { type StoredContent, storedPayload, storedText } from '../core/content.ts'
+
+import { storedPayload, storedText } from '../core/content.ts'
 import { type Integer, type Session, sql, type Transaction } from '../store/database.ts'
 import { runGiven } from '../store/idioms.ts'
+import { type RowOf, rowShape } from '../store/row.ts'
 import { type HeaderEdit, type LetterId, letterId } from './letter.ts'
 
 /** A letter as a retry would send it now, edits included. */
-interface SendableContent {
-  readonly id: LetterId
-  readonly encoding: string
-  readonly kind: string
-  readonly reference: string
-  readonly payload: Uint8Array
-}
+const SENDABLE = rowShape({
+  id: letterId,
+  encoding: storedText,
+  kind: storedText,
+  reference: storedText,
+  payload: storedPayload,
+})
 
 /** The payload that a letter would be sent with. */
 export const SENDABLE_PAYLOAD = 'CASE WHEN edited = 1 THEN edited_payload ELSE payload END'
 
-const CONTENT = `id, coalesce(edited_encoding, encoding) AS encoding, coalesce(edited_kind, kind) AS kind,
-  coalesce(edited_reference, reference) AS reference, ${SENDABLE_PAYLOAD} AS payload`
-
 /** Letters by primary key. */
 const readThese = sql(
   'letters.contents',
-  `SELECT ${CONTENT} FROM bartleby.letters WHERE id = ANY($1::bigint[])`,
+  `SELECT id, coalesce(edited_encoding, encoding) AS encoding, coalesce(edited_kind, kind) AS kind,
+     coalesce(edited_reference, reference) AS reference, ${SENDABLE_PAYLOAD} AS payload
+   FROM bartleby.letters WHERE id = ANY($1::bigint[])`,
 )
-
-interface Row extends StoredContent {
-  readonly id: Integer
-}
 
 export async function readContents(
   session: Session,
   ids: readonly LetterId[],
-): Promise<Map<LetterId, SendableContent>> {
-  const rows = await session.rows<Row>(readThese, ids)
-  return new Map(
-    rows.map((row) => [
-      letterId(row.id),
-      {
-        id: letterId(row.id),
-        encoding: storedText(row.encoding),
-        kind: storedText(row.kind),
-        reference: storedText(row.reference),
-        payload: storedPayload(row.payload),
-      },
-    ]),
-  )
+): Promise<Map<LetterId, RowOf<typeof SENDABLE>>> {
+  const contents = await SENDABLE.all(session, readThese, ids)
+  return new Map(contents.map((content) => [content.id, content]))
 }
 
 /** The digest of a payload in a statement; of one that is empty, that of no bytes. */

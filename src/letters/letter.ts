@@ -12,6 +12,7 @@
 
 import type { Within } from '../api/shapes.ts'
 import type { Instant } from '../core/clock.ts'
+import type { CaseFields } from './lists/detail.ts'
 import type { ItemHeader, LetterAttempt, LetterItem } from './shapes.ts'
 import type { OfficeWork } from './work.ts'
 
@@ -93,23 +94,10 @@ export interface LetterContent {
 }
 
 /** A letter with its case file. */
-export interface Letter extends LetterSummary, LetterContent {
+export interface Letter extends LetterSummary, LetterContent, CaseFields {
   /** The number of the drawer it lies in. */
   readonly drawer: number
-  readonly version: number
   readonly originalPartition: number | null
-  readonly itemCreatedAt: Instant | null
-  /** When it expired; null unless it is Expired. */
-  readonly expiredAt: Instant | null
-  readonly errorStack: string | null
-  readonly failedBy: string | null
-  /** The deliveries that the report of its last failure named; null when nobody reported it. */
-  readonly reportedCount: number | null
-  /** The item that the latest retry made, and where. */
-  readonly sentAs: string | null
-  readonly sentTo: string | null
-  /** The redrive that sent it, or is about to. */
-  readonly redrive: number | null
   /** Its place in a dead queue; null when it lies in none. */
   readonly place: Place | null
 }

@@ -78,19 +78,29 @@ export const placeOf = ({
     ? null
     : { part, shelf, serial, laidAt, leased, leaseDeadline }
 
+/** What stands on a letter as it is stored, beside what lists show. */
+const CASE = {
+  version: integer,
+  itemCreatedAt: orNull(at),
+  /** When it expired; null unless it is Expired. */
+  expiredAt: orNull(at),
+  errorStack: orNull(text),
+  failedBy: orNull(text),
+  /** The deliveries that the report of its last failure named; null when nobody reported it. */
+  reportedCount: orNull(integer),
+  /** The item that the latest retry made, and where. */
+  sentAs: orNull(text),
+  sentTo: orNull(text),
+  /** The redrive that sent it, or is about to. */
+  redrive: orNull(integer),
+} as const
+export type CaseFields = RowOf<RowShape<typeof CASE>>
+
 const LETTER = rowShape({
   ...SUMMARY_FIELDS,
   ...PLACED,
-  itemCreatedAt: orNull(at),
-  expiredAt: orNull(at),
-  version: integer,
   partition: orNull(integer),
-  errorStack: orNull(text),
-  failedBy: orNull(text),
-  reportedCount: orNull(integer),
-  sentAs: orNull(text),
-  sentTo: orNull(text),
-  redrive: orNull(integer),
+  ...CASE,
   encoding: storedText,
   kind: storedText,
   reference: storedText,
