@@ -2,7 +2,7 @@
  * Between the client's objects and the JSON of the wire: snake_case names, base64 payloads, and defaults that
  * replies leave out.
  */
-import { fromBase64, toBase64 } from './bytes.ts'
+import { fromBase64, toBase64, utf8 } from './bytes.ts'
 import { optionalTimeFromWire, type Time, timeFromWire, timeToWire } from './times.ts'
 import type {
   Death,
@@ -33,8 +33,7 @@ type Wire<Read> = {
     : string
 }
 
-/** `on_death` is in requests only. */
-export type WireQueue = Wire<Queue> & { on_death?: string }
+export type WireQueue = Wire<Queue>
 
 type WireContent = Wire<Omit<ItemContent, 'payload'>>
 
@@ -60,7 +59,7 @@ export interface WireReceipt {
   items?: Wire<ProduceReceipt['items'][number]>[]
 }
 
-const optionalTime = (time: Time | null | undefined) => (time == null ? undefined : timeToWire(time))
+const optionalTime = (time: Time | undefined) => (time === undefined ? undefined : timeToWire(time))
 
 /** Text goes as text: it needs no base64, and a reader of the traffic can read it. */
 function payloadToWire(payload: Uint8Array | string | undefined): { bytes?: string; utf8?: string } {
@@ -68,15 +67,19 @@ function payloadToWire(payload: Uint8Array | string | undefined): { bytes?: stri
   return typeof payload === 'string' ? { utf8: payload } : { bytes: toBase64(payload) }
 }
 
-export const settingsToWire = (settings: QueueSettings): WireQueue => ({
-  queue_name: settings.queueName,
-  ...(settings.leaseTimeout !== undefined && { lease_timeout: settings.leaseTimeout }),
-  ...(settings.expireTimeout !== undefined && { expire_timeout: settings.expireTimeout }),
-  ...(settings.deadQueue !== undefined && { dead_queue: settings.deadQueue }),
-  ...(settings.reference !== undefined && { reference: settings.reference }),
-  ...(settings.maxAttempts !== undefined && { max_attempts: settings.maxAttempts }),
-  ...(settings.onDeath !== undefined && { on_death: settings.onDeath }),
-  ...(settings.requestedPartitions !== undefined && { requested_partitions: settings.requestedPartitions }),
+/** These fields under the names of the wire. Those that are `undefined` disappear when the request is written as JSON. */
+export const fieldsOf = <Of extends object>(of: Of, ...names: readonly (keyof Of & string)[]) =>
+  Object.fromEntries(
+    names.map((name) => {
+      const value = of[name]
+      const wireName = name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
+      return [wireName, value instanceof Date ? timeToWire(value) : (value ?? undefined)]
+    }),
+  )
+
+export const settingsToWire = (settings: QueueSettings) => ({
+  ...fieldsOf(settings, 'queueName', 'leaseTimeout', 'expireTimeout', 'deadQueue', 'reference'),
+  ...fieldsOf(settings, 'maxAttempts', 'onDeath', 'requestedPartitions'),
 })
 
 export const queueFromWire = (wire: WireQueue): Queue => ({
@@ -102,27 +105,13 @@ export const newItemToWire = (item: NewItemWithKey) => ({
   dedupe_key: item.dedupeKey,
 })
 
-export const retryItemToWire = (item: RetryItem) => ({
-  id: item.id,
-  retry_at: optionalTime(item.retryAt),
-  dead: item.dead,
-  error_class: item.errorClass,
-  error_message: item.errorMessage,
-  error_stack: item.errorStack,
-})
+export const retryItemToWire = (item: RetryItem) =>
+  fieldsOf(item, 'id', 'retryAt', 'dead', 'errorClass', 'errorMessage', 'errorStack')
 
 export const importItemToWire = (item: ImportItem) => ({
-  source_id: item.sourceId,
-  is_leased: item.isLeased,
-  lease_deadline: optionalTime(item.leaseDeadline),
-  expire_deadline: optionalTime(item.expireDeadline),
-  attempts: item.attempts,
-  max_attempts: item.maxAttempts,
-  encoding: item.encoding,
-  kind: item.kind,
-  reference: item.reference,
-  payload:
-    typeof item.payload === 'string' ? toBase64(new TextEncoder().encode(item.payload)) : bytes(item.payload),
+  ...fieldsOf(item, 'sourceId', 'isLeased', 'leaseDeadline', 'expireDeadline', 'attempts', 'maxAttempts'),
+  ...fieldsOf(item, 'encoding', 'kind', 'reference'),
+  payload: bytes(typeof item.payload === 'string' ? utf8(item.payload) : item.payload),
 })
 
 const bytes = (payload: Uint8Array | undefined) => (payload === undefined ? undefined : toBase64(payload))
