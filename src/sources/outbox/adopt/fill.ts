@@ -28,19 +28,12 @@ export function fillingOf(layout: Layout, table = ''): string {
   return `${key}, ${processedAt} = coalesce(${table}${processedAt}, ${processed})`
 }
 
-export interface FilledChunk<Id> {
-  readonly rows: number
-  readonly keys: number
-  /** The last row that was looked at. */
-  readonly last: Id | null
-}
-
 /** How one store fills. */
 export interface Filling<Id> {
   /** What is sent for each chunk. */
   readonly sql: string
-  /** Fills the first rows behind `after`, as many as a chunk has. */
-  fill(after: Id | null): Promise<FilledChunk<Id>>
+  /** Fills the first rows behind `after`, as many as a chunk has; `last` is the last that was looked at. */
+  fill(after: Id | null): Promise<{ readonly rows: number; readonly keys: number; readonly last: Id | null }>
   /** Who may hold the rows that it could not get; '' when nobody is known. */
   holders(): Promise<string>
   /** How long to leave the table to others after a chunk that took `tookMs`. */

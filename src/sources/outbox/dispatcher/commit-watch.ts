@@ -3,19 +3,10 @@ import { DatabaseSync } from 'node:sqlite'
 import type { Log } from '../../../core/log.ts'
 import { Rounds } from '../../../core/rounds.ts'
 import { systemClock } from '../../../core/system-clock.ts'
-import type { Database } from '../../../store/database.ts'
-import type { StoreUrl } from '../../../store/store-url.ts'
+import type { DispatcherParts } from './dispatcher.ts'
 
 /** Often enough that a message leaves well within 50 ms; 50 looks a second cost a thousandth of a core. */
 const LOOK_US = 20_000n
-
-/** Who watches over which outbox. */
-interface Watched {
-  readonly name: string
-  readonly db: Database
-  readonly store: StoreUrl
-  readonly log: Log
-}
 
 export interface CommitWatch {
   readonly rounds: readonly Rounds[]
@@ -24,7 +15,7 @@ export interface CommitWatch {
 
 /** Calls `wake` when something may have been added to the table whose writers notify `channel`. */
 export async function announceCommits(
-  { name, db, store, log }: Watched,
+  { name, db, store, log }: DispatcherParts,
   channel: string,
   wake: () => void,
 ): Promise<CommitWatch | undefined> {

@@ -7,7 +7,6 @@ import { openDatabase } from '../../../store/open.ts'
 import { readStoreUrl, STORE_URL_FORMS } from '../../../store/store-url.ts'
 import { refuse } from '../refusal.ts'
 import { OutboxMeter } from '../served/meter.ts'
-import type { Purged } from '../sql/purge.ts'
 import { isWhole, once, readTable } from '../sql/table.ts'
 import { nameTable, type TableOptions, tableOptionsOf } from '../table/table-names.ts'
 import type { LocalTransport, Transport } from '../transports/transport.ts'
@@ -26,19 +25,9 @@ export interface DispatcherOptions extends TableOptions, GivenSettings {
   readonly meter?: OutboxMeter
 }
 
-/** A dispatcher with its own connections. */
-export interface RunningDispatcher {
+/** A dispatcher with its own connections. Its functions need no object: applications pass them on. */
+export interface RunningDispatcher extends Pick<Dispatcher, 'start' | 'stop' | 'drain' | 'wake' | 'purge'> {
   readonly meter: OutboxMeter
-  /** Begins to deliver. Resolves once the table was looked at; rejects when it is no outbox. */
-  start(): Promise<void>
-  /** Gives back what was not begun, waits for what was, and closes the connections. Safe to call more than once. */
-  stop(): Promise<void>
-  /** Delivers everything that is due now, then resolves. */
-  drain(): Promise<void>
-  /** A message was committed: looks at once. Nobody needs to call it where the database tells. */
-  wake(): void
-  /** Removes what is past its retention now; this happens by itself once a minute. */
-  purge(): Promise<Purged>
 }
 
 /** Connections of a dispatcher: one claims while another settles, a third renews claims and purges. */
@@ -59,7 +48,6 @@ export function createDispatcher(options: DispatcherOptions): RunningDispatcher 
   const db = openDatabase(url, { poolSize: POOL_SIZE, log })
   const read = once(() => readTable(db, tableOptions), isWhole)
   const dispatcher = new Dispatcher({ ...parts, db, table: read, onStopped: () => db.close() })
-  // Functions that need no object: applications pass them on.
   return {
     meter,
     start: () => dispatcher.start(),

@@ -158,7 +158,7 @@ export class Dispatcher {
     return [...this.#maintenance.rounds, ...(this.#watch?.rounds ?? [])]
   }
 
-  /** Something was committed: looks for it at once. */
+  /** A message was committed: looks at once. Nobody needs to call it where the database tells. */
   wake(): void {
     this.#worker.wake()
   }
@@ -177,10 +177,12 @@ export class Dispatcher {
     }
   }
 
+  /** Removes what is past its retention now; this happens by itself once a minute. */
   purge(): Promise<Purged> {
     return this.#maintenance.purge()
   }
 
+  /** Gives back what was not begun, waits for what was, and closes the connections. Safe to call more than once. */
   stop(): Promise<void> {
     this.#stopped ??= this.#stop()
     return this.#stopped

@@ -12,14 +12,11 @@ import { type DueRow, letterRowsOf } from '../sql/letters.ts'
 import { linesOf } from '../sql/line.ts'
 import { type ReconciledOffice, reconcile } from './reconcile.ts'
 
-export interface ReconcileParts extends ReconciledOffice {
+export interface ClerkParts extends ReconciledOffice {
   readonly log: Log
+  readonly handles: OutboxHandles
   /** Messages of this outbox are due now that were not before. */
   dispatch(outbox: string): void
-}
-
-export interface ClerkParts extends ReconcileParts {
-  readonly handles: OutboxHandles
 }
 
 const EVERY_US = 1_000_000n
@@ -75,7 +72,7 @@ export class OutboxLetterClerk implements Service {
 
 /** Makes the letters of an outbox agree with its rows; gives about how many rows there were. */
 export async function reconcileOutbox(
-  parts: ReconcileParts,
+  parts: Omit<ClerkParts, 'handles'>,
   handle: OutboxHandle,
   signal: AbortSignal,
 ): Promise<number> {

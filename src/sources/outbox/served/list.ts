@@ -49,21 +49,10 @@ type Time = 'createdAt' | 'processedAt' | 'deadAt' | 'nextAttemptAt'
 
 export type ListedMessage = Omit<Shape<typeof MESSAGE>, Time> & Readonly<Record<Time, Instant | null>>
 
-export interface MessageList {
-  readonly items: readonly ListedMessage[]
-  readonly total: number
-  /** There are more rows than were looked at: the total is what was found among those. */
-  readonly totalIsCapped: boolean
-}
-
 type ListStatements = Readonly<Record<'page' | 'total', Statement>>
 
-/** A page of messages, and how many there are. */
-export async function listMessages(
-  session: Session,
-  layout: Layout,
-  request: ListRequest,
-): Promise<MessageList> {
+/** A page of messages, and how many there are. Where the total is capped it is what was found among the rows that were looked at. */
+export async function listMessages(session: Session, layout: Layout, request: ListRequest) {
   const { eventType, tenantId, page, pageSize } = request
   const filter = eventType === null && tenantId === null ? [] : [eventType, tenantId]
   const offset = (page - 1) * pageSize

@@ -23,10 +23,6 @@ import { LIST_REACH, type ListedMessage, listMessages, MESSAGE } from './list.ts
 import type { OutboxHandle } from './outbox-handle.ts'
 import type { OutboxReading, OutboxReadings } from './readings.ts'
 
-export interface OutboxRoutesOptions extends ApiScope {
-  readonly readings: OutboxReadings
-}
-
 const MAX_PAGE_SIZE = 200
 const DEFAULT_PAGE_SIZE = 50
 const MAX_PAGE = 999_999_999
@@ -99,7 +95,10 @@ const HEALTH = Type.Object({
 })
 
 /** Adds the calls on outboxes to a server. */
-export async function outboxRoutes(app: FastifyInstance, options: OutboxRoutesOptions): Promise<void> {
+export async function outboxRoutes(
+  app: FastifyInstance,
+  options: ApiScope & { readonly readings: OutboxReadings },
+): Promise<void> {
   const calls = [
     ...callsBelow('/api/outbox', 'outbox', options.readings),
     ...callsBelow('/api/workflow/outbox', 'workflow.outbox', options.readings),

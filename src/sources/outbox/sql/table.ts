@@ -38,13 +38,10 @@ function suspicionsOf(layout: Layout) {
     (await db.session('outbox.suspects', (session) => session.rows(statement, now, suspectFrom))).length > 0
 }
 
-export interface Renewed {
-  readonly renewed: ReadonlySet<string>
-  /** Ours as well, but somebody has them locked: most often the settlement that ends the claim. */
-  readonly locked: ReadonlySet<string>
-}
-
-/** Claims that are still needed last longer. By primary key; waits for no lock, so that it is part of no circle of those who do. */
+/**
+ * Claims that are still needed last longer. By primary key; waits for no lock, so that it is part of no circle of those who do: `locked`
+ * are ours as well, but somebody has them, most often the settlement that ends the claim.
+ */
 function renewalsOf(layout: Layout) {
   const { c, sqlTable: table } = layout
   const ours = `${inIdList(layout)} AND ${c.claimedBy} = $2 AND ${c.processedAt} IS NULL`
@@ -57,18 +54,13 @@ function renewalsOf(layout: Layout) {
     sqlite: update(ours),
   })
   const stillOurs = layout.statement('stillOurs', `SELECT ${asText(c.id)} AS id FROM ${table} WHERE ${ours}`)
-  return async (
-    db: Database,
-    ids: readonly string[],
-    claimedBy: string,
-    until: Instant,
-  ): Promise<Renewed> => {
-    const idsOf = (rows: readonly { id: string }[]) => new Set(rows.map(({ id }) => id))
+  return async (db: Database, ids: readonly string[], claimedBy: string, until: Instant) => {
+    const idsOf = (rows: readonly { id: string }[]): ReadonlySet<string> => new Set(rows.map(({ id }) => id))
     const list = idList(layout, ids)
     const renewed = idsOf(
       await db.transaction('outbox.renew', (tx) => tx.rows<{ id: string }>(renew, list, claimedBy, until)),
     )
-    if (renewed.size === ids.length) return { renewed, locked: new Set() }
+    if (renewed.size === ids.length) return { renewed, locked: idsOf([]) }
     const kept = await db.session('outbox.stillOurs', (session) =>
       session.rows<{ id: string }>(stillOurs, list, claimedBy),
     )

@@ -47,14 +47,12 @@ export function queueTransport(options: {
   }
 }
 
-/** Puts items into a queue within a transaction. */
-export type PutItems = (work: OfficeWork, queueName: string, items: readonly ItemContent[]) => Promise<void>
-
 /** A transport into `queue`, for outboxes in the office's own store. */
 export function localQueueTransport(options: {
   readonly db: Database
   readonly clock: Clock
-  readonly put: PutItems
+  /** Puts items into a queue within a transaction. */
+  readonly put: (work: OfficeWork, queueName: string, items: readonly ItemContent[]) => Promise<void>
   readonly queue: string
 }): LocalTransport {
   checkNames(options, ['db', 'clock', 'put', 'queue'])

@@ -13,6 +13,7 @@ import { type Adapter, checkAdapter } from '../adapters/adapter.ts'
 import { OUTBOX_NAME, OUTBOX_NAME_FORM } from '../dispatcher/options.ts'
 import { type WorkerLog, workerLog } from '../dispatcher/worker-log.ts'
 import { refuse, refuseUnknown } from '../refusal.ts'
+import type { OutboxMeter } from '../served/meter.ts'
 import { type FindStanding, type Standing, standingOf } from '../sql/standing.ts'
 import { type RunSql, readLayout } from '../table/layout.ts'
 import type { Added, NewMessage } from '../table/message.ts'
@@ -20,14 +21,6 @@ import { nameTable, type TableOptions, tableOptionsOf } from '../table/table-nam
 import { readMessage, refuseField } from './draft.ts'
 import { type Fitter, fitterFor, type NewRow } from './fit.ts'
 import { type Insertion, insertionOnPostgres, insertionOnSqlite } from './insertion.ts'
-
-/** What is counted while messages are added. */
-export interface WriterMeter {
-  /** A message was added whose key was there already. */
-  duplicate(): void
-  /** And its payload was another one. */
-  conflict(): void
-}
 
 export interface OutboxOptions<Tx> extends TableOptions {
   /** How to reach the application's transactions. */
@@ -37,7 +30,8 @@ export interface OutboxOptions<Tx> extends TableOptions {
   readonly log?: Log
   /** When messages are created. Default: the database's own time. */
   readonly clock?: Clock
-  readonly meter?: WriterMeter
+  /** Counts messages that were there already. */
+  readonly meter?: Pick<OutboxMeter, 'duplicate' | 'conflict'>
 }
 
 /** The outbox as an application uses it. */
