@@ -1,7 +1,7 @@
 /** What comes of a message that was claimed: delivered, failed, dead, or given back. */
 import { type Instant, later } from '../../../core/clock.ts'
 import { PermanentError } from '../../../core/thrown.ts'
-import type { ClaimedMessage, Settlement } from '../table/message.ts'
+import type { ClaimEnd, ClaimedMessage } from '../table/message.ts'
 import { ClaimLost } from '../transports/transport.ts'
 import { type DispatcherSettings, delayAfter, errorText } from './options.ts'
 
@@ -11,9 +11,8 @@ export interface Delivery {
   readonly line: string | null
 }
 
-/** A settlement of a message that is at hand; or it is put where it belongs by the transaction that settles it. */
-export type Outcome = WithoutId<Settlement> | { readonly kind: 'transfer' }
-type WithoutId<Each> = Each extends unknown ? Omit<Each, 'id'> : never
+/** How the claim ends; or the message is still to be put where it belongs, by the transaction that settles it. */
+export type Outcome = ClaimEnd | { readonly kind: 'transfer' }
 
 export const PROCESSED = { kind: 'processed' } as const satisfies Outcome
 export const TRANSFER = { kind: 'transfer' } as const satisfies Outcome

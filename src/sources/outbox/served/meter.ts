@@ -15,13 +15,6 @@ const DEFAULT_WINDOW_SECONDS = 60
 const LONGEST_WINDOW_SECONDS = 3_600
 const SECOND_US = 1_000_000n
 
-export interface DurationHistogram {
-  readonly bounds: readonly number[]
-  /** For each bound how many took at most so long, and at last all of them. */
-  readonly counts: readonly number[]
-  readonly sum: number
-}
-
 export interface MeterSnapshot {
   /** Since the meter was made. */
   readonly dispatched: number
@@ -36,7 +29,12 @@ export interface MeterSnapshot {
   /** Deliveries in the window, whatever came of them. */
   readonly attempts: number
   /** Of all deliveries since the meter was made, whatever came of them. */
-  readonly durations: DurationHistogram
+  readonly durations: {
+    readonly bounds: readonly number[]
+    /** For each bound how many took at most so long, and at last all of them. */
+    readonly counts: readonly number[]
+    readonly sum: number
+  }
 }
 
 export class OutboxMeter {

@@ -27,13 +27,6 @@ export interface StandingRow extends Place {
   readonly digest: string
 }
 
-/** A row that starts over; with another payload when one is given. */
-export interface StartedRow {
-  readonly id: string
-  readonly letterId: LetterId
-  readonly payload: Uint8Array | null
-}
-
 /** A row that the office has to be told of. */
 export interface DueRow {
   readonly id: string
@@ -200,8 +193,11 @@ function returnsOf(layout: Layout) {
       const given = rows.map(({ id, letterId: letter, key, digest }) => ({ id, letter, key, digest }))
       return session.run(startDead.statement, ...startDead.values(given))
     },
-    /** Rows start over, due at once, whatever they are. */
-    async startOver(session: Session, rows: readonly StartedRow[]): Promise<void> {
+    /** Rows start over, due at once, whatever they are; with another payload when one is given. */
+    async startOver(
+      session: Session,
+      rows: readonly (Omit<RowOfLetter, 'key'> & { readonly payload: Uint8Array | null })[],
+    ): Promise<void> {
       const hex = (bytes: Uint8Array | null) => (bytes === null ? null : Buffer.from(bytes).toString('hex'))
       const given = rows.map(({ id, letterId: letter, payload }) => ({ id, letter, payload: hex(payload) }))
       await session.run(startOver.statement, ...startOver.values(given))

@@ -50,18 +50,16 @@ export interface ClaimedMessage extends OutboxMessage {
 }
 
 /** How a claim ends. */
-export type Settlement =
-  | { readonly kind: 'processed'; readonly id: string }
-  | {
-      readonly kind: 'failed'
-      readonly id: string
-      readonly error: string
-      readonly nextAttemptAt: Instant
-    }
+export type ClaimEnd =
+  | { readonly kind: 'processed' }
+  | { readonly kind: 'failed'; readonly error: string; readonly nextAttemptAt: Instant }
   /** `failures`: 1 when the last delivery failed, 0 when it never ended. */
-  | { readonly kind: 'dead'; readonly id: string; readonly error: string; readonly failures: 0 | 1 }
+  | { readonly kind: 'dead'; readonly error: string; readonly failures: 0 | 1 }
   /** Given back undelivered; `parked` while a message before it, of the same ordering key, is not done. */
-  | { readonly kind: 'released'; readonly id: string; readonly parked: boolean }
+  | { readonly kind: 'released'; readonly parked: boolean }
+
+/** How the claim on this message ends. */
+export type Settlement = ClaimEnd & { readonly id: string }
 
 /** The states that an outbox can be listed by. */
 export const OUTBOX_STATUSES = ['pending', 'failed', 'processed', 'dead'] as const

@@ -53,11 +53,12 @@ export function fitterFor(layout: Layout, clock?: Clock): Fitter {
   })
 }
 
-/** The text as the column keeps it. */
-type TextFitter = (text: string, at: Place) => string
-
-/** SQLite takes any text anywhere; PostgreSQL fails on one that does not suit the type. */
-function textFitter({ dialect, types }: Layout, column: ColumnName, field: string = column): TextFitter {
+/** Texts as a column keeps them. SQLite takes any text anywhere; PostgreSQL fails on one that does not suit the type. */
+function textFitter(
+  { dialect, types }: Layout,
+  column: ColumnName,
+  field: string = column,
+): (text: string, at: Place) => string {
   const type = types[column]
   if (dialect === 'sqlite') return (text) => text
   if (type === 'uuid') {
