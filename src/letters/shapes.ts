@@ -187,8 +187,10 @@ export const LETTER_DETAIL = Type.Object({
 export interface Report extends Shape<typeof REPORT> {}
 export const REPORT = Type.Object({
   engine: FILED_ENGINE,
-  /** The row key is made of it; keys of Azure tables have at most 1,024 characters, an encoded one takes three. */
+  // The row key is made of it; keys of Azure tables have at most 1,024 characters, an encoded one takes three.
+  /** Left out: `publisher`. */
   instanceId: Type.Optional(textUpTo(256, { default: 'publisher' })),
+  /** Left out: the queue of the engine. */
   originalQueue: Type.Optional(textUpTo(512, { description: "Left out: the engine's queue, if it has one" })),
   originalMessage: TEXT,
   originalMessageEncoding: Type.Optional(oneOf(TEXT_ENCODINGS, { default: 'utf8' })),

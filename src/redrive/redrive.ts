@@ -13,7 +13,6 @@
  * exceptions; ahead, it remains.
  */
 
-import type { SourceName } from '../letters/kinds.ts'
 import type { LetterId, RedriveRef } from '../letters/letter.ts'
 import type { LetterFilter } from '../letters/lists/filter.ts'
 import type { LetterKey } from '../letters/shapes.ts'
@@ -26,9 +25,11 @@ import type {
   PlanNumbers,
   RedriveAction,
   RedriveCounts,
+  RedriveDestination,
   RedriveOrder,
   RedriveState,
   StopRule,
+  RedriveDetail as ToldDetail,
 } from './shapes.ts'
 
 export type {
@@ -116,15 +117,7 @@ export const refOf = ({ number, id, recipe }: Redrive): RedriveRef => ({
 })
 
 /** Letters that go to the same place. */
-export interface Destination {
-  readonly source: SourceName
-  /** A queue, an outbox, a consumer or a topic; '' when there is none. */
-  readonly name: string
-  readonly planned: number
-  readonly sent: number
-  readonly skipped: number
-  readonly failed: number
-}
+export type Destination = Omit<RedriveDestination, 'remaining'>
 
 /** A redrive and how far it is. */
 export interface RedriveStanding extends Redrive {
@@ -138,11 +131,7 @@ export interface RedriveStanding extends Redrive {
 /** With everything that is on file about it. */
 export interface RedriveDetail extends RedriveStanding {
   readonly destinations: readonly Destination[]
-  readonly exceptions: readonly {
-    readonly outcome: Exception['outcome']
-    readonly reason: ExceptionReason
-    readonly letters: number
-  }[]
+  readonly exceptions: ToldDetail['exceptions']
   /** The first letters as they would be sent; empty once it was started. */
   readonly sample: readonly SampleLetter[]
 }

@@ -14,7 +14,7 @@ import type { KnownEngines } from '../../history/entry.ts'
 import type { Session } from '../../store/database.ts'
 import { kindOf, type SourceName, sourceKinds, sourceNames, sourceOfReports } from '../kinds.ts'
 import { OFFICE } from '../letter.ts'
-import { REPORT } from '../shapes.ts'
+import { REPORT, type Report } from '../shapes.ts'
 import { requiredPayload } from './payload.ts'
 
 /**
@@ -147,27 +147,16 @@ export type ReportedTime = Instant | Date | string
  * A failure that an application in the office's own process reports: the fields of `POST /api/dlq`, under the same
  * names and with the same defaults, limits and refusals.
  */
-export interface ReportedFailure {
-  readonly engine: string
-  /** Yours for this failure: the same one twice is one letter. */
-  readonly sourceId: string
+export interface ReportedFailure
+  extends Omit<
+    Report,
+    'originalMessage' | 'originalMessageEncoding' | 'firstFailureAtUtc' | 'lastFailureAtUtc'
+  > {
   /** Bytes are kept as they are, texts as UTF-8. */
   readonly originalMessage: Uint8Array | string
-  readonly errorMessage: string
-  readonly errorClass?: string
-  readonly errorStack?: string
-  /** Left out: `publisher`. */
-  readonly instanceId?: string
-  /** Left out: the queue of the engine. */
-  readonly originalQueue?: string
-  /** Left out: 1. */
-  readonly dequeueCount?: number
   readonly firstFailureAtUtc?: ReportedTime
   /** Left out: now. */
   readonly lastFailureAtUtc?: ReportedTime
-  /** Left out: a new one. */
-  readonly correlationId?: string
-  readonly headers?: Readonly<Record<string, string>>
 }
 
 /** Who reports, where nobody else is named. */
