@@ -6,7 +6,6 @@ import { formatMicros } from '../core/timestamp.ts'
 import type { LetterFilter } from '../letters/lists/filter.ts'
 import { showPayload } from '../letters/reports/payload.ts'
 import { measuredRate } from '../work/view.ts'
-import { redriveSentence } from './planning/sentence.ts'
 import type {
   Destination,
   Member,
@@ -17,6 +16,7 @@ import type {
 } from './redrive.ts'
 import { showRecipe } from './repair/recipe.ts'
 import { remainingOf } from './rows/lanes.ts'
+import { redriveSentence } from './sentence.ts'
 import {
   COUNTS,
   DESTINATION,

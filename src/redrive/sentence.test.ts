@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import { redriveAt } from '../../../test/harness/redrive.ts'
-import { instant } from '../../core/clock.ts'
-import type { Destination } from '../redrive.ts'
+import { redriveAt } from '../../test/harness/redrive.ts'
+import { instant } from '../core/clock.ts'
+import type { Destination } from './redrive.ts'
 import { redriveSentence } from './sentence.ts'
 
 const to = (name: string, source: Destination['source'] = 'queues'): Destination => ({

@@ -3,9 +3,9 @@
  * else has read what matters.
  */
 
-import type { Destination, PlanNumbers, RedriveAction, RedriveCounts, RedriveStanding } from '../redrive.ts'
-import { isSending } from '../redrive.ts'
-import { placeOf } from './destinations.ts'
+import { placeOf } from './planning/destinations.ts'
+import type { Destination, PlanNumbers, RedriveAction, RedriveCounts, RedriveStanding } from './redrive.ts'
+import { isSending } from './redrive.ts'
 
 /** "Send 5 letters back to orders": what stands before the letters, and after them. */
 const VERBS = {
