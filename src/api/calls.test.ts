@@ -8,7 +8,7 @@ import { TestClock } from '../core/test-clock.ts'
 import { gate } from '../http/gate.ts'
 import { StoreUnavailable } from '../store/database.ts'
 import { type ApiCall, type ApiRequest, onceKeyOf, serveApi } from './calls.ts'
-import { TEXT } from './describe.ts'
+import { TEXT } from './shapes.ts'
 
 const clock = new TestClock()
 clock.freeze(instant(1_798_761_600_120_000n))

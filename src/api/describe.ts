@@ -3,21 +3,6 @@ import Type, { type TSchema } from 'typebox'
 import type { Role } from './auth.ts'
 import { ERROR, TEXT, TIME } from './shapes.ts'
 
-export {
-  DATE,
-  ERROR,
-  FILED_ENGINE,
-  INTEGER,
-  PAGE_QUERY,
-  pageOf,
-  SOUGHT_ENGINE,
-  TEXT,
-  TEXT_OR_NULL,
-  TIME,
-  TIME_OR_NULL,
-  textUpTo,
-} from './shapes.ts'
-
 type Fields = Readonly<Record<string, TSchema>>
 
 /** The schema of an object. */

@@ -2,19 +2,12 @@
 import type { TObject, TProperties } from 'typebox'
 import type { Instant } from '../core/clock.ts'
 import { formatMicros } from '../core/timestamp.ts'
-import type { Shape } from './shapes.ts'
-
-/** What an answer is filled from: the same names, but `failedAtUtc` is of the instant `failedAt`. */
-export type Seen<Answer> = {
-  readonly [Name in keyof Answer as Name extends `${infer Instant}Utc`
-    ? Instant
-    : Name]: Name extends `${string}Utc` ? Instant | Extract<Answer[Name], null> : Answer[Name]
-}
+import type { Shape, Within } from './shapes.ts'
 
 /** How a shape is filled. */
 export function viewOf<Fields extends TProperties>(
   shape: TObject<Fields>,
-): (seen: Seen<Shape<TObject<Fields>>>) => Shape<TObject<Fields>> {
+): (seen: Within<Shape<TObject<Fields>>>) => Shape<TObject<Fields>> {
   const fields = Object.keys(shape.properties).map((name) =>
     name.endsWith('Utc')
       ? { name, from: name.slice(0, -'Utc'.length), isTime: true }

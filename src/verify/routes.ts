@@ -1,7 +1,8 @@
 /** Verify on the office API: `GET` tells how the last run stands, `POST` starts one. */
 import type { FastifyInstance } from 'fastify'
 import { type ApiCall, type ApiScope, serveApi } from '../api/calls.ts'
-import { type ApiDescription, INTEGER, objectOf, TEXT, TEXT_OR_NULL, TIME_OR_NULL } from '../api/describe.ts'
+import { type ApiDescription, objectOf } from '../api/describe.ts'
+import { INTEGER, TEXT, TEXT_OR_NULL, TIME_OR_NULL } from '../api/shapes.ts'
 import type { Instant } from '../core/clock.ts'
 import { formatMicros } from '../core/timestamp.ts'
 import type { VerifyRun, VerifyStanding } from './verify-run.ts'

@@ -11,8 +11,9 @@ import {
   type WrongTokens,
 } from '../../api/auth.ts'
 import { type ApiScope, type OpenApiCall, serveApi } from '../../api/calls.ts'
-import { objectOf, TEXT, TEXT_OR_NULL, textUpTo } from '../../api/describe.ts'
+import { objectOf } from '../../api/describe.ts'
 import { refuseUnknownFields, requiredText } from '../../api/json-body.ts'
+import { TEXT, TEXT_OR_NULL, textUpTo } from '../../api/shapes.ts'
 import { BartlebyError } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
 import { VERSION } from '../../core/version.ts'

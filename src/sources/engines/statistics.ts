@@ -2,14 +2,14 @@
  * How engines did lately: of the newest runs of each operation, how many succeeded and how long they took. Read from history at
  * most every few seconds, however many ask.
  */
-import type { Seen } from '../../api/view.ts'
+import type { Within } from '../../api/shapes.ts'
 import { type Clock, type Instant, instant, later } from '../../core/clock.ts'
 import { type RecentRun, readRecentRuns } from '../../history/recent-runs.ts'
 import type { Database } from '../../store/database.ts'
 import type { EngineOperation } from './shapes.ts'
 
 /** What the newest runs of one operation came to; durations are null without runs. */
-export type OperationStatistics = Seen<EngineOperation>
+export type OperationStatistics = Within<EngineOperation>
 
 export interface EngineRuns {
   /** Operations that have run lately, by engine. */

@@ -1,9 +1,10 @@
 /** Kafka on the office API, for those who look after it: `/api/kafka`. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { type ApiCall, type ApiRequest, type ApiScope, ok, serveApi, unreachable } from '../../api/calls.ts'
-import { failuresOf, textUpTo } from '../../api/describe.ts'
+import { failuresOf } from '../../api/describe.ts'
 import { asFailure, correlationIdOf, sendEnvelopeError } from '../../api/envelope.ts'
 import { optionalText, refuseUnknownFields, requiredText } from '../../api/json-body.ts'
+import { textUpTo } from '../../api/shapes.ts'
 import { failure } from '../../core/errors.ts'
 import { EVENT, eventOnWire, OVERVIEW, overviewOnWire, PLACED, placeOnWire } from './admin-view.ts'
 import { KAFKA } from './event.ts'

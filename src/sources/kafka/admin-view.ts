@@ -1,13 +1,6 @@
 /** Kafka as the office API shows it, for those who look after it: of each field how it is described, and where it comes from. */
-import {
-  type AnswerFields,
-  answerOf,
-  INTEGER,
-  shapeOf,
-  TEXT,
-  TEXT_OR_NULL,
-  TIME,
-} from '../../api/describe.ts'
+import { type AnswerFields, answerOf, shapeOf } from '../../api/describe.ts'
+import { INTEGER, TEXT, TEXT_OR_NULL, TIME } from '../../api/shapes.ts'
 import { base64 } from '../../core/content.ts'
 import { formatMicros } from '../../core/timestamp.ts'
 import type { RawHeader } from '../../outgoing/kafka/record.ts'

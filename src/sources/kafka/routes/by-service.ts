@@ -1,7 +1,7 @@
 /** The calls by service: the next event, whichever it is. */
 
-import { INTEGER, TEXT } from '../../../api/describe.ts'
 import type { Answer } from '../../../api/exact-answer.ts'
+import { INTEGER, TEXT } from '../../../api/shapes.ts'
 import { BartlebyError } from '../../../core/errors.ts'
 import { UNKNOWN } from '../event.ts'
 import { isUuid, isUuidV4 } from '../settings/settings.ts'

@@ -1,7 +1,7 @@
 /** The calls by service and original topic, in the shapes of the DLQ service of GHGA; and those that concern all. */
 
-import { INTEGER } from '../../../api/describe.ts'
 import type { Answer } from '../../../api/exact-answer.ts'
+import { INTEGER } from '../../../api/shapes.ts'
 import { JsonText } from '../../../core/json/text.ts'
 import type { Override } from '../return/terms.ts'
 import { isUuid, isUuidV4 } from '../settings/settings.ts'

@@ -1,6 +1,7 @@
 /** How the calls of the Kafka API look in the OpenAPI document. */
-import { INTEGER, objectOf, paramsIn, TEXT } from '../../../api/describe.ts'
+import { objectOf, paramsIn } from '../../../api/describe.ts'
 import type { JsonSchema } from '../../../api/proto-schema.ts'
+import { INTEGER, TEXT } from '../../../api/shapes.ts'
 import type { KafkaCall } from './call.ts'
 
 const flag = (description: string): JsonSchema => ({ type: 'boolean', default: false, description })

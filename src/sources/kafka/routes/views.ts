@@ -2,18 +2,10 @@
  * Events as the Kafka API shows them, as text: of each field how it is described, and where it comes from. Payloads are the stored JSON
  * itself: parsed and written again, large integers would be rounded and `1.0` would become `1`.
  */
-import {
-  type AnswerFields,
-  answerOf,
-  INTEGER,
-  objectOf,
-  shapeOf,
-  TEXT,
-  TEXT_OR_NULL,
-  TIME,
-} from '../../../api/describe.ts'
+import { type AnswerFields, answerOf, objectOf, shapeOf } from '../../../api/describe.ts'
 import type { Answer } from '../../../api/exact-answer.ts'
 import type { JsonSchema } from '../../../api/proto-schema.ts'
+import { INTEGER, TEXT, TEXT_OR_NULL, TIME } from '../../../api/shapes.ts'
 import { instant } from '../../../core/clock.ts'
 import { base64 } from '../../../core/content.ts'
 import { scanJson } from '../../../core/json/scan.ts'

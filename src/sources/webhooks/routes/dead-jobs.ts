@@ -1,6 +1,7 @@
 /** The calls on all dead jobs of a consumer: look, requeue, purge. */
 
-import { type AnswerFields, answerOf, INTEGER, objectOf, shapeOf, TEXT } from '../../../api/describe.ts'
+import { type AnswerFields, answerOf, objectOf, shapeOf } from '../../../api/describe.ts'
+import { INTEGER, TEXT } from '../../../api/shapes.ts'
 import { sameToken } from '../../../core/same-token.ts'
 import type { DeadJob } from '../dead/dead-jobs.ts'
 import { actorOf } from '../jobs/pull-moves.ts'

@@ -1,6 +1,7 @@
 /** How a call of the webhook API looks in the OpenAPI document. */
 import type { Role } from '../../../api/auth.ts'
-import { paramsIn, TEXT } from '../../../api/describe.ts'
+import { paramsIn } from '../../../api/describe.ts'
+import { TEXT } from '../../../api/shapes.ts'
 import type { WebhookCall } from './call.ts'
 
 const MEANINGS: Readonly<Record<number, string>> = {

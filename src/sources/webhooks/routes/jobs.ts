@@ -1,6 +1,7 @@
 /** The calls of consumers on their jobs. They carry the tokens of channel and consumer. */
-import { type AnswerFields, answerOf, INTEGER, objectOf, shapeOf, TEXT } from '../../../api/describe.ts'
+import { type AnswerFields, answerOf, objectOf, shapeOf } from '../../../api/describe.ts'
 import type { Answer } from '../../../api/exact-answer.ts'
+import { INTEGER, TEXT } from '../../../api/shapes.ts'
 import type { JobView, QueuedJob } from '../jobs/jobs.ts'
 import { Refused } from '../refusal.ts'
 import {

@@ -1,15 +1,7 @@
 /** The calls that look at the messages of a channel. */
 
-import {
-  type AnswerFields,
-  answerOf,
-  INTEGER,
-  objectOf,
-  shapeOf,
-  TEXT,
-  TIME,
-  TIME_OR_NULL,
-} from '../../../api/describe.ts'
+import { type AnswerFields, answerOf, objectOf, shapeOf } from '../../../api/describe.ts'
+import { INTEGER, TEXT, TIME, TIME_OR_NULL } from '../../../api/shapes.ts'
 import { formatSeconds } from '../../../core/timestamp.ts'
 import type { JobSummary, MessageView, ScheduledView } from '../messages/messages.ts'
 import { existing, findChannel, type WebhookCall } from './call.ts'

@@ -1,8 +1,8 @@
 /** The calls on producers, channels and consumers. */
-import { type AnswerFields, answerOf, objectOf, shapeOf, TEXT, TIME } from '../../../api/describe.ts'
+import { type AnswerFields, answerOf, objectOf, shapeOf } from '../../../api/describe.ts'
 import type { Answer } from '../../../api/exact-answer.ts'
 import type { JsonSchema } from '../../../api/proto-schema.ts'
-import { oneOf } from '../../../api/shapes.ts'
+import { oneOf, TEXT, TIME } from '../../../api/shapes.ts'
 import { formatHttpDate, formatSeconds } from '../../../core/timestamp.ts'
 import type { Holders } from '../registry/holders.ts'
 import { type Channel, CONSUMER_TYPES, type Consumer, type Holder, type Producer } from '../webhook.ts'

@@ -1,5 +1,6 @@
 /** The calls that tell how webhooks are doing. */
-import { INTEGER, objectOf, TEXT, TIME } from '../../../api/describe.ts'
+import { objectOf } from '../../../api/describe.ts'
+import { INTEGER, TEXT, TIME } from '../../../api/shapes.ts'
 import type { SeedStatus } from '../registry/seed.ts'
 import { percentDecoded } from '../registry/texts.ts'
 import type { WebhookCall } from './call.ts'

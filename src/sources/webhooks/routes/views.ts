@@ -1,8 +1,8 @@
 /** Where things are on the webhook API, lists of that, and payloads and addresses as it shows them. */
 
 import { isUtf8 } from 'node:buffer'
-import { TEXT } from '../../../api/describe.ts'
 import type { Answer } from '../../../api/exact-answer.ts'
+import { TEXT } from '../../../api/shapes.ts'
 import type { Page } from '../registry/pages.ts'
 import { withoutCredentials } from '../registry/texts.ts'
 import { json } from './reply.ts'
