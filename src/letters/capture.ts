@@ -298,9 +298,9 @@ const remainsRow = (
 })
 
 /** What a letter that is filed by itself is made of, in the order of its places. */
-const ONE = [...new Set(FILED.match(/\b[a-z_]+\b/g))]
+const ONE = ['letter_id', ...Object.keys(REMAINS), ...Object.keys(NOTE)]
 const insertLetter = sql('letters.insert', {
-  sqlite: `INSERT INTO letters (${LETTER}) VALUES (${FILED.replace(/\b[a-z_]+\b/g, (column) => `$${ONE.indexOf(column) + 1}`)})`,
+  sqlite: `INSERT INTO letters (${LETTER}) SELECT ${FILED} FROM (SELECT ${ONE.map((column, i) => `$${i + 1} AS ${column}`).join(', ')})`,
 })
 
 /** Files one on SQLite. */
