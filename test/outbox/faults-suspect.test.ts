@@ -45,6 +45,18 @@ describe.each(kinds)('messages on $name that were claimed in vain', (kind) => {
     expect(await bench.count('processed_at IS NOT NULL AND claim_count = 0')).toBe(5)
   })
 
+  it('are delivered one after the other, and none waits for a poll', async () => {
+    const ids: string[] = []
+    for (let i = 0; i < 5; i++) ids.push(await bench.outbox.insert({ payload: String(i) }))
+    await leave(ids)
+    const gate = new Gate()
+    gate.open()
+    // Its clock stands still: no poll comes.
+    await bench.dispatcher(gate.deliver).start()
+    await bench.until('processed_at IS NOT NULL', 5)
+    expect(gate.begun).toHaveLength(5)
+  })
+
   it('are delivered behind a message of their line that was not', async () => {
     await bench.outbox.insert({ payload: '1', line: 'a' })
     await leave([await bench.outbox.insert({ payload: '2', line: 'a' })])

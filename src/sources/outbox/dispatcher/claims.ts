@@ -48,13 +48,14 @@ export class Claims {
   /** Claims what comes next: one suspect and one batch in turn, so that neither waits for all of the other. */
   async next(signal: AbortSignal): Promise<Claimed<Delivery>> {
     if (this.#gathers) await rest(GATHER_MS, signal)
+    const followsSuspect = this.#wasSuspect
     // Nothing else is held while a suspect is.
-    if (this.#wasSuspect) await this.#untilAlone()
+    if (followsSuspect) await this.#untilAlone()
     const now = this.#context.clock.now()
     // Somebody else may have said that nobody waits, and ended.
     if (this.#pollAt !== null && now > this.#pollAt) this.#waitingSaid = null
     this.#pollAt = null
-    if (!this.#wasSuspect && (this.#suspectLookAt === null || now >= this.#suspectLookAt)) {
+    if (!followsSuspect && (this.#suspectLookAt === null || now >= this.#suspectLookAt)) {
       const suspect = await this.suspect(signal)
       this.#wasSuspect = suspect.again === 'now'
       this.#suspectLookAt = this.#wasSuspect ? null : later(now, LOOK_US)
@@ -63,8 +64,10 @@ export class Claims {
     this.#wasSuspect = false
     if (signal.aborted) return this.#nothing()
     const claimed = await this.batch()
+    // After this turn of a batch comes that of the next suspect, if there is one, and does not wait for a poll.
+    const moved = followsSuspect || claimed.again === 'now'
     try {
-      return { ...claimed, again: await this.#whenAgain(claimed) }
+      return { ...claimed, again: await this.#whenAgain(claimed, moved) }
     } catch (trouble) {
       return { ...claimed, trouble }
     }
@@ -127,9 +130,8 @@ export class Claims {
    * Messages that keep coming a few at a time are claimed every 10 ms, and their writers need not wake anybody: claims of
    * one row each took half of the writers' speed.
    */
-  async #whenAgain({ jobs, again }: Claimed<Delivery>): Promise<'now' | Instant> {
+  async #whenAgain({ jobs }: Claimed<Delivery>, moved: boolean): Promise<'now' | Instant> {
     const { clock, settings } = this.#context
-    const moved = again === 'now'
     const nowMs = performance.now()
     const isStream = nowMs - this.#movedAtMs < STREAM_MS
     if (moved) this.#movedAtMs = nowMs
