@@ -90,11 +90,21 @@ describe('the room of a consumer', () => {
     expect(allowances.roomOf(one, false)).toBe(4)
     begin(one, 4)
     expect(allowances.mayHaveRoom(1, false)).toBe(false)
-    expect(allowances.nextAt(1)).toBe(25_000n)
+    expect(allowances.nextAt(1, false)).toBe(25_000n)
     clock.advance(25_000n)
     expect(allowances.roomOf(one, false)).toBe(1)
     clock.advance(10_000_000n)
     expect(allowances.roomOf(one, false)).toBe(4)
     expect(allowances.roomOf(receiver(1), false)).toBe(4)
+  })
+
+  it('is not waited for by its rate while it is an attempt that has to end', () => {
+    const { allowances, begin } = allowing(200)
+    const one = receiver(1, { mostAtOnce: 1, mostPerSecond: 40 })
+    begin(one)
+    // A moment that is there already would be waited for again and again.
+    expect(allowances.nextAt(1, false)).toBeNull()
+    allowances.ended(1, 'success')
+    expect(allowances.nextAt(1, false)).toBe(0n)
   })
 })

@@ -57,9 +57,11 @@ export class Allowances {
     return known.bucket === null || known.bucket.available(this.#clock.now()) > 0
   }
 
-  /** When a consumer's rate lets its next attempt begin; null when it has none. */
-  nextAt(consumer: number): Instant | null {
-    return this.#all.get(consumer)?.bucket?.nextAt(this.#clock.now()) ?? null
+  /** When a consumer's rate lets its next attempt begin; null when it has none, or waits for an attempt to end. */
+  nextAt(consumer: number, othersWait: boolean): Instant | null {
+    const known = this.#all.get(consumer)
+    if (known === undefined || known.running >= this.#limitOf(known, othersWait)) return null
+    return known.bucket?.nextAt(this.#clock.now()) ?? null
   }
 
   /** An attempt begins. */

@@ -260,7 +260,7 @@ export class Courier implements WorkTable<Assignment, Outcome> {
   #nextAt(): Instant | null {
     let first: Instant | null = null
     for (const consumer of this.#wanted) {
-      const at = this.#allowances.nextAt(consumer)
+      const at = this.#allowances.nextAt(consumer, this.#othersWait)
       if (at !== null && (first === null || at < first)) first = at
     }
     return first
