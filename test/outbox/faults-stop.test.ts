@@ -1,6 +1,6 @@
 /** Stopping: what was begun is waited for, what was not is given back, and whoever comes next can have it at once. */
 import pg from 'pg'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { reused } from '../harness/reused-store.ts'
 import { stores } from '../harness/stores.ts'
 import { FaultBench, Gate } from './faults-bench.ts'
@@ -43,6 +43,22 @@ describe.each(kinds)('a dispatcher on $name that is stopped', (kind) => {
     await bench.dispatcher(next.deliver).drain()
     expect(await bench.count('processed_at IS NOT NULL')).toBe(12)
     expect(new Set([...gate.begun, ...next.begun]).size).toBe(12)
+  })
+
+  it('while it starts, leaves nothing behind that holds its process', async () => {
+    const begun = vi.spyOn(globalThis, 'setInterval')
+    const ended = vi.spyOn(globalThis, 'clearInterval')
+    try {
+      const each = bench.dispatcher(async () => {})
+      const started = each.start().catch(() => {})
+      await each.stop()
+      await started
+      const letGo = new Set(ended.mock.calls.map(([timer]) => timer))
+      expect(begun.mock.results.filter(({ value }) => !letGo.has(value))).toHaveLength(0)
+    } finally {
+      begun.mockRestore()
+      ended.mockRestore()
+    }
   })
 
   it('in the middle of draining, ends that as well', async () => {

@@ -148,8 +148,11 @@ export class Dispatcher {
   /** Begins to deliver. Resolves once the table was looked at; rejects when it is no outbox. */
   async start(): Promise<void> {
     const { layout } = await this.#context.table()
+    if (this.#stopped !== undefined) return
     void this.#worker.start()
     this.#watch ??= await announceCommits(this.#context, layout.channel, () => this.wake())
+    // Stopped when there was nothing to end yet.
+    if (this.#stopped !== undefined) this.#watch?.stop()
     this.#maintenance.start()
   }
 
