@@ -244,8 +244,12 @@ export const Office = {
       // With the faces of its sources, which its constructor has put on it.
       return office as Office
     } catch (error) {
-      // With what has begun already: it would go on, on a store that is closed.
-      await (office ?? db).close()
+      // With what has begun already: it would go on, on a store that is closed. What was met first is why it cannot be opened.
+      await (office ?? db)
+        .close()
+        .catch((err: unknown) =>
+          log.error({ err }, 'an office that could not be opened was not closed either'),
+        )
       for (const each of forget) each()
       throw error
     }
@@ -307,7 +311,7 @@ async function wire(
     }
   } catch (error) {
     // They may hold connections of their own.
-    await Promise.allSettled(sources.flatMap(({ services }) => services.map((each) => each.stop())))
+    await Promise.allSettled(sources.flatMap(({ services }) => services.map(async (each) => each.stop())))
     throw error
   }
   const redrives = new Redrives({ db, clock, log, runs, sources: ways, engines, retentionDays })

@@ -37,3 +37,20 @@ it('a source that cannot stop keeps the store from nothing, and is forgotten wit
   expect(sourceNames()).not.toContain('folders')
   await rm(path, { recursive: true })
 })
+
+it('an office that cannot be opened says why, also when what had begun cannot be stopped', async () => {
+  const open = ({ queues }: OfficeParts) => ({
+    letters: queues.letterSource('stuck'),
+    services: [
+      {
+        name: 'stuck',
+        start: () => Promise.reject(new Error('cannot start')),
+        stop: () => Promise.reject(new Error('cannot stop')),
+      },
+    ],
+    face: {},
+  })
+  const stuck = { name: 'stuck', title: 'Stuck', open }
+  await expect(Office.open({ store: 'sqlite::memory:', sources: [stuck] })).rejects.toThrow('cannot start')
+  expect(sourceNames()).not.toContain('stuck')
+})
