@@ -1,7 +1,9 @@
+import { setTimeout as pause } from 'node:timers/promises'
 import pg from 'pg'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { PATIENCE_MS } from '../../test/harness/limits.ts'
 import { startPooler } from '../../test/harness/pooler.ts'
+import { doorTo } from '../../test/harness/proxy.ts'
 import { bareStores, type FreshStore, freshPostgres } from '../../test/harness/stores.ts'
 import { silentLog } from '../core/log.ts'
 import type { Database } from './database.ts'
@@ -39,6 +41,17 @@ describe.each(bareStores.filter(({ name }) => name === 'postgres'))('listening o
     await expect.poll(asked, { interval: 100 }).toBeGreaterThan(0)
     const left = await other.query(`SELECT count(*)::int AS n ${LISTENERS}`)
     expect(left.rows).toEqual([{ n: 1 }])
+  })
+
+  it('ends also when its connection has fallen silent', async () => {
+    const door = await doorTo(store.url)
+    const far = openDatabase(door.url, { poolSize: 1 })
+    await far.listen('news', () => {})
+    door.block()
+    const startedMs = performance.now()
+    await Promise.race([far.close(), pause(5_000)])
+    expect(performance.now() - startedMs).toBeLessThan(4_000)
+    await door.close()
   })
 })
 

@@ -1,7 +1,11 @@
 /** The ear of a server: one connection that hears what others notify. After a loss it comes back by itself, and polling covers the gap. */
 import pg from 'pg'
 import type { Log } from '../core/log.ts'
+import { atMost } from '../core/waiting.ts'
 import { CONNECT_TIMEOUT_MS, lookBehind } from './postgres-connection.ts'
+
+/** A server that has fallen silent never answers a goodbye, and the open connection would keep the process alive. */
+const GOODBYE_MS = 1_000
 
 export class Ear {
   readonly #connection: pg.ClientConfig
@@ -33,7 +37,9 @@ export class Ear {
   async close(): Promise<void> {
     this.#closed = true
     clearTimeout(this.#retry)
-    await this.#ear?.end().catch(() => {})
+    if (this.#ear === undefined) return
+    await atMost(GOODBYE_MS, this.#ear.end())
+    this.#ear.connection.stream.destroy()
   }
 
   async #open(): Promise<void> {
