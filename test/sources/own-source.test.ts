@@ -50,7 +50,7 @@ it('an office that cannot be opened says why, also when what had begun cannot be
     ],
     face: {},
   })
-  const stuck = { name: 'stuck', title: 'Stuck', open }
+  const stuck = { name: 'stuck', title: 'Stuck', kind: {}, open }
   await expect(Office.open({ store: 'sqlite::memory:', sources: [stuck] })).rejects.toThrow('cannot start')
   expect(sourceNames()).not.toContain('stuck')
 })
