@@ -10,6 +10,7 @@ export default defineConfig({
     // These need packages of their own and are run by their own scripts.
     exclude: ['test/azure/**', '**/node_modules/**'],
     globalSetup: 'test/harness/global-setup.ts',
+    setupFiles: 'test/harness/declared-sources.ts',
     reporters: reports
       ? ['default', ['json', { outputFile: `${reports}/${process.pid}.json` }]]
       : ['default'],
