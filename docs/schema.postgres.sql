@@ -14,6 +14,40 @@ CREATE SEQUENCE bartleby.serials AS bigint;
 
 CREATE SEQUENCE bartleby.webhook_numbers AS integer;
 
+CREATE TABLE bartleby.azure_entities (
+  source_id text COLLATE "C" NOT NULL,
+  letter_id bigint NOT NULL,
+  written_at bigint NOT NULL,
+  sent_at bigint,
+  lease_until bigint,
+  is_current smallint NOT NULL,
+  state smallint NOT NULL,
+  engine text COLLATE "C" NOT NULL,
+  queue text COLLATE "C",
+  correlation_id text COLLATE "C" NOT NULL,
+  partition_key text COLLATE "C",
+  row_key text COLLATE "C",
+  etag text,
+  claim text,
+  PRIMARY KEY (source_id)
+);
+
+CREATE TABLE bartleby.azure_marks (
+  name text COLLATE "C" NOT NULL,
+  read_to bigint NOT NULL,
+  PRIMARY KEY (name)
+);
+
+CREATE TABLE bartleby.azure_writes (
+  source_id text COLLATE "C" NOT NULL,
+  letter_id bigint NOT NULL,
+  acted_at bigint NOT NULL,
+  due_at bigint NOT NULL,
+  attempts integer NOT NULL,
+  trouble text,
+  PRIMARY KEY (source_id)
+);
+
 CREATE TABLE bartleby.count_folds (
   name text NOT NULL,
   folded_at bigint NOT NULL,
@@ -644,6 +678,16 @@ CREATE TABLE bartleby.webhook_totals (
   amount bigint NOT NULL,
   PRIMARY KEY (subject, tally)
 );
+
+CREATE UNIQUE INDEX azure_entity_of_letter ON bartleby.azure_entities USING btree (letter_id) WHERE (is_current = 1);
+
+CREATE INDEX azure_held ON bartleby.azure_entities USING btree (lease_until) WHERE (state = ANY (ARRAY[1, 2]));
+
+CREATE INDEX azure_sent ON bartleby.azure_entities USING btree (correlation_id, engine) WHERE (state = ANY (ARRAY[3, 4]));
+
+CREATE INDEX azure_writes_due ON bartleby.azure_writes USING btree (due_at);
+
+CREATE INDEX azure_writes_of_letter ON bartleby.azure_writes USING btree (letter_id);
 
 CREATE INDEX dedupe_keys_until ON bartleby.dedupe_keys USING btree (until);
 

@@ -1,5 +1,46 @@
 -- Written by `npm run schema` from a store after all migrations; do not edit.
 
+CREATE TABLE azure_entities (
+  source_id TEXT PRIMARY KEY,
+  letter_id INTEGER NOT NULL,
+  written_at INTEGER NOT NULL,
+  sent_at INTEGER,
+  lease_until INTEGER,
+  is_current INTEGER NOT NULL,
+  state INTEGER NOT NULL,
+  engine TEXT NOT NULL,
+  queue TEXT,
+  correlation_id TEXT NOT NULL,
+  partition_key TEXT,
+  row_key TEXT,
+  etag TEXT,
+  claim TEXT
+) STRICT;
+
+CREATE UNIQUE INDEX azure_entity_of_letter ON azure_entities (letter_id) WHERE is_current = 1;
+
+CREATE INDEX azure_held ON azure_entities (lease_until) WHERE state IN (1, 2);
+
+CREATE INDEX azure_sent ON azure_entities (correlation_id, engine) WHERE state IN (3, 4);
+
+CREATE TABLE azure_marks (
+  name TEXT PRIMARY KEY,
+  read_to INTEGER NOT NULL
+) STRICT;
+
+CREATE TABLE azure_writes (
+  source_id TEXT PRIMARY KEY,
+  letter_id INTEGER NOT NULL,
+  acted_at INTEGER NOT NULL,
+  due_at INTEGER NOT NULL,
+  attempts INTEGER NOT NULL,
+  trouble TEXT
+) STRICT;
+
+CREATE INDEX azure_writes_due ON azure_writes (due_at);
+
+CREATE INDEX azure_writes_of_letter ON azure_writes (letter_id);
+
 CREATE TABLE dedupe_keys (
   queue_id INTEGER NOT NULL,
   key BLOB NOT NULL,

@@ -26,7 +26,6 @@ export type { HeaderRules, PatchOperation, Recipe } from './redrive/repair/recip
 export type { Engine } from './sources/engines/engine.ts'
 export type { EngineMessage, EngineOptions, RunContext } from './sources/engines/options.ts'
 export { EngineStopped, HandlerTimedOut, LeaseLost } from './sources/engines/run.ts'
-export type { EngineTables } from './sources/engines/tables.ts'
 export type {
   DeadEvent,
   Processor,

@@ -59,10 +59,11 @@ describe('help', () => {
     ['redrive'],
     ...'plan start watch pause resume cancel rate list show'.split(' ').map((name) => ['redrive', name]),
     ...['signatures', 'history'].flatMap((group) => [[group], [group, 'list'], [group, 'show']]),
-    ...['counts', 'engines', 'top', 'outbox', 'webhooks', 'kafka'].map((name) => [name]),
+    ...['counts', 'engines', 'top', 'outbox', 'webhooks', 'kafka', 'azure'].map((name) => [name]),
     ...['adopt', 'status', 'dispatch'].map((name) => ['outbox', name]),
     ...['status', 'runs', 'verify', 'purge'].map((name) => ['webhooks', name]),
     ...['check', 'status', 'show', 'reassign'].map((name) => ['kafka', name]),
+    ...['check', 'status', 'settle'].map((name) => ['azure', name]),
   ]
 
   it.each([[], ...commands].map((words) => [words.join(' '), words] as const))(

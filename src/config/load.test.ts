@@ -57,7 +57,16 @@ describe('a configuration', () => {
       queues: { maxProduceBytes: 5_000_000, maxPendingRequests: 100, dedupeWindow: '5m' },
       engines: {
         definitions: {},
-        tables: { dlqTableName: 'engineDlq', historyTableName: 'engineHistory', retentionDays: 90 },
+        tables: {
+          ...{ dlqTableName: 'engineDlq', historyTableName: 'engineHistory', retentionDays: 90 },
+          ...{
+            queues: { encoding: 'as-found' },
+            poison: [],
+            mark: false,
+            retention: 'others',
+            pollSeconds: 2,
+          },
+        },
       },
       outbox: [],
       webhooks: DEFAULT_WEBHOOK_SETTINGS,

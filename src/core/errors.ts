@@ -213,6 +213,44 @@ export const ERRORS = {
     retryable: true,
   },
 
+  // Letters of Azure tables
+  azure_not_configured: office(
+    'letter cannot be retried; this server has no engines.tables.storageAccountName in its configuration',
+    409,
+  ),
+  azure_library_missing: office(
+    'tables in Azure cannot be used; a client library is not installed, install it with: {command}',
+    409,
+  ),
+  azure_account_wrong: office(
+    "the connection string is of account '{account}'; engines.tables.storageAccountName is '{name}'",
+    409,
+  ),
+  azure_connection_unread: office(
+    "the connection string cannot be read; '{path}' of engines.tables.connectionStringFile: {reason}",
+    409,
+  ),
+  letter_entity_gone: office(
+    "letter cannot be retried; table '{table}' has no entity '{rowKey}' any more, discard the letter",
+    409,
+  ),
+  letter_entity_busy: office('letter cannot be moved now; its message is being sent, try again', 409),
+  letter_send_unknown: office(
+    "letter may be on its way already; nobody knows whether its message reached queue '{queue}', look there and say so with: bartleby azure settle",
+    409,
+  ),
+  letter_send_known: office(
+    'nothing is to be settled; it is known what became of the message of this letter',
+    409,
+  ),
+  letter_message_refused: office('letter cannot be retried as it is; {reason}', 409),
+  letter_azure_away: {
+    message: 'letter cannot be moved now; the storage account does not take it: {reason}',
+    queues: 454,
+    api: 503,
+    retryable: true,
+  },
+
   // Redrives
   redrive_unknown: office("redrive does not exist; no redrive has the id '{id}'", 404),
   redrive_started: office('redrive cannot be started; it was started by {by} at {at}, watch it instead', 409),

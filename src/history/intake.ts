@@ -38,6 +38,8 @@ export interface RunReport {
 export interface ReadReport extends RunReport {
   readonly input: Uint8Array | null
   readonly output: Uint8Array | null
+  /** When it was done, where a record of it says so. Left out: now. */
+  readonly createdAt?: Instant
 }
 
 /** The instance of what concerns none in particular. */
@@ -124,7 +126,7 @@ async function record(
     ...report,
     instanceId: report.instanceId ?? PUBLISHER,
     correlationId: report.correlationId ?? randomUUID(),
-    createdAt: now,
+    createdAt: report.createdAt ?? now,
   }))
   const rows = await recordHistory(tx, entries)
   const sources = reports.flatMap(({ engine, sourceId = null }, i) => {

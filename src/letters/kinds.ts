@@ -18,6 +18,8 @@ export interface SourceKind {
   readonly goesToQueues?: boolean
   /** The engines of its letters have names of their own; left out: there is one, called like the source. */
   readonly hasEngines?: boolean
+  /** Its letters are of engines that other sources have letters of, too; of its own name are those whose engine nobody can have. */
+  readonly sharesEngines?: boolean
   /** Anybody may report letters of its engine. */
   readonly takesReports?: boolean
   /** Its letters were items of the office's queues, whose ids are their source ids. */

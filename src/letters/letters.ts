@@ -13,9 +13,19 @@ import type { Database, Session, Transaction } from '../store/database.ts'
 import { type Answer, answerOnce, keptAnswer, type OnceKey } from '../store/idempotency.ts'
 import type { Run } from '../work/run.ts'
 import { runFields } from '../work/view.ts'
-import type { SourceName } from './kinds.ts'
-import type { Edit, Failure, Letter, LetterSummary, Outgoing, Retry, SendReceipt, Settled } from './letter.ts'
-import { findLetter, lockLetter, readFailures, readLetter } from './lists/detail.ts'
+import { kindOf, type SourceName } from './kinds.ts'
+import type {
+  Edit,
+  Failure,
+  Letter,
+  LetterId,
+  LetterSummary,
+  Outgoing,
+  Retry,
+  SendReceipt,
+  Settled,
+} from './letter.ts'
+import { findLetter, lockLetter, readFailures, readLetterById } from './lists/detail.ts'
 import type { LetterFilter } from './lists/filter.ts'
 import { listLetters, type Page } from './lists/list.ts'
 import { DAY_US } from './numbers/counts.ts'
@@ -252,8 +262,20 @@ export class Letters {
   }
 
   async #read(session: Session, key: LetterKey): Promise<Letter> {
-    const letter = await readLetter(session, key.engine, key.rowKey)
+    const id = await this.#find(session, key)
+    const letter = id === null ? null : await readLetterById(session, id)
     return letter ?? this.#refuse(session, key)
+  }
+
+  /** By the office's row key, or by the one that the letter has where it came from. */
+  async #find(session: Session, { engine, rowKey }: LetterKey): Promise<LetterId | null> {
+    const own = await findLetter(session, engine, rowKey)
+    if (own !== null) return own
+    for (const source of this.#sources.values()) {
+      const named = await source.named?.(session, engine, rowKey)
+      if (named != null) return named
+    }
+    return null
   }
 
   /** There is no such letter; of an engine that is unknown there is none at all. */
@@ -264,15 +286,15 @@ export class Letters {
 
   /** The letter, locked until the transaction ends. */
   async #lock(tx: Transaction, key: LetterKey): Promise<Letter> {
-    const id = await findLetter(tx, key.engine, key.rowKey)
+    const id = await this.#find(tx, key)
     const letter = id === null ? null : await lockLetter(tx, id)
     return letter ?? this.#refuse(tx, key)
   }
 
-  /** A letter that leaves over a network, and so not within a transaction; null for the others. Only engines of sources have such. */
+  /** A letter that leaves over a network, and so not within a transaction; null for the others. */
   async #outside(key: LetterKey): Promise<{ letter: Letter; source: OutsideSource } | null> {
-    if (![...this.#sources.values()].some((source) => isOutside(source) && source.name === key.engine))
-      return null
+    const mayHave = ({ name }: LetterSource) => name === key.engine || kindOf(name).sharesEngines === true
+    if (![...this.#sources.values()].some((source) => isOutside(source) && mayHave(source))) return null
     const letter = await this.#db.session('letters.read', (session) => this.#read(session, key))
     const source = this.#sourceOf(letter.source)
     return isOutside(source) ? { letter, source } : null

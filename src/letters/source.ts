@@ -119,6 +119,8 @@ export interface LetterSource {
    * from its letter. Left out: nobody but the source itself tells of such failures.
    */
   disown?(work: OfficeWork, letters: readonly LetterId[]): Promise<void>
+  /** The letter that has this row key where it came from. Left out: its letters have none but the office's. */
+  named?(session: Session, engine: string, rowKey: string): Promise<LetterId | null>
   /**
    * Letters that are discarded or expire leave their dead queues, or their messages are given up; those that are pending again, by a
    * restoration or another failure, lie where they belong; those that are removed are forgotten, and some of them may be another

@@ -1,4 +1,5 @@
 /** The sources that the command line knows by name, in the order in which they are shown: those that bring commands, and the one that takes reports. */
+import { azureCommand } from './azure/commands.ts'
 import { enginesCommand } from './engines/commands.ts'
 import { kafkaCommand } from './kafka/commands.ts'
 import { outboxCommand } from './outbox/commands/index.ts'
@@ -12,6 +13,7 @@ export const SOURCE_COMMANDS: readonly SourceCommands[] = [
   { name: 'outbox', command: outboxCommand },
   { name: 'webhooks', command: webhooksCommand },
   { name: 'kafka', command: kafkaCommand },
+  { name: 'azure', command: azureCommand },
   { name: 'http', takesReports: true },
 ]
 

@@ -1,5 +1,6 @@
 /** The sources of letters, in the order in which they are opened and shown. A new source is a line here. */
 import { declareKind } from '../letters/kinds.ts'
+import { azureModule } from './azure/module.ts'
 import { enginesModule } from './engines/module.ts'
 import { reportsModule } from './http/module.ts'
 import { kafkaModule } from './kafka/module.ts'
@@ -8,7 +9,15 @@ import { queuesModule } from './queues/module.ts'
 import type { SourceModule } from './source-module.ts'
 import { webhooksModule } from './webhooks/module.ts'
 
-const LIST = [queuesModule, enginesModule, outboxModule, webhooksModule, kafkaModule, reportsModule] as const
+const LIST = [
+  queuesModule,
+  enginesModule,
+  outboxModule,
+  webhooksModule,
+  kafkaModule,
+  azureModule,
+  reportsModule,
+] as const
 
 export const SOURCES: readonly SourceModule[] = LIST
 

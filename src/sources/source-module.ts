@@ -17,6 +17,7 @@ import type { Letters } from '../letters/letters.ts'
 import type { Registers } from '../letters/registers.ts'
 import type { LetterSource } from '../letters/source.ts'
 import type { OfficeRuns } from '../letters/work.ts'
+import type { AzureTables } from '../outgoing/azure/keys.ts'
 import type { ConnectionSettings } from '../outgoing/kafka/connection.ts'
 import type { EngineDirectory } from '../queues/engines/engine-directory.ts'
 import type { StoreQueues } from '../queues/queues.ts'
@@ -75,6 +76,8 @@ export type SectionOf<Schema extends TSchema> = Fixed<Static<Schema>>
 export interface Offers {
   /** How brokers are reached, where that is configured. */
   readonly brokers?: ConnectionSettings | null
+  /** Where the unified tables are, if they are in a storage account. */
+  readonly tables?: AzureTables | null
 }
 
 /** What a source has of its office. */

@@ -24,6 +24,11 @@ const OTHER_WORDS: readonly (readonly [path: RegExp, name: string, what: string]
     'engines',
     'the directory of engines, which has a section and a verb',
   ],
+  [
+    /^outgoing\/azure\/keys\.ts$/,
+    'engines',
+    'the section with the unified tables, and the key of those that are read',
+  ],
   [/^cli\/signatures\.ts$/, 'engines', 'a heading'],
   [/^cli\/signatures\.ts$/, 'queues', 'a heading'],
   [/^config\/aliases\.ts$/, 'http', 'the section of the server'],

@@ -392,6 +392,8 @@ describe.each(stores)('a store on $name', (store) => {
       'K1',
       'K2',
       'K3',
+      'AZ1',
+      'AZ2',
       'R1',
       'S1',
     ])

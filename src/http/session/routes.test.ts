@@ -28,6 +28,7 @@ const FACE = {
     { name: 'outbox', title: 'Outbox', present: false },
     { name: 'webhooks', title: 'Webhooks', present: true },
     { name: 'kafka', title: 'Kafka', present: false },
+    { name: 'azure', title: 'Azure tables', present: true },
     { name: 'http', title: 'HTTP reports', present: true },
   ],
   demo: null,

@@ -9,7 +9,7 @@ import { read, together } from './walk.ts'
 
 const LETTERS = read(
   'letters',
-  `SELECT id AS key, engine, source_id AS "sourceId", status, version, part, captured_at, resolved_at, confirmed_at, resolution, redrive,
+  `SELECT id AS key, engine, source_id AS "sourceId", status, version, part, captured_at, resolved_at, confirmed_at, resolution, redrive, drawer, leased,
      CASE WHEN correlation_id IS NULL THEN 1 ELSE 0 END AS plain, ${oddColumns} AS odd
    FROM bartleby.letters ORDER BY id`,
 )

@@ -1,7 +1,7 @@
 /** What a letter says of its end, of its retry and of its place fits its status: the rules are those of the table of transitions. */
 
 import { PLACE_COLUMNS } from '../in-dead-queue/read.ts'
-import { kindOf } from '../kinds.ts'
+import { kindOf, type SourceName } from '../kinds.ts'
 import { STATUS, STATUSES } from '../letter.ts'
 import { type StateColumn, TRANSITIONS, type Transition } from '../transitions.ts'
 import type { Finding, FoundRow } from './invariant.ts'
@@ -62,11 +62,14 @@ export const oddColumns = [...rules()]
   .join(' || ')
 
 /** What is wrong with a letter that has such columns. */
-export function* oddState({ key, engine, sourceId, status, resolution, odd }: FoundRow): Iterable<Finding> {
+export function* oddState(
+  { key, engine, sourceId, status, resolution, odd }: FoundRow,
+  source: SourceName | undefined,
+): Iterable<Finding> {
   if (odd === '') return
   const columns = new Set(`${odd}`.trim().split(' '))
   // What leaves over a network is leased while it is being sent, and has no place.
-  if (kindOf(`${engine}`).sendsOutside === true) columns.delete('leased')
+  if (source !== undefined && kindOf(source).sendsOutside === true) columns.delete('leased')
   if (columns.size === 0) return
   const name = STATUSES[Number(status)] ?? status
   const end = resolution === null ? '' : ` by ${resolution}`

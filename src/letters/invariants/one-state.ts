@@ -14,12 +14,12 @@ import { STATUSES } from '../letter.ts'
 export const oneState: Invariant = {
   id: 'I3',
   promise: 'a letter is in one state, and each of its transitions has one history row',
-  ofLetters: ({ historySince }) => ({
+  ofLetters: ({ historySince, drawers }) => ({
     *look(file) {
       const { letter } = file
       if (letter !== undefined) {
         yield* faultsOf(letter, file, historySince)
-        yield* oddState(letter)
+        yield* oddState(letter, drawers.get(Number(letter.drawer))?.source)
       }
       if (file.captures.length > 0 && file.id !== NO_LETTER) yield* strayCaptures(file)
     },

@@ -24,7 +24,7 @@ describe.each(stores)('the overview on $name', (kind) => {
       arrivals: { lastHour: 0, usualPerHour: null },
       returnedLastDay: 0,
       unconfirmed: 0,
-      sources: ['queues', 'engines', 'outbox', 'webhooks', 'kafka', 'http'].map((source) => ({
+      sources: ['queues', 'engines', 'outbox', 'webhooks', 'kafka', 'azure', 'http'].map((source) => ({
         source,
         pending: 0,
       })),

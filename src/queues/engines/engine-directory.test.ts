@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { EngineDirectory } from './engine-directory.ts'
 import type { SeenEngines } from './seen-engines.ts'
 
-const OWN = ['queues', 'outbox', 'webhooks', 'kafka', 'http', 'office']
+const OWN = ['queues', 'outbox', 'webhooks', 'kafka', 'azure', 'http', 'office']
 const PUBLISHER = ['provisioning', 'hmac', 'tls', 'spn', 'update-publisher', 'alerts']
 
 /** A store that has seen these. */
@@ -50,7 +50,7 @@ describe('the directory of engines with a context', () => {
   it('refuses what it does not know, with what it knows', async () => {
     const directory = new EngineDirectory({ context: 'managed-app' })
     const unknown =
-      "engine is unknown; 'hmac' is none of update, health, alerts, queues, outbox, webhooks, kafka, http, office"
+      "engine is unknown; 'hmac' is none of update, health, alerts, queues, outbox, webhooks, kafka, azure, http, office"
     expect(() => directory.check('hmac')).toThrow(unknown)
     await expect(directory.checkKnown('hmac')).rejects.toThrow(unknown)
     expect(() => directory.checkOwnOperation('health', 'capture')).toThrow(
@@ -107,7 +107,7 @@ describe('the directory of engines without a context', () => {
     )
     await directory.checkKnown('billing')
     await expect(directory.checkKnown('payments')).rejects.toThrow(
-      "engine is unknown; 'payments' is none of audit, queues, outbox, webhooks, kafka, http, office, billing",
+      "engine is unknown; 'payments' is none of audit, queues, outbox, webhooks, kafka, azure, http, office, billing",
     )
     expect((await directory.known()).map(({ name, queue }) => [name, queue])).toEqual([
       ['audit', null],
@@ -119,7 +119,7 @@ describe('the directory of engines without a context', () => {
 
   it('lists no more names in a refusal than can be read', async () => {
     const many = Object.fromEntries(Array.from({ length: 150 }, (_, n) => [`e${n}`, []]))
-    await expect(new EngineDirectory({}, seen(many)).checkKnown('x')).rejects.toThrow(/ and 56 more$/)
+    await expect(new EngineDirectory({}, seen(many)).checkKnown('x')).rejects.toThrow(/ and 57 more$/)
   })
 })
 

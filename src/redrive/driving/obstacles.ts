@@ -11,10 +11,16 @@ const OBSTACLES: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'letter_outbox_away',
   'letter_kafka_away',
   'kafka_not_enabled',
+  'letter_azure_away',
+  'azure_not_configured',
 ])
 
 /** Likely over in a moment. */
-const PASSING: ReadonlySet<ErrorCode> = new Set<ErrorCode>(['letter_service_busy', 'service_stopping'])
+const PASSING: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
+  'letter_service_busy',
+  'letter_entity_busy',
+  'service_stopping',
+])
 
 /** Whether the redrive has to pause for it. */
 export const isObstacle = (error: unknown): error is BartlebyError =>

@@ -1,16 +1,18 @@
 /** Engines: named workers whose dead messages and operations are the unified tables. */
+import { resolve } from 'node:path'
+import type { Given } from '../../core/settings/kinds.ts'
+import { azureTablesOf, type TableKeys } from '../../outgoing/azure/keys.ts'
 import type { EngineDirectory, EngineSettings } from '../../queues/engines/engine-directory.ts'
-import type { SourceModule } from '../source-module.ts'
+import type { SectionOf, SourceModule } from '../source-module.ts'
 import type { Engine } from './engine.ts'
 import type { EngineMessage, EngineOptions } from './options.ts'
 import { EnginesSchema, problemsOfEngines } from './settings.ts'
 import type { EngineStatistics } from './statistics.ts'
-import type { EngineTables } from './tables.ts'
-import type { ViewNames } from './views.ts'
 
 /** Which engines there are, and how long their letters and history are kept. Without a context every name may be one. */
 export type EnginesOptions = EngineSettings & {
-  readonly tables?: Partial<ViewNames> & { /** Default 90. */ readonly retentionDays?: number }
+  /** With a storage account they lie there: docs/azure.md. */
+  readonly tables?: Given<TableKeys>
 }
 
 export interface EnginesFace {
@@ -18,8 +20,6 @@ export interface EnginesFace {
   readonly engines: EngineDirectory
   /** How they did lately. */
   readonly engineStatistics: EngineStatistics
-  /** Letters and history as the unified tables, wherever these are kept. */
-  readonly tables: EngineTables
   /**
    * A worker on the queue of an engine; start it to begin. The office stops it when it is drained, unless that
    * was done before.
@@ -34,8 +34,21 @@ export const enginesModule: SourceModule<'engines', typeof EnginesSchema, Engine
     schema: EnginesSchema,
     aliases: { engineTablesConfig: 'tables' },
     problems: problemsOfEngines,
+    inFolder: withAbsolutePaths,
   },
   kind: { goesToQueues: true, ordersByKey: true, hasEngines: true, capturesItems: true },
+  offers: (options) => ({ tables: azureTablesOf(options?.tables) }),
   open: async (parts, options) => (await import('./open.ts')).openEngines(parts, options),
   demo: async () => (await import('./demo.ts')).enginesDemo,
+}
+
+/** A file that is named in a configuration lies beside it. */
+function withAbsolutePaths(
+  given: SectionOf<typeof EnginesSchema>,
+  folder: string,
+): SectionOf<typeof EnginesSchema> {
+  const { connectionStringFile: file } = given.tables
+  return file === undefined
+    ? given
+    : { ...given, tables: { ...given.tables, connectionStringFile: resolve(folder, file) } }
 }

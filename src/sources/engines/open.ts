@@ -2,24 +2,23 @@
 import { Value } from 'typebox/value'
 import { withDefaults } from '../../core/settings/given.ts'
 import { readCase } from '../../letters/confirm.ts'
+import { type TableKeys, TablesSchema } from '../../outgoing/azure/keys.ts'
 import { recordEngineQueues } from '../../queues/engines/engine-queues.ts'
 import type { OfficeParts, OpenSource } from '../source-module.ts'
 import { createEngine, type Engine } from './engine.ts'
 import type { EnginesFace, EnginesOptions } from './module.ts'
 import type { EngineOptions } from './options.ts'
-import { EnginesSchema } from './settings.ts'
 import { EngineStatistics } from './statistics.ts'
-import { storeTables } from './tables.ts'
 import { createEngineViews } from './views.ts'
 
 /** Handlers get this long to finish; the whole of a stop has ten seconds. */
 const STOP_MS = 5_000
 
 export async function openEngines(
-  { store: { db }, clock, log, queues, letters, history, engines }: OfficeParts,
+  { store: { db }, clock, log, queues, letters, engines }: OfficeParts,
   options: EnginesOptions | undefined,
 ): Promise<OpenSource<EnginesFace>> {
-  await createEngineViews(db, withDefaults(Value.Create(EnginesSchema).tables, options?.tables ?? {}))
+  await createEngineViews(db, withDefaults<TableKeys>(Value.Create(TablesSchema), options?.tables ?? {}))
   await recordEngineQueues(db, log, engines.queues())
   const workers = new Set<Engine>()
   const office = {
@@ -36,7 +35,6 @@ export async function openEngines(
     face: {
       engines,
       engineStatistics,
-      tables: storeTables(letters, history),
       engine<Message>(options: EngineOptions<Message>) {
         const worker = createEngine(office, options)
         workers.add(worker)

@@ -80,7 +80,17 @@ describe.each(stores)('engines over HTTP on $name', (store) => {
   it('are all there before anything ran, with their own operations', async () => {
     const { items, basis } = await read()
     expect(items.map(({ name }) => name)).toEqual(
-      expect.arrayContaining(['hmac', 'ledger', 'queues', 'outbox', 'webhooks', 'kafka', 'http', 'office']),
+      expect.arrayContaining([
+        'hmac',
+        'ledger',
+        'queues',
+        'outbox',
+        'webhooks',
+        'kafka',
+        'azure',
+        'http',
+        'office',
+      ]),
     )
     expect(items.find(({ name }) => name === 'ledger')).toEqual({
       name: 'ledger',

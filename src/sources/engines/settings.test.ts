@@ -15,6 +15,11 @@ afterEach(() => {
   rmSync(folder, { recursive: true })
 })
 
+/** What tables have that are in no account. */
+const NO_ACCOUNT = {
+  ...{ mark: false, poison: [], pollSeconds: 2, queues: { encoding: 'as-found' }, retention: 'others' },
+}
+
 const enginesOf = (text: string) => {
   writeFileSync(file, text)
   return loadConfig({ file, env: {} }).engines
@@ -48,7 +53,7 @@ engines:
         audit: { operations: ['write'] },
         alerts: { queue: null, operations: ['process'] },
       },
-      tables: { dlqTableName: 'deadOnes', historyTableName: 'past', retentionDays: 7 },
+      tables: { ...NO_ACCOUNT, dlqTableName: 'deadOnes', historyTableName: 'past', retentionDays: 7 },
     })
   })
 
@@ -56,7 +61,12 @@ engines:
     const engines = enginesOf('engineTablesConfig: { dlqTableName: deadOnes, retentionDays: 7 }')
     expect(engines).toEqual({
       definitions: {},
-      tables: { dlqTableName: 'deadOnes', historyTableName: 'engineHistory', retentionDays: 7 },
+      tables: {
+        ...NO_ACCOUNT,
+        dlqTableName: 'deadOnes',
+        historyTableName: 'engineHistory',
+        retentionDays: 7,
+      },
     })
     const both = `
 engines: { context: publisher, tables: { historyTableName: past, retentionDays: 7 } }
@@ -64,7 +74,7 @@ engineTablesConfig: { dlqTableName: deadOnes, retentionDays: 7 }
 `
     expect(enginesOf(both)).toMatchObject({
       context: 'publisher',
-      tables: { dlqTableName: 'deadOnes', historyTableName: 'past', retentionDays: 7 },
+      tables: { ...NO_ACCOUNT, dlqTableName: 'deadOnes', historyTableName: 'past', retentionDays: 7 },
     })
   })
 
@@ -74,8 +84,8 @@ engineTablesConfig: { dlqTableName: deadOnes, retentionDays: 7 }
       'engineTablesConfig.retentionDays: is 8, but engines.tables.retentionDays is 7; give one of them',
     ],
     [
-      'engineTablesConfig: { storageAccountName: acct }',
-      "engineTablesConfig.storageAccountName: 'acct' is not allowed; allowed: leaving it out; tables in Azure are not available in this version",
+      'engineTablesConfig: { storageAccountName: A }',
+      "engineTablesConfig.storageAccountName: 'A' is not allowed; allowed: 3 to 24 of 'a'-'z' and '0'-'9'",
     ],
     [
       'engineTablesConfig: { dlqTableName: EngineHistory }',
@@ -123,8 +133,16 @@ engineTablesConfig: { dlqTableName: deadOnes, retentionDays: 7 }
       "engines.definitions.kafka: is not allowed; 'kafka' is one of Bartleby's own names",
     ],
     [
-      'engines: { tables: { storageAccountName: acct } }',
-      "engines.tables.storageAccountName: 'acct' is not allowed; allowed: leaving it out; tables in Azure are not available in this version",
+      'engines: { tables: { retention: bartleby } }',
+      'engines.tables.retention: needs engines.tables.storageAccountName',
+    ],
+    [
+      'engines: { tables: { storageAccountName: acct, poison: [Orders] } }',
+      "engines.tables.poison[0]: 'Orders' is not allowed; allowed: 3 to 63 of 'a'-'z', '0'-'9' and single '-'",
+    ],
+    [
+      'engines: { tables: { storageAccountName: acct, endpoint: acct.table.core } }',
+      "engines.tables.endpoint: 'acct.table.core' is not allowed; allowed: a URL that begins with https://, or http:// for an emulator",
     ],
     [
       'engines: { tables: { dlqTableName: 1a } }',

@@ -1,7 +1,8 @@
 /** The section `engines` of a configuration: which engines there are, and the unified tables. */
 import Type, { type Static } from 'typebox'
 import { shown } from '../../core/settings/config-error.ts'
-import { type Fixed, type Given, oneOf, section, wholeNumber } from '../../core/settings/kinds.ts'
+import { type Fixed, type Given, oneOf, section } from '../../core/settings/kinds.ts'
+import { problemsOfAzure, TablesSchema } from '../../outgoing/azure/keys.ts'
 import {
   ENGINE_CONTEXTS,
   NAME_FORM,
@@ -25,32 +26,13 @@ const EngineSchema = section(
   'a mapping with operations and, when it has one, queue',
 )
 
-const tableName = (byDefault: string) =>
-  Type.String({
-    pattern: /^[A-Za-z][A-Za-z0-9]{2,62}$/,
-    default: byDefault,
-    description: '3 to 63 letters or digits, the first one a letter',
-  })
-
 export const EnginesSchema = section({
   context: Type.Optional(oneOf(ENGINE_CONTEXTS)),
   definitions: Type.Record(Type.String(), EngineSchema, {
     default: {},
     description: 'a mapping of names to engines',
   }),
-  // As the registry entry has them that the unified tables are configured by.
-  tables: section({
-    // The boundary is there (tables.ts), what lies behind it is not: better refused than ignored.
-    storageAccountName: Type.Optional(
-      Type.Refine(
-        Type.String({ description: 'leaving it out; tables in Azure are not available in this version' }),
-        () => false,
-      ),
-    ),
-    dlqTableName: tableName('engineDlq'),
-    historyTableName: tableName('engineHistory'),
-    retentionDays: wholeNumber(1, 3_650, 90),
-  }),
+  tables: TablesSchema,
 })
 
 /** Names of engines are free and of tables different: both are more than one key can tell. */
@@ -71,5 +53,5 @@ export function problemsOfEngines(given: Given<Fixed<Static<typeof EnginesSchema
       `engines.tables: dlqTableName and historyTableName must differ, both are ${shown(dlqTableName)}`,
     )
   }
-  return problems
+  return [...problems, ...problemsOfAzure(tables, 'engines.tables')]
 }

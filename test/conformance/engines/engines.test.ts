@@ -17,7 +17,7 @@ const MANAGED_APP = {
   alerts: ['monitor-alerts-queue', ['process']],
 } as const
 
-const OWN = ['queues', 'outbox', 'webhooks', 'kafka', 'http', 'office']
+const OWN = ['queues', 'outbox', 'webhooks', 'kafka', 'azure', 'http', 'office']
 
 type Presets = Record<string, readonly [queue: string | null, operations: readonly string[]]>
 

@@ -296,7 +296,7 @@ offices('a list that is asked for wrongly', (desk) => {
 
   it('an unknown engine: 400, with those that are known', async () => {
     const known = ['provisioning', 'hmac', 'tls', 'spn', 'update-publisher', 'alerts', 'ledger', 'mute']
-    const ours = ['queues', 'outbox', 'webhooks', 'kafka', 'http', 'office']
+    const ours = ['queues', 'outbox', 'webhooks', 'kafka', 'azure', 'http', 'office']
     await desk.refuses('GET', '/api/dlq', { query: { engine: 'hmacs' } }, 400, 'hmacs', ...known, ...ours)
     await desk.refuses('GET', '/api/history', { query: { engine: 'hmacs' } }, 400, 'hmacs', ...known, ...ours)
   })

@@ -171,6 +171,7 @@ offices('the office in numbers', (desk) => {
         ['outbox', 'off'],
         ['webhooks', 'ok'],
         ['kafka', 'off'],
+        ['azure', 'off'],
         ['http', 'ok'],
       ])
     })

@@ -4,7 +4,7 @@ import { type FreshStore, stores } from '../../harness/stores.ts'
 import { Wire } from '../../harness/wire.ts'
 import { apiCall, captureBody, type Listed, offices, startOffice } from './bed.ts'
 
-const OWN = ['queues', 'outbox', 'webhooks', 'kafka', 'http', 'office']
+const OWN = ['queues', 'outbox', 'webhooks', 'kafka', 'azure', 'http', 'office']
 const RUN = { status: 'Succeeded', durationMs: 3 }
 
 /** Ways to ask for one engine. */

@@ -19,6 +19,8 @@ import type { OfficeParts } from '../../../src/sources/source-module.ts'
 import { webhookLetterSource } from '../../../src/sources/webhooks/letters/source.ts'
 import { JOB } from '../../../src/sources/webhooks/webhook.ts'
 import { type Database, sql } from '../../../src/store/database.ts'
+import { AzureWorld } from '../../harness/azure-world.ts'
+import { startAzurite, whyNoAzurite } from '../../harness/azurite.ts'
 import { DeadJobStore } from '../../harness/dead-job-store.ts'
 import { Desk } from '../../harness/kafka-return.ts'
 import { LetterStore } from '../../harness/letter-store.ts'
@@ -218,6 +220,44 @@ async function kafka(kind: StoreKind): Promise<WayBackDesk> {
   }
 }
 
+/** Each letter in a queue of its own, in an account of Azurite. */
+async function azure(kind: StoreKind): Promise<WayBackDesk> {
+  const azurite = await startAzurite()
+  const world = await AzureWorld.open(azurite, kind)
+  const { db, clock, letters } = world
+  let made = 0
+  return {
+    ...{ db, clock, letters, source: world.server.source },
+    ...{ takesEdits: true, lostCode: 'letter_queue_gone', canRecall: false },
+    async die(count) {
+      const queues = Array.from({ length: count }, () => `way-back-${made++}`)
+      for (const queue of queues) {
+        await world.queue(queue).create()
+        await world.fail({ OriginalQueue: queue })
+      }
+      await world.server.round()
+      const found = await Promise.all(queues.map((originalQueue) => world.only({ originalQueue })))
+      return Promise.all(found.map((letter) => again(db, letter)))
+    },
+    lose: async ({ originalQueue }) => void (await world.queue(originalQueue ?? '').delete()),
+    async side(letter) {
+      await world.server.round()
+      const key = { partitionKey: letter.engine, rowKey: letter.reference }
+      const { Status, ResolutionNotes } = (await world.entity(key)) as Record<
+        string,
+        { value: string } | undefined
+      >
+      if (Status?.value === 'Pending') return 'dead'
+      return ResolutionNotes?.value === 'Retried' ? 'on its way' : 'given up'
+    },
+    take: async () => {},
+    async close() {
+      await world.close()
+      await azurite.stop()
+    },
+  }
+}
+
 /** The toy source, in an office of its own. */
 async function folders(kind: StoreKind): Promise<WayBackDesk> {
   const fresh = await kind.fresh()
@@ -282,5 +322,6 @@ export const WAYS_BACK = [
   { of: 'an outbox in the store', open: outbox(false) },
   { of: 'an outbox in another database', open: outbox(true) },
   { of: 'Kafka', open: kafka },
+  ...(whyNoAzurite === null ? [{ of: 'Azure tables', open: azure }] : []),
   { of: 'a source of somebody else', open: folders },
 ] as const
