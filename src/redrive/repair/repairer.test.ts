@@ -77,8 +77,8 @@ describe('letters that are repaired', () => {
     const of = (recipe: unknown) => repair(recipe, ...SOURCES.map(({ name }) => letter('{}', name)))
     const done = { payload: '{"a":1}', headers: {} }
     const webhooks = 'letters of webhooks cannot be repaired: each consumer gets what was broadcast'
-    // queues, engines, outbox, webhooks, kafka, http
-    expect(await of({ patch })).toEqual([done, done, done, webhooks, done, done])
+    // queues, engines, outbox, webhooks, kafka, azure, http
+    expect(await of({ patch })).toEqual([done, done, done, webhooks, done, done, done])
     const both = { payload: '{"a":1}', headers: { kind: 'x' } }
     const none = (source: string) => `letters of ${source} have no headers that a repair could change`
     expect(await of({ patch, headers: { set: { kind: 'x' } } })).toEqual([
@@ -87,6 +87,7 @@ describe('letters that are repaired', () => {
       none('outbox'),
       webhooks,
       none('kafka'),
+      none('azure'),
       both,
     ])
   })

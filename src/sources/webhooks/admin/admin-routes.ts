@@ -158,6 +158,7 @@ const calls = ({ admin, bulk }: Parts['webhooks'], clock: Clock): readonly ApiCa
       summary: 'Limits the attempts at a consumer; null, or left out, is the default of the server',
       body: { properties: LIMITS },
       data: Type.Partial(Type.Object(LIMITS)),
+      check: limitsOf,
       answer: async (consumer, request) => {
         const limits = limitsOf(request)
         await admin.limit(consumer, limits)
@@ -199,18 +200,21 @@ const calls = ({ admin, bulk }: Parts['webhooks'], clock: Clock): readonly ApiCa
 interface ConsumerCall extends Omit<ApiCall, 'tag' | 'data' | 'answer'> {
   /** Left out: nothing. */
   readonly data?: TSchema
+  /** Throws what is wrong with a body, before its consumer is looked for. */
+  check?(request: ApiRequest): unknown
   answer(consumer: Consumer, request: ApiRequest): Promise<unknown>
 }
 
 /** Calls on one consumer. */
 const onConsumer = (admin: WebhookAdmin, calls: readonly ConsumerCall[]): readonly ApiCall[] =>
-  calls.map(({ path, data = Type.Object({}), answer, ...call }) => ({
+  calls.map(({ path, data = Type.Object({}), check, answer, ...call }) => ({
     ...call,
     path: `/api/webhooks/channels/:channel/consumers/:consumer${path}`,
     tag: 'webhooks',
     data,
     answer: async (request) => {
       const { channel = '', consumer = '' } = request.params
+      check?.(request)
       return ok((await answer(await admin.consumer(channel, consumer), request)) ?? {})
     },
   }))
