@@ -46,6 +46,8 @@ describe('bartleby verify', () => {
       '✓ K1',
       '✓ K2',
       '✓ K3',
+      '✓ AZ1',
+      '✓ AZ2',
       '✓ R1',
       '✓ S1',
     ])
