@@ -681,13 +681,17 @@ CREATE TABLE bartleby.webhook_totals (
 
 CREATE UNIQUE INDEX azure_entity_of_letter ON bartleby.azure_entities USING btree (letter_id) WHERE (is_current = 1);
 
-CREATE INDEX azure_held ON bartleby.azure_entities USING btree (lease_until) WHERE (state = ANY (ARRAY[1, 2]));
+CREATE INDEX azure_held ON bartleby.azure_entities USING btree (source_id) WHERE (state = ANY (ARRAY[1, 2]));
 
 CREATE INDEX azure_sent ON bartleby.azure_entities USING btree (correlation_id, engine) WHERE (state = ANY (ARRAY[3, 4]));
+
+CREATE INDEX azure_uncertain ON bartleby.azure_entities USING btree (source_id) WHERE (state = 3);
 
 CREATE INDEX azure_writes_due ON bartleby.azure_writes USING btree (due_at);
 
 CREATE INDEX azure_writes_of_letter ON bartleby.azure_writes USING btree (letter_id);
+
+CREATE INDEX azure_writes_oldest ON bartleby.azure_writes USING btree (acted_at);
 
 CREATE INDEX dedupe_keys_until ON bartleby.dedupe_keys USING btree (until);
 

@@ -19,9 +19,11 @@ CREATE TABLE azure_entities (
 
 CREATE UNIQUE INDEX azure_entity_of_letter ON azure_entities (letter_id) WHERE is_current = 1;
 
-CREATE INDEX azure_held ON azure_entities (lease_until) WHERE state IN (1, 2);
+CREATE INDEX azure_held ON azure_entities (source_id) WHERE state IN (1, 2);
 
 CREATE INDEX azure_sent ON azure_entities (correlation_id, engine) WHERE state IN (3, 4);
+
+CREATE INDEX azure_uncertain ON azure_entities (source_id) WHERE state = 3;
 
 CREATE TABLE azure_marks (
   name TEXT PRIMARY KEY,
@@ -40,6 +42,8 @@ CREATE TABLE azure_writes (
 CREATE INDEX azure_writes_due ON azure_writes (due_at);
 
 CREATE INDEX azure_writes_of_letter ON azure_writes (letter_id);
+
+CREATE INDEX azure_writes_oldest ON azure_writes (acted_at);
 
 CREATE TABLE dedupe_keys (
   queue_id INTEGER NOT NULL,

@@ -7,6 +7,7 @@ import { table } from '../../terminal/table.ts'
 import { printable } from '../../terminal/terminal.ts'
 import { sourceCommand } from '../source-commands.ts'
 import type { AzureCheck } from './check.ts'
+import { counted } from './face.ts'
 
 const check = sourceCommand(
   'check',
@@ -70,14 +71,14 @@ const status = officeCommand(
 function textOf({
   configured,
   account = '',
-  unwritten,
-  uncertain,
+  unwritten = 0,
+  uncertain = 0,
   troubles = [],
   readings = [],
 }: Overview): string {
   if (!configured) return 'no account is configured on this server (engines.tables.storageAccountName)'
   return [
-    `account ${printable(account)}: ${unwritten} acts not yet written, ${uncertain} letters uncertain`,
+    `account ${printable(account)}: ${counted(unwritten)} acts not yet written, ${counted(uncertain)} letters uncertain`,
     ...troubles.map((trouble) => `  ${printable(trouble)}`),
     table(
       ['READ', 'UP TO'],

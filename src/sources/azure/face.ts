@@ -11,11 +11,17 @@ export interface Reading {
   readonly isMissing: boolean
 }
 
+/** No more are counted, however many there are. */
+export const MOST_COUNTED = 1_000
+
+export const counted = (count: number): string =>
+  count < MOST_COUNTED ? String(count) : `${MOST_COUNTED} or more`
+
 export interface AzureState {
-  /** Acts that are not yet written to their entities, and when the oldest was done. */
+  /** Acts that are not yet written to their entities, counted to MOST_COUNTED, and when the oldest was done. */
   readonly unwritten: number
   readonly oldest: Instant | null
-  /** Letters of which nobody knows whether their message left. */
+  /** Letters of which nobody knows whether their message left; counted as far. */
   readonly uncertain: number
   readonly readings: readonly Reading[]
   /** What does not work now, in words; empty while all is well. */

@@ -5,6 +5,7 @@ import { type LetterId, letterId } from '../../letters/letter.ts'
 import { type Session, sql, type Transaction } from '../../store/database.ts'
 import { runGiven } from '../../store/idioms.ts'
 import { at, flag, integer, orNull, type RowOf, rowShape, text } from '../../store/row.ts'
+import { MOST_COUNTED } from './face.ts'
 import { STATE, type State } from './schema.ts'
 
 // The store holds nothing else.
@@ -28,22 +29,26 @@ const ENTITY = rowShape({
 })
 export type EntityRow = RowOf<typeof ENTITY>
 
-const select = (name: string, where: string) =>
-  sql(`azure.${name}`, `SELECT ${ENTITY.columns} FROM bartleby.azure_entities WHERE ${where}`, {
-    bigints: true,
-  })
+const ENTITIES = 'bartleby.azure_entities'
+
+const select = (name: string, where: string, from = ENTITIES) =>
+  sql(`azure.${name}`, `SELECT ${ENTITY.columns} FROM ${from} WHERE ${where}`, { bigints: true })
 
 /** By primary key. */
 const readThese = select('readEntities', 'source_id = ANY($1::text[])')
 /** One each, on azure_entity_of_letter. */
 const readCurrent = select('readCurrent', 'letter_id = ANY($1::bigint[]) AND is_current = 1')
-/** By azure_sent: what was sent with these correlation ids. */
+/** By azure_sent: what was sent with these correlation ids. Current is said as no index says it: PostgreSQL would read all of azure_entity_of_letter beside it. */
 const readSent = select(
   'readSent',
-  `correlation_id = ANY($1::text[]) AND state IN (${STATE.uncertain}, ${STATE.sent}) AND is_current = 1 ORDER BY letter_id`,
+  `correlation_id = ANY($1::text[]) AND state IN (${STATE.uncertain}, ${STATE.sent}) AND is_current <> 0`,
 )
-/** By azure_held. */
-const readHeld = select('readHeld', `state IN (${STATE.claimed}, ${STATE.sending}) ORDER BY source_id`)
+/** All of azure_held, which has nothing but what is under way; every id is behind the empty one. */
+const readHeld = select(
+  'readHeld',
+  `state IN (${STATE.claimed}, ${STATE.sending}) AND source_id > '' ORDER BY source_id`,
+  `${ENTITIES} INDEXED BY azure_held`,
+)
 
 const insertRows = sql(
   'azure.insertEntities',
@@ -187,7 +192,7 @@ const putWrites = sql(
   'azure.putWrites',
   `INSERT INTO bartleby.azure_writes (source_id, letter_id, acted_at, due_at, attempts)
    SELECT source_id, letter_id, $2, $2, 0 FROM bartleby.azure_entities
-   WHERE letter_id = ANY($1::bigint[]) AND row_key IS NOT NULL AND (is_current = 1 OR $3 = 1)
+   WHERE letter_id = ANY($1::bigint[]) AND is_current = 1 AND row_key IS NOT NULL
    ON CONFLICT (source_id) DO UPDATE SET acted_at = excluded.acted_at, due_at = excluded.due_at, attempts = 0`,
 )
 const readDue = sql(
@@ -213,14 +218,13 @@ const postpone = sql(
   'UPDATE bartleby.azure_writes SET attempts = attempts + 1, due_at = $3, trouble = $4 WHERE source_id = $1 AND acted_at = $2',
 )
 
-/** Notes that the entities of letters have to say what the letters do; `all`: those that are not current any more, too. */
+/** Notes that the current entities of letters have to say what the letters do. */
 export async function noteUnwritten(
   tx: Transaction,
   letters: readonly LetterId[],
   now: Instant,
-  { all = false } = {},
 ): Promise<void> {
-  await tx.run(putWrites, letters, now, all ? 1 : 0)
+  await tx.run(putWrites, letters, now)
 }
 
 export const dueWrites = async (session: Session, now: Instant, most: number): Promise<PendingWrite[]> =>
@@ -255,11 +259,15 @@ export async function postponeWrite(
 const COUNTS = rowShape({ unwritten: integer, oldest: orNull(at), uncertain: integer })
 export type Standing = RowOf<typeof COUNTS>
 
-/** Few rows each: of what is not yet written, and of azure_sent. */
+/** By azure_writes_oldest and azure_uncertain, and no further than is counted: an account may be away for days, and health is asked for often. */
 const countOpen = sql(
   'azure.standing',
-  `SELECT (SELECT count(*) FROM bartleby.azure_writes) AS unwritten, (SELECT min(acted_at) FROM bartleby.azure_writes) AS oldest,
-     (SELECT count(*) FROM bartleby.azure_entities WHERE state IN (${STATE.uncertain}, ${STATE.sent}) AND state = ${STATE.uncertain}) AS uncertain`,
+  `SELECT
+     (SELECT count(*) FROM (SELECT 1 FROM bartleby.azure_writes WHERE acted_at >= 0 ORDER BY acted_at LIMIT ${MOST_COUNTED}) AS unwritten)
+       AS unwritten,
+     (SELECT acted_at FROM bartleby.azure_writes WHERE acted_at >= 0 ORDER BY acted_at LIMIT 1) AS oldest,
+     (SELECT count(*) FROM (SELECT 1 FROM ${ENTITIES} INDEXED BY azure_uncertain
+        WHERE state = ${STATE.uncertain} AND source_id > '' ORDER BY source_id LIMIT ${MOST_COUNTED}) AS uncertain) AS uncertain`,
   { bigints: true },
 )
 

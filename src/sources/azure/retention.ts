@@ -21,9 +21,9 @@ const MOST = 100
 /** Entities of letters that are pending, or that do not say yet what their letters do, whatever stands in the table. */
 const readOpen = sql(
   'azure.openEntities',
-  `SELECT entity.source_id AS source_id FROM bartleby.azure_entities AS entity JOIN bartleby.letters AS letter ON letter.id = entity.letter_id
-   WHERE entity.source_id = ANY($1::text[]) AND letter.status = 0 AND entity.is_current = 1
-   UNION SELECT source_id FROM bartleby.azure_writes WHERE source_id = ANY($1::text[])`,
+  `SELECT source_id FROM bartleby.azure_entities AS entity WHERE source_id = ANY($1::text[])
+     AND (is_current = 1 AND (SELECT status FROM bartleby.letters WHERE letters.id = entity.letter_id) = 0
+       OR (SELECT 1 FROM bartleby.azure_writes AS due WHERE due.source_id = entity.source_id) IS NOT NULL)`,
 )
 const forget = sql(
   'azure.forgetEntities',

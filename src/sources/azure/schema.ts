@@ -46,7 +46,8 @@ const TABLES = `
     );
     CREATE UNIQUE INDEX azure_entity_of_letter ON bartleby.azure_entities (letter_id) WHERE is_current = 1;
     CREATE INDEX azure_sent ON bartleby.azure_entities (correlation_id, engine) WHERE state IN (${STATE.uncertain}, ${STATE.sent});
-    CREATE INDEX azure_held ON bartleby.azure_entities (lease_until) WHERE state IN (${STATE.claimed}, ${STATE.sending});
+    CREATE INDEX azure_held ON bartleby.azure_entities (source_id) WHERE state IN (${STATE.claimed}, ${STATE.sending});
+    CREATE INDEX azure_uncertain ON bartleby.azure_entities (source_id) WHERE state = ${STATE.uncertain};
 
     CREATE TABLE bartleby.azure_writes (
       source_id text COLLATE "C" PRIMARY KEY,
@@ -58,6 +59,7 @@ const TABLES = `
       trouble text
     );
     CREATE INDEX azure_writes_due ON bartleby.azure_writes (due_at);
+    CREATE INDEX azure_writes_oldest ON bartleby.azure_writes (acted_at);
     CREATE INDEX azure_writes_of_letter ON bartleby.azure_writes (letter_id);
 
     CREATE TABLE bartleby.azure_marks (

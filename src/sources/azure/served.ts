@@ -11,6 +11,7 @@ import { failure, refuse } from '../../core/errors.ts'
 import { formatMicros } from '../../core/timestamp.ts'
 import type { Letters } from '../../letters/letters.ts'
 import type { Azure } from './azure.ts'
+import { counted, MOST_COUNTED } from './face.ts'
 import { AZURE } from './parts.ts'
 
 /** `azure` is null where no account is configured. */
@@ -31,8 +32,8 @@ async function healthOf(azure: Azure | null): Promise<SourceHealth> {
     ...troubles,
     ...(uncertain === 0
       ? []
-      : [`${uncertain} letters may be on their way; settle them with: bartleby azure settle`]),
-    ...(unwritten === 0 ? [] : [`${unwritten} acts are not yet written to the table`]),
+      : [`${counted(uncertain)} letters may be on their way; settle them with: bartleby azure settle`]),
+    ...(unwritten === 0 ? [] : [`${counted(unwritten)} acts are not yet written to the table`]),
   ]
   const output = troubles.length === 0 ? null : 'the storage account does not answer as it should'
   const checks = { 'azure:account': { status: output === null ? 'pass' : 'warn', output } } as const
@@ -76,10 +77,14 @@ const OVERVIEW = Type.Object({
     description: 'Whether this server has an account; without, all else is left out',
   }),
   account: Type.Optional(TEXT),
-  unwritten: Type.Optional(Type.Integer({ description: 'Acts that are not yet written to the table' })),
+  unwritten: Type.Optional(
+    Type.Integer({ description: `Acts that are not yet written to the table, counted to ${MOST_COUNTED}` }),
+  ),
   unwrittenSinceUtc: Type.Optional(TIME_OR_NULL),
   uncertain: Type.Optional(
-    Type.Integer({ description: 'Letters of which nobody knows whether their message left' }),
+    Type.Integer({
+      description: `Letters of which nobody knows whether their message left, counted to ${MOST_COUNTED}`,
+    }),
   ),
   troubles: Type.Optional(Type.Array(TEXT)),
   readings: Type.Optional(

@@ -3,20 +3,12 @@ import { BartlebyError, failure } from '../../core/errors.ts'
 import { readContents } from '../../letters/contents.ts'
 import type { LetterId } from '../../letters/letter.ts'
 import type { Departing, LetterSource, Reading, Refused, Rendered, Sent } from '../../letters/source.ts'
-import { sql } from '../../store/database.ts'
 import { isTrouble } from './account.ts'
 import type { Azure } from './azure.ts'
 import { AZURE } from './parts.ts'
-import { entitiesOf, forgetWrites, noteUnwritten } from './register.ts'
+import { entitiesOf, forgetWrites, noteUnwritten, putAtRest } from './register.ts'
 import { STATE } from './schema.ts'
 import { letBe, refusalOf } from './way-back.ts'
-
-/** Letters that are gone need no row to be known by acts; that they were taken in stays on file. */
-const forget = sql(
-  'azure.forget',
-  `UPDATE bartleby.azure_entities SET state = ${STATE.resting}, claim = NULL, lease_until = NULL, sent_at = NULL
-   WHERE letter_id = ANY($1::bigint[])`,
-)
 
 /** `azure` gives null where no account is configured: letters can be discarded all the same. */
 export function azureLetterSource(azure: () => Azure | null): LetterSource {
@@ -83,7 +75,8 @@ export function azureLetterSource(azure: () => Azure | null): LetterSource {
       const { tx, now } = work
       const ids = letters.map(({ id }) => id)
       if (act === 'remove') {
-        await tx.run(forget, ids)
+        // That they were taken in stays on file.
+        await putAtRest(tx, ids)
         await forgetWrites(tx, ids)
         return
       }
