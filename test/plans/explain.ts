@@ -5,6 +5,7 @@ import { migrateStore } from '../../src/office.ts'
 import { declaredStatements, parameterFor, type Statement, type Value } from '../../src/store/database.ts'
 import { type FreshStore, freshPostgres } from '../harness/stores.ts'
 import { loadScript, type Sizes } from './load.ts'
+import { azureScript } from './load-azure.ts'
 import { kafkaScript } from './load-kafka.ts'
 import { letterScript } from './load-letters.ts'
 import { redriveScript } from './load-redrives.ts'
@@ -155,6 +156,7 @@ export class ExplainedStore {
     await client.query(letterScript(sizes.letters, NOW))
     await client.query(webhookScript(sizes.jobs, sizes.letters, NOW))
     await client.query(kafkaScript(sizes.events, NOW))
+    await client.query(azureScript(sizes.events, NOW))
     await client.query(redriveScript(sizes.letters, NOW))
     await client.query(runScript(sizes.jobs / 10, NOW))
     await client.query("SELECT gin_clean_pending_list('bartleby.letter_texts_words')")

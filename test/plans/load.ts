@@ -9,7 +9,7 @@ export interface Sizes {
   readonly letters: number
   /** Webhook jobs. */
   readonly jobs: number
-  /** Dead events of Kafka; not more than letters. */
+  /** Dead events of Kafka, and as many letters with entities in Azure; not more than letters. */
   readonly events: number
 }
 

@@ -10,6 +10,7 @@ import { declaredStatements } from '../../src/store/database.ts'
 import { ExplainedStore, JIT_COST, type Measured, type Work } from './explain.ts'
 import './source-statements.ts'
 import { sizeOf } from '../harness/limits.ts'
+import { AZURE_CALLS } from './azure-calls.ts'
 import { KAFKA_CALLS } from './kafka-calls.ts'
 import type { Sizes } from './load.ts'
 import { type Call, QUEUE_AND_LETTER_CALLS } from './queue-and-letter-calls.ts'
@@ -67,6 +68,7 @@ const statements = declaredStatements().filter(
 const parts = [
   ['webhooks', /^webhooks\./, WEBHOOKS_CALLS],
   ['kafka', /^kafka\./, KAFKA_CALLS],
+  ['azure', /^azure\./, AZURE_CALLS],
   ['redrives', /^redrive/, REDRIVE_CALLS],
   ['runs', /^runs\./, RUN_CALLS],
 ] as const

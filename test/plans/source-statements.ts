@@ -1,4 +1,5 @@
-/** Declares the statements of all sources, which an office loads when it opens them, and those of Kafka only where it is told to use it. */
+/** Declares the statements of all sources, which an office loads when it opens them, and those of Azure and Kafka only where it is told to use them. */
+import '../../src/sources/azure/azure.ts'
 import '../../src/sources/engines/open.ts'
 import '../../src/sources/kafka/intake/store.ts'
 import '../../src/sources/kafka/queue-reader.ts'

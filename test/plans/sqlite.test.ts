@@ -7,6 +7,7 @@ import { addFunctions } from '../../src/store/sqlite.ts'
 import { type FreshStore, freshSqlite } from '../harness/stores.ts'
 import { named } from './explain.ts'
 import './source-statements.ts'
+import { AZURE_INDEXES } from './azure-plans-sqlite.ts'
 import { KAFKA_INDEXES, KAFKA_SCANNED, KAFKA_SORTED } from './kafka-plans-sqlite.ts'
 import { REDRIVE_INDEXES, REDRIVE_SCANNED, REDRIVE_SORTED } from './redrive-plans-sqlite.ts'
 import { RUN_INDEXES_SQLITE, RUN_SCANNED } from './run-plans.ts'
@@ -217,6 +218,7 @@ describe('statements on SQLite', () => {
       INDEXES,
       WEBHOOKS_INDEXES,
       KAFKA_INDEXES,
+      AZURE_INDEXES,
       REDRIVE_INDEXES,
       RUN_INDEXES_SQLITE,
     ].flatMap(Object.entries<readonly string[]>)) {
