@@ -143,7 +143,7 @@ describe.each(stores)('a courier, on $name', (store: StoreKind) => {
       expect(courier.held).toBe(1)
       expect(told(NOT_WRITTEN)).toMatchObject([{ level: 'error', details: { jobId: bad } }])
       depot.clock.advance(60_000_000n)
-      await expect.poll(() => courier.held, { interval: 20, timeout: 5_000 }).toBe(0)
+      await expect.poll(() => courier.held, { interval: 20 }).toBe(0)
       expect(receiver.requests).toHaveLength(5)
     })
 
