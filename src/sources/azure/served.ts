@@ -26,7 +26,7 @@ export const servedAzure = (azure: Azure | null, letters: Letters): ServedSource
 })
 
 async function healthOf(azure: Azure | null): Promise<SourceHealth> {
-  if (azure === null) return { state: 'off', note: 'no engines.tables.storageAccountName is configured' }
+  if (azure === null) return { state: 'off', note: 'no storage account is configured' }
   const { troubles, uncertain, unwritten } = await azure.state()
   const notes = [
     ...troubles,
