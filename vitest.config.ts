@@ -1,5 +1,5 @@
 import { defineConfig } from 'vitest/config'
-import { PATIENCE_MS, sizeOf, TEST_LIMIT_MS } from './test/harness/limits.ts'
+import { PATIENCE_MS, sizeOf, TEST_LIMIT_MS } from './test/world/limits.ts'
 
 // The build wants the counts of every run; each run writes a file of its own there.
 const reports = process.env.BARTLEBY_TEST_REPORTS
@@ -9,8 +9,8 @@ export default defineConfig({
     include: ['src/**/*.test.ts', 'test/**/*.test.ts', 'scripts/**/*.test.ts', 'console/src/**/*.test.ts'],
     // These need packages of their own and are run by their own scripts.
     exclude: ['test/azure/**', '**/node_modules/**'],
-    globalSetup: 'test/harness/global-setup.ts',
-    setupFiles: 'test/harness/declared-sources.ts',
+    globalSetup: 'test/world/global-setup.ts',
+    setupFiles: 'test/world/declared-sources.ts',
     reporters: reports
       ? ['default', ['json', { outputFile: `${reports}/${process.pid}.json` }]]
       : ['default'],

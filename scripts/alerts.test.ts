@@ -7,7 +7,7 @@ import { SystemClock } from '../src/core/system-clock.ts'
 import { KafkaCounters, metricsText } from '../src/sources/kafka/metrics.ts'
 import { OutboxMeter } from '../src/sources/outbox/served/meter.ts'
 import { outboxMetrics } from '../src/sources/outbox/served/readings.ts'
-import { type ServerHere, startServer } from '../test/harness/server.ts'
+import { type ServerHere, startServer } from '../test/world/server.ts'
 
 const read = (name: string): string =>
   readFileSync(new URL(`../docs/alerts/${name}`, import.meta.url), 'utf8')

@@ -1,6 +1,6 @@
 /**
  * `npm run prove`: crash, model, count, walk and plan tests at their full sizes, which are too long for every day.
- * A test takes part by asking for its size (`sizeOf`, `isProof` in test/harness/limits.ts). Further arguments go to
+ * A test takes part by asking for its size (`sizeOf`, `isProof` in test/world/limits.ts). Further arguments go to
  * the test runner: `npm run prove -- test/redrive` proves one folder.
  */
 import { spawnSync } from 'node:child_process'

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { migrateStore } from '../src/office.ts'
-import { freshPostgres, freshSqlite } from '../test/harness/stores.ts'
+import { freshPostgres, freshSqlite } from '../test/world/stores.ts'
 import { postgresSchema, sqliteSchema } from './schema-doc.ts'
 
 const checkedIn = (name: string) => readFileSync(new URL(`../docs/${name}`, import.meta.url), 'utf8')

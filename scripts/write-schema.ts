@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { migrateStore } from '../src/office.ts'
-import { startPostgres } from '../test/harness/postgres.ts'
+import { startPostgres } from '../test/world/postgres.ts'
 import { postgresSchema, sqliteSchema } from './schema-doc.ts'
 
 function write(name: string, text: string): void {

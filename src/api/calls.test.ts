@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import Fastify, { type FastifyInstance, type InjectOptions } from 'fastify'
 import { afterEach, describe, expect, it } from 'vitest'
-import { closeServers, scriptedServer } from '../../test/harness/scripted-server.ts'
+import { closeServers, scriptedServer } from '../../test/world/scripted-server.ts'
 import { instant } from '../core/clock.ts'
 import { failure } from '../core/errors.ts'
 import { TestClock } from '../core/test-clock.ts'

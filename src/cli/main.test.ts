@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { bartleby } from '../../test/harness/terminal-double.ts'
+import { bartleby } from '../../test/world/terminal-double.ts'
 import { table } from '../terminal/table.ts'
 import { printable } from '../terminal/terminal.ts'
 

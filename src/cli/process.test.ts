@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { bartleby as here } from '../../test/harness/terminal-double.ts'
+import { bartleby as here } from '../../test/world/terminal-double.ts'
 import { QueueClient } from '../client/index.ts'
 
 // Starting a process takes seconds on a busy machine.

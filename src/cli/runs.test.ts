@@ -1,7 +1,7 @@
 /** `bartleby runs` against a real server. */
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { type ServerHere, startServer } from '../../test/harness/server.ts'
-import { bartleby } from '../../test/harness/terminal-double.ts'
+import { type ServerHere, startServer } from '../../test/world/server.ts'
+import { bartleby } from '../../test/world/terminal-double.ts'
 import { LetterClient, type RunItem } from '../client/index.ts'
 
 let server: ServerHere

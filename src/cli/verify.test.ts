@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { barePostgres } from '../../test/harness/stores.ts'
-import { bartleby } from '../../test/harness/terminal-double.ts'
+import { barePostgres } from '../../test/world/stores.ts'
+import { bartleby } from '../../test/world/terminal-double.ts'
 import { migrateStore } from '../office.ts'
 
 let folder: string

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { SERVER_EPOCH_MS, StubServer } from '../../test/harness/stub-server.ts'
+import { SERVER_EPOCH_MS, StubServer } from '../../test/world/stub-server.ts'
 import { QueueClient } from './client.ts'
 import type { ConsumerOptions, ConsumerProblem, ItemContext, ItemHandler } from './consume.ts'
 import { DeadLetterError } from './errors.ts'

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
-import { type RunningServer, startServer } from '../../test/harness/server.ts'
+import { type RunningServer, startServer } from '../../test/world/server.ts'
 import {
   bytesOf,
   type CaptureRequest,

@@ -1,6 +1,6 @@
 /** The client against a real server: every call, and a consumer from start to stop. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type RunningServer, startServer } from '../../test/harness/server.ts'
+import { type RunningServer, startServer } from '../../test/world/server.ts'
 import { DeadLetterError, QueueClient, textOf } from './index.ts'
 
 let server: RunningServer

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, it } from 'vitest'
-import { bartleby } from '../../test/harness/terminal-double.ts'
+import { bartleby } from '../../test/world/terminal-double.ts'
 
 const bin = fileURLToPath(new URL('../../bin/bartleby.js', import.meta.url))
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { keysOf } from '../../test/harness/row-keys.ts'
-import { type FreshStore, stores } from '../../test/harness/stores.ts'
+import { keysOf } from '../../test/world/row-keys.ts'
+import { type FreshStore, stores } from '../../test/world/stores.ts'
 import { instant, later } from '../core/clock.ts'
 import { TestClock } from '../core/test-clock.ts'
 import { MIGRATIONS } from '../migrations.ts'

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { brotliCompressSync, gzipSync } from 'node:zlib'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
-import { closeServers, dial, received, scriptedServer } from '../../test/harness/scripted-server.ts'
+import { closeServers, dial, received, scriptedServer } from '../../test/world/scripted-server.ts'
 
 const tokens = [{ name: 'look', role: 'viewer', sha256: 'ab'.repeat(32) }] as const
 const BROWSER = { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' }

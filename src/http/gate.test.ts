@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { afterEach, describe, expect, it } from 'vitest'
-import { closeServers, scriptedServer } from '../../test/harness/scripted-server.ts'
+import { closeServers, scriptedServer } from '../../test/world/scripted-server.ts'
 import { failure } from '../core/errors.ts'
 
 afterEach(closeServers)

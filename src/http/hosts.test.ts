@@ -9,7 +9,7 @@ import {
   type Script,
   type ScriptedServer,
   scriptedServer,
-} from '../../test/harness/scripted-server.ts'
+} from '../../test/world/scripted-server.ts'
 
 afterEach(closeServers)
 

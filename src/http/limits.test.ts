@@ -10,7 +10,7 @@ import {
   type ScriptedServer,
   scriptedServer,
   unknownQueue,
-} from '../../test/harness/scripted-server.ts'
+} from '../../test/world/scripted-server.ts'
 import { instant } from '../core/clock.ts'
 import { TestClock } from '../core/test-clock.ts'
 

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest'
-import { closeServers, dial, received, scriptedServer } from '../../test/harness/scripted-server.ts'
+import { closeServers, dial, received, scriptedServer } from '../../test/world/scripted-server.ts'
 
 afterEach(closeServers)
 

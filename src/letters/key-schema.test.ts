@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { keysOf } from '../../test/harness/row-keys.ts'
-import { bareStores, type FreshStore } from '../../test/harness/stores.ts'
+import { keysOf } from '../../test/world/row-keys.ts'
+import { bareStores, type FreshStore } from '../../test/world/stores.ts'
 import { instant } from '../core/clock.ts'
 import { getHistory, historyOfLetter } from '../history/get.ts'
 import { recordHistory } from '../history/record.ts'

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { LetterStore } from '../../test/harness/letter-store.ts'
-import { stores } from '../../test/harness/stores.ts'
+import { LetterStore } from '../../test/world/letter-store.ts'
+import { stores } from '../../test/world/stores.ts'
 import type { BartlebyError } from '../core/errors.ts'
 import { sql } from '../store/database.ts'
 import type { LetterSummary } from './letter.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { barePostgres, freshSqlite, stores } from '../../test/harness/stores.ts'
+import { barePostgres, freshSqlite, stores } from '../../test/world/stores.ts'
 import { MIGRATIONS } from '../migrations.ts'
 import { type Integer, sql } from '../store/database.ts'
 import { migrate } from '../store/migrations.ts'

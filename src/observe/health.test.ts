@@ -1,6 +1,6 @@
 import Fastify from 'fastify'
 import { afterEach, describe, expect, it } from 'vitest'
-import { closeServers, scriptedServer } from '../../test/harness/scripted-server.ts'
+import { closeServers, scriptedServer } from '../../test/world/scripted-server.ts'
 import type { SourceHealth } from '../api/source-http.ts'
 import { SystemClock } from '../core/system-clock.ts'
 import { VERSION } from '../core/version.ts'

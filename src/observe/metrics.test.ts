@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest'
-import { redriveAt } from '../../test/harness/redrive.ts'
-import { closeServers, scriptedServer } from '../../test/harness/scripted-server.ts'
+import { redriveAt } from '../../test/world/redrive.ts'
+import { closeServers, scriptedServer } from '../../test/world/scripted-server.ts'
 import { instant } from '../core/clock.ts'
 import { SystemClock } from '../core/system-clock.ts'
 import { TestClock } from '../core/test-clock.ts'

@@ -4,8 +4,8 @@
  */
 import { isIP } from 'node:net'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { message } from '../../test/harness/outbox-message.ts'
-import { closeAfterEach, post } from '../../test/harness/webhook-attempts.ts'
+import { message } from '../../test/world/outbox-message.ts'
+import { closeAfterEach, post } from '../../test/world/webhook-attempts.ts'
 import { httpTransportOver } from '../sources/outbox/transports/http.ts'
 import { DEFAULT_WEBHOOK_SETTINGS } from '../sources/webhooks/settings.ts'
 import type { Network } from './connector.ts'

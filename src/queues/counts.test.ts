@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type FreshStore, stores } from '../../test/harness/stores.ts'
+import { type FreshStore, stores } from '../../test/world/stores.ts'
 import { instant } from '../core/clock.ts'
 import { TestClock } from '../core/test-clock.ts'
 import { MIGRATIONS } from '../migrations.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { stores } from '../../test/harness/stores.ts'
+import { stores } from '../../test/world/stores.ts'
 import { Office } from '../office.ts'
 import type { Session } from '../store/database.ts'
 import { openDatabase } from '../store/open.ts'

@@ -1,7 +1,7 @@
 import { fromBinary } from '@bufbuild/protobuf'
 import fc from 'fast-check'
 import { afterEach, describe, expect, it, vi } from 'vitest'
-import { closeServers, scriptedServer, unknownQueue } from '../../test/harness/scripted-server.ts'
+import { closeServers, scriptedServer, unknownQueue } from '../../test/world/scripted-server.ts'
 import { ReplySchema } from './wire/queues_pb.ts'
 
 afterEach(closeServers)

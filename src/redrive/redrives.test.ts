@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { PLAIN, RedriveOffice } from '../../test/harness/redrive-office.ts'
-import { stores } from '../../test/harness/stores.ts'
+import { PLAIN, RedriveOffice } from '../../test/world/redrive-office.ts'
+import { stores } from '../../test/world/stores.ts'
 import type { BartlebyError } from '../core/errors.ts'
 import { Office } from '../office.ts'
 import type { MemberOutcome, PlanRequest, RedriveDetail } from './redrive.ts'

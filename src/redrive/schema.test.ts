@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { bareStores } from '../../test/harness/stores.ts'
+import { bareStores } from '../../test/world/stores.ts'
 import { instant } from '../core/clock.ts'
 import { TestClock } from '../core/test-clock.ts'
 import { Xids } from '../core/xid.ts'

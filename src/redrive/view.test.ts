@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { redriveAt } from '../../test/harness/redrive.ts'
+import { redriveAt } from '../../test/world/redrive.ts'
 import { instant } from '../core/clock.ts'
 import type { SampleLetter } from './redrive.ts'
 import { MAX_SHOWN_PAYLOAD } from './shapes.ts'

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { barePostgres, type FreshStore, freshSqlite } from '../../test/harness/stores.ts'
+import { barePostgres, type FreshStore, freshSqlite } from '../../test/world/stores.ts'
 import { instant } from '../core/clock.ts'
 import { silentLog } from '../core/log.ts'
 import { TestClock } from '../core/test-clock.ts'

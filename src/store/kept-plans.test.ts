@@ -1,8 +1,8 @@
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { PATIENCE_MS } from '../../test/harness/limits.ts'
-import { type Pooler, startPooler } from '../../test/harness/pooler.ts'
-import { barePostgres, type FreshStore, freshPostgres } from '../../test/harness/stores.ts'
+import { PATIENCE_MS } from '../../test/world/limits.ts'
+import { type Pooler, startPooler } from '../../test/world/pooler.ts'
+import { barePostgres, type FreshStore, freshPostgres } from '../../test/world/stores.ts'
 import { type Database, sql } from './database.ts'
 import { openDatabase } from './open.ts'
 

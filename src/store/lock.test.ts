@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { bareStores, type FreshStore } from '../../test/harness/stores.ts'
+import { bareStores, type FreshStore } from '../../test/world/stores.ts'
 import { instant } from '../core/clock.ts'
 import { TestClock } from '../core/test-clock.ts'
 import type { Database } from './database.ts'

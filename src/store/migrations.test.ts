@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { bareStores, type FreshStore } from '../../test/harness/stores.ts'
+import { bareStores, type FreshStore } from '../../test/world/stores.ts'
 import type { Database } from './database.ts'
 import { sql } from './database.ts'
 import { type Migration, migrate, StoreTooNew } from './migrations.ts'

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import { query } from '../../test/harness/postgres.ts'
-import { freshPostgres } from '../../test/harness/stores.ts'
-import { bartleby } from '../../test/harness/terminal-double.ts'
+import { query } from '../../test/world/postgres.ts'
+import { freshPostgres } from '../../test/world/stores.ts'
+import { bartleby } from '../../test/world/terminal-double.ts'
 import { migrateStore, Office } from '../office.ts'
 import { isPostgresItself } from './postgres-itself.ts'
 

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { bareStores, type FreshStore } from '../../test/harness/stores.ts'
+import { bareStores, type FreshStore } from '../../test/world/stores.ts'
 import { MIGRATIONS } from '../migrations.ts'
 import type { Database } from './database.ts'
 import { migrate } from './migrations.ts'

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
-import { sizeOf } from '../../test/harness/limits.ts'
-import { barePostgres, type FreshStore } from '../../test/harness/stores.ts'
+import { sizeOf } from '../../test/world/limits.ts'
+import { barePostgres, type FreshStore } from '../../test/world/stores.ts'
 import type { Log } from '../core/log.ts'
 import { silentLog } from '../core/log.ts'
 import type { Database } from './database.ts'

@@ -1,6 +1,6 @@
 import { DatabaseSync } from 'node:sqlite'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { barePostgres, bareStores, type FreshStore, freshSqlite } from '../../test/harness/stores.ts'
+import { barePostgres, bareStores, type FreshStore, freshSqlite } from '../../test/world/stores.ts'
 import { CommittedAnyway, type Database, type StoreCall, StoreUnavailable, sql } from './database.ts'
 import { migrate } from './migrations.ts'
 import { openDatabase } from './open.ts'

@@ -1,8 +1,8 @@
 /** What every kind of run can rely on. The one here counts to its subject, in rows of a table. */
 import { setImmediate as turn } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { PATIENCE_MS } from '../../test/harness/limits.ts'
-import { type StoreKind, stores } from '../../test/harness/stores.ts'
+import { PATIENCE_MS } from '../../test/world/limits.ts'
+import { type StoreKind, stores } from '../../test/world/stores.ts'
 import { instant } from '../core/clock.ts'
 import { silentLog } from '../core/log.ts'
 import { TestClock } from '../core/test-clock.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { barePostgres, freshSqlite, stores } from '../../test/harness/stores.ts'
+import { barePostgres, freshSqlite, stores } from '../../test/world/stores.ts'
 import { xid } from '../core/xid.ts'
 import { MIGRATIONS } from '../migrations.ts'
 import { Office } from '../office.ts'

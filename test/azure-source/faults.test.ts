@@ -3,10 +3,10 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { microseconds } from '../../src/core/clock.ts'
 import { BartlebyError } from '../../src/core/errors.ts'
 import { checkAzure } from '../../src/sources/azure/check.ts'
-import { type Gate, gateTo } from '../harness/azure-gate.ts'
-import { AzureWorld } from '../harness/azure-world.ts'
-import { describeAzurite } from '../harness/azurite.ts'
-import { stores } from '../harness/stores.ts'
+import { type Gate, gateTo } from '../world/azure-gate.ts'
+import { AzureWorld } from '../world/azure-world.ts'
+import { describeAzurite } from '../world/azurite.ts'
+import { stores } from '../world/stores.ts'
 
 const RETRY = { edit: null, notes: null, actor: 'nell' }
 const codeOf = (act: Promise<unknown>): Promise<string> =>

@@ -1,9 +1,9 @@
 /** Entities of an account become letters, once each. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { formatMicros } from '../../src/core/timestamp.ts'
-import { AzureWorld } from '../harness/azure-world.ts'
-import { describeAzurite } from '../harness/azurite.ts'
-import { stores } from '../harness/stores.ts'
+import { AzureWorld } from '../world/azure-world.ts'
+import { describeAzurite } from '../world/azurite.ts'
+import { stores } from '../world/stores.ts'
 
 describeAzurite('entities of an account', (azurite) => {
   describe.each(stores)('on $name', (kind) => {

@@ -6,10 +6,10 @@ import { fileURLToPath } from 'node:url'
 import type { TransactionAction } from '@azure/data-tables'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { microseconds } from '../../src/core/clock.ts'
-import { AzureWorld } from '../harness/azure-world.ts'
-import { describeAzurite } from '../harness/azurite.ts'
-import { isProof, sizeOf } from '../harness/limits.ts'
-import { stores } from '../harness/stores.ts'
+import { AzureWorld } from '../world/azure-world.ts'
+import { describeAzurite } from '../world/azurite.ts'
+import { isProof, sizeOf } from '../world/limits.ts'
+import { stores } from '../world/stores.ts'
 
 const program = fileURLToPath(new URL('server-child.ts', import.meta.url))
 const ENTITIES = sizeOf(400, 10_000)

@@ -8,8 +8,8 @@ import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { Office } from '../../src/office.ts'
-import { ACCOUNT, describeAzurite } from '../harness/azurite.ts'
-import { PATIENCE_MS, sizeOf } from '../harness/limits.ts'
+import { ACCOUNT, describeAzurite } from '../world/azurite.ts'
+import { PATIENCE_MS, sizeOf } from '../world/limits.ts'
 
 const example = fileURLToPath(new URL('../../examples/azure-python', import.meta.url))
 const home = fileURLToPath(new URL('../../.cache/azure-python', import.meta.url))

@@ -5,9 +5,9 @@ import { BartlebyError } from '../../src/core/errors.ts'
 import { formatMicros } from '../../src/core/timestamp.ts'
 import type { Letter } from '../../src/letters/letter.ts'
 import type { Step } from '../../src/sources/azure/way-back.ts'
-import { type AzureServer, AzureWorld, type EntityDraft } from '../harness/azure-world.ts'
-import { describeAzurite } from '../harness/azurite.ts'
-import { stores } from '../harness/stores.ts'
+import { type AzureServer, AzureWorld, type EntityDraft } from '../world/azure-world.ts'
+import { describeAzurite } from '../world/azurite.ts'
+import { stores } from '../world/stores.ts'
 
 const RETRY = { edit: null, notes: null, actor: 'nell' }
 const codeOf = (act: Promise<unknown>): Promise<string> =>

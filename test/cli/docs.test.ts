@@ -1,7 +1,7 @@
 /** docs/cli.md: every command in it exists, with the flags that are used there. */
 import { readFileSync } from 'node:fs'
 import { expect, it } from 'vitest'
-import { bartleby } from '../harness/terminal-double.ts'
+import { bartleby } from '../world/terminal-double.ts'
 
 const page = readFileSync(new URL('../../docs/cli.md', import.meta.url), 'utf8')
 

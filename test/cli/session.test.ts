@@ -8,8 +8,8 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { LetterClient, QueueClient } from '../../src/client/index.ts'
-import { type ServerHere, startServer } from '../harness/server.ts'
-import { bartleby, type World } from '../harness/terminal-double.ts'
+import { type ServerHere, startServer } from '../world/server.ts'
+import { bartleby, type World } from '../world/terminal-double.ts'
 
 // Starting a process takes seconds on a busy machine.
 const BYTES = Uint8Array.of(0xff, 0, 1, 10)

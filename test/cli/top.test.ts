@@ -1,8 +1,8 @@
 /** `bartleby top` on a terminal: it draws, follows, bears a server that goes away, and leaves the screen as it was. */
 import { afterEach, describe, expect, it } from 'vitest'
 import { LetterClient } from '../../src/client/index.ts'
-import { type ServerHere, startServer } from '../harness/server.ts'
-import { bartleby } from '../harness/terminal-double.ts'
+import { type ServerHere, startServer } from '../world/server.ts'
+import { bartleby } from '../world/terminal-double.ts'
 
 let server: ServerHere | undefined
 

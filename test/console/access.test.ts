@@ -1,6 +1,6 @@
 /** Who may see and do what: sign-in, roles, sessions that end, and a cookie that is of no use to other sites. */
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { describeBrowser, openView, type View } from '../harness/browser.ts'
+import { describeBrowser, openView, type View } from '../world/browser.ts'
 import { type ConsoleOffice, deadRotations, openConsoleOffice, reportedFailures, TOKENS } from './office.ts'
 
 describeBrowser('a console with tokens', () => {

@@ -8,8 +8,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'vitest'
 import { LetterClient, QueueClient, RedriveClient } from '../../src/client/index.ts'
-import { type ServerHere, startServer } from '../harness/server.ts'
-import { freshSqlite } from '../harness/stores.ts'
+import { type ServerHere, startServer } from '../world/server.ts'
+import { freshSqlite } from '../world/stores.ts'
 
 /** Roles and their tokens, in a server with tokens. */
 export const TOKENS = { viewer: 'viewer-token', operator: 'operator-token', admin: 'admin-token' } as const

@@ -1,6 +1,6 @@
 /** Queues in the browser. */
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { describeBrowser, openView } from '../harness/browser.ts'
+import { describeBrowser, openView } from '../world/browser.ts'
 import { type ConsoleOffice, openConsoleOffice } from './office.ts'
 
 describeBrowser('the queues of the console', () => {

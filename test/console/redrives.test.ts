@@ -1,7 +1,7 @@
 /** Redrives in a real browser, on a real server: planned, tried with a few, steered, repaired, and not bound to their tab. */
 import type { Locator, Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest'
-import { describeBrowser, openView, pictureOfFailure, type View } from '../harness/browser.ts'
+import { describeBrowser, openView, pictureOfFailure, type View } from '../world/browser.ts'
 import { type ConsoleOffice, clearRotations, deadRotations, openConsoleOffice } from './office.ts'
 
 const TITLE = /TimeoutError: connect ETIMEDOUT/

@@ -14,7 +14,7 @@ import { loadConfig } from '../../src/config/index.ts'
 import { serveDemo } from '../../src/demo/serve-demo.ts'
 import type { RunningServer } from '../../src/http/serve.ts'
 import { DEMO_SIGNATURES } from '../../src/sources/engines/demo-roles.ts'
-import { describeBrowser, openView, type View } from '../harness/browser.ts'
+import { describeBrowser, openView, type View } from '../world/browser.ts'
 
 const IMAGES = fileURLToPath(new URL('../../docs/images', import.meta.url))
 const keepsImages = process.env.BARTLEBY_DOCS_IMAGES === '1'

@@ -1,7 +1,7 @@
 /** Triage in a real browser, on a real server: from "how many" to "they arrived", with the mouse and with the keyboard alone. */
 import type { Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest'
-import { describeBrowser, openView, pictureOfFailure, type View } from '../harness/browser.ts'
+import { describeBrowser, openView, pictureOfFailure, type View } from '../world/browser.ts'
 import {
   type ConsoleOffice,
   clearRotations,

@@ -1,6 +1,6 @@
 /** What a server says it holds: counts, lists and, at the very end, everything leased and completed. */
 import { expect } from 'vitest'
-import { type Json, jsonCodec, type Wire } from '../harness/wire.ts'
+import { type Json, jsonCodec, type Wire } from '../world/wire.ts'
 import type { Books, Found } from './books.ts'
 import { DEAD_QUEUE, ok, PARTITIONS, QUEUE } from './load.ts'
 

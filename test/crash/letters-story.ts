@@ -3,9 +3,9 @@
  * expires, restores, completes, and keeps a ledger of what it was told. It ends when its server is gone.
  */
 import { expect } from 'vitest'
-import { type Answer, type Json, jsonCodec, type Wire } from '../harness/wire.ts'
 import { apiCall, type Detail, type Key, type Listed, pathTo, type Reply } from '../office/api.ts'
 import { Clerk } from '../office/clerk.ts'
+import { type Answer, type Json, jsonCodec, type Wire } from '../world/wire.ts'
 import { Ledger, type Sight, type State, type Verb } from './letters-ledger.ts'
 import type { Random } from './random.ts'
 

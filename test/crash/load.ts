@@ -4,8 +4,8 @@
  */
 import { setTimeout as pause } from 'node:timers/promises'
 import { expect } from 'vitest'
-import type { Path } from '../harness/messages.ts'
-import { type Json, jsonCodec, type Wire } from '../harness/wire.ts'
+import type { Path } from '../world/messages.ts'
+import { type Json, jsonCodec, type Wire } from '../world/wire.ts'
 import type { Books, Outcome } from './books.ts'
 import type { Random } from './random.ts'
 

@@ -9,12 +9,12 @@ import { instant } from '../../src/core/clock.ts'
 import { JOB } from '../../src/sources/webhooks/webhook.ts'
 import { sql } from '../../src/store/database.ts'
 import { verifyStore } from '../../src/verify/verify.ts'
-import { DeadJobStore } from '../harness/dead-job-store.ts'
-import { LetterStore } from '../harness/letter-store.ts'
-import { PATIENCE_MS, sizeOf } from '../harness/limits.ts'
-import { type SpawnedServer, spawnServer } from '../harness/server.ts'
-import { type FreshStore, freshPostgres } from '../harness/stores.ts'
-import { systemNow } from '../harness/time.ts'
+import { DeadJobStore } from '../world/dead-job-store.ts'
+import { LetterStore } from '../world/letter-store.ts'
+import { PATIENCE_MS, sizeOf } from '../world/limits.ts'
+import { type SpawnedServer, spawnServer } from '../world/server.ts'
+import { type FreshStore, freshPostgres } from '../world/stores.ts'
+import { systemNow } from '../world/time.ts'
 
 const MANY = sizeOf(2_000, 20_000)
 /** Rows that are made in one transaction. */

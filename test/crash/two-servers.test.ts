@@ -1,16 +1,16 @@
 /** Two servers share one PostgreSQL and one of them is killed, again and again: the other goes on as if alone. */
 import { setTimeout as pause } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
-import { PATIENCE_MS, sizeOf } from '../harness/limits.ts'
+import { PATIENCE_MS, sizeOf } from '../world/limits.ts'
 import {
   type SpawnedServer,
   type StandbyServer,
   spawnServer,
   standbyServer,
   startServer,
-} from '../harness/server.ts'
-import { type FreshStore, freshPostgres } from '../harness/stores.ts'
-import { jsonCodec, Wire } from '../harness/wire.ts'
+} from '../world/server.ts'
+import { type FreshStore, freshPostgres } from '../world/stores.ts'
+import { jsonCodec, Wire } from '../world/wire.ts'
 import { Books } from './books.ts'
 import { contents, drain, expectExactCounts, untilQuiet } from './inventory.ts'
 import { createQueues, Load, MAX_ATTEMPTS, ok } from './load.ts'

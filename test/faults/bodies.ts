@@ -3,7 +3,7 @@
 import { Buffer } from 'node:buffer'
 import { type JsonValue, toBinary, fromJson as toMessage } from '@bufbuild/protobuf'
 import fc from 'fast-check'
-import { CALLS, FIELDS, message, type Path } from '../harness/messages.ts'
+import { CALLS, FIELDS, message, type Path } from '../world/messages.ts'
 
 export interface RandomBody {
   readonly path: Path

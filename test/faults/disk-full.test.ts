@@ -5,8 +5,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { afterAll, describe, expect, it } from 'vitest'
-import { spawnServer } from '../harness/server.ts'
-import { jsonCodec, Wire } from '../harness/wire.ts'
+import { spawnServer } from '../world/server.ts'
+import { jsonCodec, Wire } from '../world/wire.ts'
 import { expectRefusal, serveUntilEnd } from './start.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'bartleby-disk-'))

@@ -1,8 +1,8 @@
 /** Values at the end of their range are accepted by the contract and must not stop a queue. */
 import { describe, expect, it } from 'vitest'
-import { startServer } from '../harness/server.ts'
-import { stores } from '../harness/stores.ts'
-import { type Json, jsonCodec, Wire } from '../harness/wire.ts'
+import { startServer } from '../world/server.ts'
+import { stores } from '../world/stores.ts'
+import { type Json, jsonCodec, Wire } from '../world/wire.ts'
 
 const LARGEST = 2 ** 31 - 1
 

@@ -4,9 +4,9 @@ import pg from 'pg'
 import pino from 'pino'
 import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest'
 import { captureBody } from '../conformance/engines/desk.ts'
-import { query } from '../harness/postgres.ts'
-import { type ServerHere, startServer } from '../harness/server.ts'
-import { barePostgres, type FreshStore, freshPostgres, stores } from '../harness/stores.ts'
+import { query } from '../world/postgres.ts'
+import { type ServerHere, startServer } from '../world/server.ts'
+import { barePostgres, type FreshStore, freshPostgres, stores } from '../world/stores.ts'
 
 const readyStatus = async ({ url }: ServerHere): Promise<number> =>
   (await fetch(`${url}/health/ready`)).status

@@ -5,12 +5,12 @@ import { Books } from '../crash/books.ts'
 import { contents, expectExactCounts, untilQuiet } from '../crash/inventory.ts'
 import { createQueues, Load, MAX_ATTEMPTS, ok, QUEUE, TROUBLED } from '../crash/load.ts'
 import { seededRandom } from '../crash/random.ts'
-import { PATIENCE_MS, STOP_PROMISED_MS, sizeOf } from '../harness/limits.ts'
-import type { Path } from '../harness/messages.ts'
-import { type Door, doorTo } from '../harness/proxy.ts'
-import { type RunningServer, type SpawnedServer, spawnServer, startServer } from '../harness/server.ts'
-import { type FreshStore, freshPostgres } from '../harness/stores.ts'
-import { type Json, jsonCodec, Wire } from '../harness/wire.ts'
+import { PATIENCE_MS, STOP_PROMISED_MS, sizeOf } from '../world/limits.ts'
+import type { Path } from '../world/messages.ts'
+import { type Door, doorTo } from '../world/proxy.ts'
+import { type RunningServer, type SpawnedServer, spawnServer, startServer } from '../world/server.ts'
+import { type FreshStore, freshPostgres } from '../world/stores.ts'
+import { type Json, jsonCodec, Wire } from '../world/wire.ts'
 
 const AGAIN = { status: 454, body: { message: 'internal error, try your request again' } }
 const INTERNAL = { status: 500, body: { message: 'Internal Error' } }

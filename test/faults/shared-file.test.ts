@@ -4,9 +4,9 @@ import { Books } from '../crash/books.ts'
 import { contents, expectExactCounts, untilQuiet } from '../crash/inventory.ts'
 import { createQueues, Load, MAX_ATTEMPTS, ok } from '../crash/load.ts'
 import { seededRandom } from '../crash/random.ts'
-import { type SpawnedServer, spawnServer } from '../harness/server.ts'
-import { type FreshStore, freshSqlite } from '../harness/stores.ts'
-import { jsonCodec, Wire } from '../harness/wire.ts'
+import { type SpawnedServer, spawnServer } from '../world/server.ts'
+import { type FreshStore, freshSqlite } from '../world/stores.ts'
+import { jsonCodec, Wire } from '../world/wire.ts'
 
 describe('two servers on one SQLite file', () => {
   let place: FreshStore

@@ -6,8 +6,8 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { migrateStore } from '../../src/office.ts'
-import { query } from '../harness/postgres.ts'
-import { freshPostgres } from '../harness/stores.ts'
+import { query } from '../world/postgres.ts'
+import { freshPostgres } from '../world/stores.ts'
 import { expectRefusal, serveUntilEnd } from './start.ts'
 
 describe('a start on SQLite', () => {

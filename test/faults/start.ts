@@ -3,8 +3,8 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import { expect } from 'vitest'
-import { PATIENCE_MS } from '../harness/limits.ts'
-import { bartleby } from '../harness/terminal-double.ts'
+import { PATIENCE_MS } from '../world/limits.ts'
+import { bartleby } from '../world/terminal-double.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 

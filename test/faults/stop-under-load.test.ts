@@ -4,10 +4,10 @@ import { Books } from '../crash/books.ts'
 import { contents, untilQuiet } from '../crash/inventory.ts'
 import { createQueues, Load, MAX_ATTEMPTS, ok, TROUBLED } from '../crash/load.ts'
 import { seededRandom } from '../crash/random.ts'
-import { STOP_PROMISED_MS } from '../harness/limits.ts'
-import { type SpawnedServer, spawnServer, startServer } from '../harness/server.ts'
-import { type FreshStore, stores } from '../harness/stores.ts'
-import { type Answer, type Json, jsonCodec, Wire } from '../harness/wire.ts'
+import { STOP_PROMISED_MS } from '../world/limits.ts'
+import { type SpawnedServer, spawnServer, startServer } from '../world/server.ts'
+import { type FreshStore, stores } from '../world/stores.ts'
+import { type Answer, type Json, jsonCodec, Wire } from '../world/wire.ts'
 
 describe.each(stores)('SIGTERM under load on $name', (store) => {
   let place: FreshStore

@@ -1,8 +1,8 @@
 /** Bytes that are easily lost: what is published is what lay in the DLQ topic, and what operators write keeps its digits. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { describeKafka } from '../harness/kafka.ts'
-import { TOKEN } from '../harness/kafka-http.ts'
-import { stores } from '../harness/stores.ts'
+import { describeKafka } from '../world/kafka.ts'
+import { TOKEN } from '../world/kafka-http.ts'
+import { stores } from '../world/stores.ts'
 import { KafkaHere } from './here.ts'
 
 const MEBIBYTE = 1_048_576

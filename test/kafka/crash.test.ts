@@ -4,9 +4,9 @@ import { expect, it } from 'vitest'
 import { openDatabase } from '../../src/store/open.ts'
 import { verifyStore } from '../../src/verify/verify.ts'
 import { seededRandom } from '../crash/random.ts'
-import { describeKafka } from '../harness/kafka.ts'
-import { isProof, sizeOf } from '../harness/limits.ts'
-import { stores } from '../harness/stores.ts'
+import { describeKafka } from '../world/kafka.ts'
+import { isProof, sizeOf } from '../world/limits.ts'
+import { stores } from '../world/stores.ts'
 import { ask, type PreviewEvent, pending, ServedKafka } from './served.ts'
 
 const EVENTS = sizeOf(1_000, 10_000)

@@ -1,8 +1,8 @@
 /** Clients of the DLQ service of GHGA, unchanged, on a real broker: their shapes, their loop, and both APIs on one queue. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { describeKafka, newName } from '../harness/kafka.ts'
-import { TOKEN } from '../harness/kafka-http.ts'
-import { stores } from '../harness/stores.ts'
+import { describeKafka, newName } from '../world/kafka.ts'
+import { TOKEN } from '../world/kafka-http.ts'
+import { stores } from '../world/stores.ts'
 import { KafkaHere } from './here.ts'
 import { VECTORS } from './vectors.ts'
 

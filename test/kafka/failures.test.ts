@@ -1,7 +1,7 @@
 /** Publishes that the broker refuses: the caller is told, the event is where it was, and it leaves when the reason is gone. */
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { describeKafka } from '../harness/kafka.ts'
-import { freshSqlite } from '../harness/stores.ts'
+import { describeKafka } from '../world/kafka.ts'
+import { freshSqlite } from '../world/stores.ts'
 import { KafkaHere, type Service } from './here.ts'
 
 const MEBIBYTE = 1_048_576

@@ -1,9 +1,9 @@
 /** The generations of hexkit: each has its own retry topic, and what fails again is the same letter, by id or by place. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { lastHeader, shownBytes } from '../../src/sources/kafka/wire/bytes.ts'
-import { describeKafka, newName } from '../harness/kafka.ts'
-import { oldRecord } from '../harness/kafka-records.ts'
-import { stores } from '../harness/stores.ts'
+import { describeKafka, newName } from '../world/kafka.ts'
+import { oldRecord } from '../world/kafka-records.ts'
+import { stores } from '../world/stores.ts'
 import { KafkaHere, rawOf, type Service } from './here.ts'
 
 /** Where an event was when its service failed at it. */

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { describeKafka, kafkaBroker, newName } from '../harness/kafka.ts'
+import { describeKafka, kafkaBroker, newName } from '../world/kafka.ts'
 
 const utf8 = (bytes: Uint8Array | null) => (bytes === null ? null : Buffer.from(bytes).toString())
 

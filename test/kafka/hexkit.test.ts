@@ -8,8 +8,8 @@ import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { describeKafka, newName } from '../harness/kafka.ts'
-import { freshSqlite } from '../harness/stores.ts'
+import { describeKafka, newName } from '../world/kafka.ts'
+import { freshSqlite } from '../world/stores.ts'
 import { KafkaHere, type Service } from './here.ts'
 
 const python = process.env.BARTLEBY_HEXKIT_PYTHON

@@ -1,9 +1,9 @@
 /** A whole day of a server, with everything in its log: no secret, no payload, no key, no header value is there, nor in history and metrics. */
 import { hash } from 'node:crypto'
 import { expect, it } from 'vitest'
-import { describeKafka } from '../harness/kafka.ts'
-import { TOKEN } from '../harness/kafka-http.ts'
-import { stores } from '../harness/stores.ts'
+import { describeKafka } from '../world/kafka.ts'
+import { TOKEN } from '../world/kafka-http.ts'
+import { stores } from '../world/stores.ts'
 import { captureLog } from './captured-log.ts'
 import { KafkaHere } from './here.ts'
 

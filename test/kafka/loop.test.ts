@@ -2,9 +2,9 @@
 import { expect, it } from 'vitest'
 import type { RawRecord } from '../../src/sources/kafka/event.ts'
 import { lastHeader, shownBytes } from '../../src/sources/kafka/wire/bytes.ts'
-import { describeKafka } from '../harness/kafka.ts'
-import { TOKEN } from '../harness/kafka-http.ts'
-import { stores } from '../harness/stores.ts'
+import { describeKafka } from '../world/kafka.ts'
+import { TOKEN } from '../world/kafka-http.ts'
+import { stores } from '../world/stores.ts'
 import { ask, type PreviewEvent, pending, ServedKafka } from './served.ts'
 
 const headersOf = ({ headers }: RawRecord): (readonly [string, string | null])[] =>

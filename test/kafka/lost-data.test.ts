@@ -1,7 +1,7 @@
 /** Records that are lost, and offsets that point nowhere: intake goes on with what there is; nothing stored is lost, nothing doubles. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { describeKafka } from '../harness/kafka.ts'
-import { stores } from '../harness/stores.ts'
+import { describeKafka } from '../world/kafka.ts'
+import { stores } from '../world/stores.ts'
 import { KafkaHere, type Service } from './here.ts'
 
 const SERVICES = { deleted: {}, beyond: {}, anew: {}, added: {} }

@@ -1,7 +1,7 @@
 /** Topics as they come: missing, growing, compacted, compressed, with transactions. Everything that lies in them becomes a letter. */
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { describeKafka } from '../harness/kafka.ts'
-import { freshSqlite } from '../harness/stores.ts'
+import { describeKafka } from '../world/kafka.ts'
+import { freshSqlite } from '../world/stores.ts'
 import { KafkaHere, rawOf, type Service } from './here.ts'
 
 describeKafka('a topic', () => {

@@ -14,8 +14,8 @@ import {
   startBroker,
   type Topics,
   topicsAt,
-} from '../harness/kafka.ts'
-import { PATIENCE_MS, sizeOf } from '../harness/limits.ts'
+} from '../world/kafka.ts'
+import { PATIENCE_MS, sizeOf } from '../world/limits.ts'
 import { type Gate, gateTo } from './gate.ts'
 import { MemoryStore, text } from './memory-store.ts'
 

@@ -1,7 +1,7 @@
 /** Many operators at once: every call resolves one event, in order, and none is published twice. */
 import { expect, it } from 'vitest'
-import { describeKafka } from '../harness/kafka.ts'
-import { stores } from '../harness/stores.ts'
+import { describeKafka } from '../world/kafka.ts'
+import { stores } from '../world/stores.ts'
 import { ask, pending, ServedKafka } from './served.ts'
 
 const LETTERS = 20

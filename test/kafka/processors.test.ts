@@ -2,8 +2,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { sql } from '../../src/store/database.ts'
 import { openDatabase } from '../../src/store/open.ts'
-import { describeKafka } from '../harness/kafka.ts'
-import { stores } from '../harness/stores.ts'
+import { describeKafka } from '../world/kafka.ts'
+import { stores } from '../world/stores.ts'
 import { KafkaHere, type Service } from './here.ts'
 
 /** What it does is said by the type of the event. */

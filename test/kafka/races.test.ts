@@ -1,10 +1,10 @@
 /** Two servers on one store and in one group: records are stored once, and of two who want the same event one gets it. */
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { describeKafka } from '../harness/kafka.ts'
-import { TOKEN } from '../harness/kafka-http.ts'
-import { sizeOf } from '../harness/limits.ts'
-import type { ServerHere } from '../harness/server.ts'
-import { freshPostgres } from '../harness/stores.ts'
+import { describeKafka } from '../world/kafka.ts'
+import { TOKEN } from '../world/kafka-http.ts'
+import { sizeOf } from '../world/limits.ts'
+import type { ServerHere } from '../world/server.ts'
+import { freshPostgres } from '../world/stores.ts'
 import { KafkaHere, type Service } from './here.ts'
 import { ask } from './served.ts'
 

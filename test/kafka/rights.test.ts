@@ -1,13 +1,7 @@
 /** TLS, SCRAM, and no right more than the documentation asks for: everything works; and where one is missing, it is named. */
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import {
-  describeOwnBroker,
-  newName,
-  type SecureBroker,
-  startSecureBroker,
-  topicsAt,
-} from '../harness/kafka.ts'
-import { freshPostgres } from '../harness/stores.ts'
+import { describeOwnBroker, newName, type SecureBroker, startSecureBroker, topicsAt } from '../world/kafka.ts'
+import { freshPostgres } from '../world/stores.ts'
 import { captureLog } from './captured-log.ts'
 import { KafkaHere, type Service } from './here.ts'
 

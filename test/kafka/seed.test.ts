@@ -1,9 +1,9 @@
 /** What the first design of the service asked for, test by test, on a real broker and over HTTP. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { describeKafka } from '../harness/kafka.ts'
-import { TOKEN } from '../harness/kafka-http.ts'
-import type { RecordDraft } from '../harness/kafka-records.ts'
-import { stores } from '../harness/stores.ts'
+import { describeKafka } from '../world/kafka.ts'
+import { TOKEN } from '../world/kafka-http.ts'
+import type { RecordDraft } from '../world/kafka-records.ts'
+import { stores } from '../world/stores.ts'
 import { KafkaHere, type Service } from './here.ts'
 import type { PreviewEvent } from './served.ts'
 

@@ -2,11 +2,11 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { kafkaBroker, newName, type Place, type Topics } from '../harness/kafka.ts'
-import { TOKEN, TOKEN_HASH } from '../harness/kafka-http.ts'
-import { type RecordDraft, record } from '../harness/kafka-records.ts'
-import { type SpawnedServer, standbyServer } from '../harness/server.ts'
-import type { StoreKind } from '../harness/stores.ts'
+import { kafkaBroker, newName, type Place, type Topics } from '../world/kafka.ts'
+import { TOKEN, TOKEN_HASH } from '../world/kafka-http.ts'
+import { type RecordDraft, record } from '../world/kafka-records.ts'
+import { type SpawnedServer, standbyServer } from '../world/server.ts'
+import type { StoreKind } from '../world/stores.ts'
 
 export interface DeskOptions {
   readonly partitions?: number

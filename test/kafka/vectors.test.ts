@@ -1,7 +1,7 @@
 /** The vectors of the contract, written to real topics as the bytes that they are, and read back over HTTP. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { describeKafka, newName, type TestRecord } from '../harness/kafka.ts'
-import { stores } from '../harness/stores.ts'
+import { describeKafka, newName, type TestRecord } from '../world/kafka.ts'
+import { stores } from '../world/stores.ts'
 import { KafkaHere, type Service } from './here.ts'
 import type { PreviewEvent } from './served.ts'
 import { bytesOf, type RecordVector, recordOf, VECTORS } from './vectors.ts'

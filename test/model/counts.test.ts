@@ -10,7 +10,7 @@ import { Office } from '../../src/office.ts'
 import { partitionCounter } from '../../src/queues/counts.ts'
 import { foldCounts } from '../../src/store/fold.ts'
 import { openDatabase } from '../../src/store/open.ts'
-import { type FreshStore, stores } from '../harness/stores.ts'
+import { type FreshStore, stores } from '../world/stores.ts'
 import { openAuditor } from './auditor.ts'
 import { type Held, type Turn, turns, write } from './traffic.ts'
 

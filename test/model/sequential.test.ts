@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, it } from 'vitest'
 import { instant } from '../../src/core/clock.ts'
 import { TestClock } from '../../src/core/test-clock.ts'
 import { Office } from '../../src/office.ts'
-import { type FreshStore, stores } from '../harness/stores.ts'
+import { type FreshStore, stores } from '../world/stores.ts'
 import { Desk } from './desk.ts'
 import { step } from './steps.ts'
 

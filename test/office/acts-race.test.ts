@@ -14,7 +14,7 @@ import type { FailedRun, LeasedBatch } from '../../src/queues/queue.ts'
 import { openDatabase } from '../../src/store/open.ts'
 import { verifyStore } from '../../src/verify/verify.ts'
 import { type Random, seededRandom } from '../crash/random.ts'
-import { stores } from '../harness/stores.ts'
+import { stores } from '../world/stores.ts'
 
 const WORKERS = 8
 const STEPS = 60

@@ -3,8 +3,8 @@
  * answers a status that the document does not have.
  */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type ServerHere, startServer } from '../harness/server.ts'
-import { type FreshStore, freshSqlite } from '../harness/stores.ts'
+import { type ServerHere, startServer } from '../world/server.ts'
+import { type FreshStore, freshSqlite } from '../world/stores.ts'
 
 interface Schema {
   readonly type?: string | readonly string[]

@@ -1,8 +1,8 @@
 /** The office API on the wire: what replies look like, and a call that checks the envelope of each. */
 import { createHash } from 'node:crypto'
 import { expect } from 'vitest'
-import { rfc3339 } from '../harness/time.ts'
-import type { RawReply, Wire } from '../harness/wire.ts'
+import { rfc3339 } from '../world/time.ts'
+import type { RawReply, Wire } from '../world/wire.ts'
 
 export type Method = 'GET' | 'POST' | 'PATCH' | 'PUT' | 'DELETE'
 

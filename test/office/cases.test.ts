@@ -11,12 +11,12 @@ import { EngineDirectory } from '../../src/queues/engines/engine-directory.ts'
 import type { FailedRun, Run } from '../../src/queues/queue.ts'
 import { type Integer, sql } from '../../src/store/database.ts'
 import { verifyStore } from '../../src/verify/verify.ts'
-import { settle } from '../harness/letter-acts.ts'
-import { LetterStore } from '../harness/letter-store.ts'
-import { PATIENCE_MS } from '../harness/limits.ts'
-import { retain } from '../harness/retain.ts'
-import { reused } from '../harness/reused-store.ts'
-import { stores } from '../harness/stores.ts'
+import { settle } from '../world/letter-acts.ts'
+import { LetterStore } from '../world/letter-store.ts'
+import { PATIENCE_MS } from '../world/limits.ts'
+import { retain } from '../world/retain.ts'
+import { reused } from '../world/reused-store.ts'
+import { stores } from '../world/stores.ts'
 
 const ATTEMPTS = sql('test.attempts', 'SELECT count(*) AS rows FROM bartleby.letter_attempts')
 const TO_FILE = sql(

@@ -1,7 +1,7 @@
 /** Short calls for tests with many clients: the office API and the queue API on one wire. */
 import { expect } from 'vitest'
-import type { Path } from '../harness/messages.ts'
-import { type Answer, type Json, jsonCodec, type Wire } from '../harness/wire.ts'
+import type { Path } from '../world/messages.ts'
+import { type Answer, type Json, jsonCodec, type Wire } from '../world/wire.ts'
 import {
   apiCall,
   type Call,

@@ -1,7 +1,7 @@
 /** The letters of a store, counted by the store itself: what `/api/counts` has to be equal to. */
 import { DatabaseSync } from 'node:sqlite'
 import pg from 'pg'
-import type { StoreKind } from '../harness/stores.ts'
+import type { StoreKind } from '../world/stores.ts'
 
 /** Counts by everything that letters are counted by, as text; zeros are left out. */
 export type Counts = Readonly<Record<string, number>>

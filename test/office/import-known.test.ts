@@ -1,9 +1,9 @@
 /** An import into a dead queue never makes a second copy of something that has a letter, wherever that lies. */
 import { afterEach, describe, expect, it } from 'vitest'
 import type { FailedRun } from '../../src/queues/queue.ts'
-import { RedriveOffice } from '../harness/redrive-office.ts'
-import { reused } from '../harness/reused-store.ts'
-import { stores } from '../harness/stores.ts'
+import { RedriveOffice } from '../world/redrive-office.ts'
+import { reused } from '../world/reused-store.ts'
+import { stores } from '../world/stores.ts'
 
 let desk: RedriveOffice
 afterEach(() => desk.close())

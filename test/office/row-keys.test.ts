@@ -15,10 +15,10 @@ import { EngineDirectory } from '../../src/queues/engines/engine-directory.ts'
 import type { Database } from '../../src/store/database.ts'
 import { migrate } from '../../src/store/migrations.ts'
 import { openDatabase } from '../../src/store/open.ts'
-import { captureAllNew } from '../harness/capture.ts'
-import { sizeOf } from '../harness/limits.ts'
-import { reportOf } from '../harness/report.ts'
-import { type FreshStore, stores } from '../harness/stores.ts'
+import { captureAllNew } from '../world/capture.ts'
+import { sizeOf } from '../world/limits.ts'
+import { reportOf } from '../world/report.ts'
+import { type FreshStore, stores } from '../world/stores.ts'
 
 /** One of several servers on a store. */
 interface Desk {

@@ -5,10 +5,10 @@ import type { CaseFile } from '../../src/letters/letters.ts'
 import type { RedriveDetail } from '../../src/redrive/redrive.ts'
 import { openDatabase } from '../../src/store/open.ts'
 import { verifyStore } from '../../src/verify/verify.ts'
-import { PATIENCE_MS, sizeOf } from '../harness/limits.ts'
-import { RedriveOffice } from '../harness/redrive-office.ts'
-import { reused } from '../harness/reused-store.ts'
-import { stores } from '../harness/stores.ts'
+import { PATIENCE_MS, sizeOf } from '../world/limits.ts'
+import { RedriveOffice } from '../world/redrive-office.ts'
+import { reused } from '../world/reused-store.ts'
+import { stores } from '../world/stores.ts'
 
 let desk: RedriveOffice
 afterEach(() => desk.close())

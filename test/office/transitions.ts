@@ -1,7 +1,7 @@
 /** A writer that moves letters between all their states at random, alone or in batches, and counts what it moved. */
 import { expect } from 'vitest'
 import type { Random } from '../crash/random.ts'
-import type { Answer } from '../harness/wire.ts'
+import type { Answer } from '../world/wire.ts'
 import type { Key, Listed } from './api.ts'
 import type { Clerk } from './clerk.ts'
 

@@ -1,9 +1,9 @@
 /** Two servers on one PostgreSQL: a letter is sent once, whoever asks where, and both tell the same story. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { sizeOf } from '../harness/limits.ts'
-import { type RunningServer, spawnServer, startServer } from '../harness/server.ts'
-import { type FreshStore, freshPostgres } from '../harness/stores.ts'
-import { Wire } from '../harness/wire.ts'
+import { sizeOf } from '../world/limits.ts'
+import { type RunningServer, spawnServer, startServer } from '../world/server.ts'
+import { type FreshStore, freshPostgres } from '../world/stores.ts'
+import { Wire } from '../world/wire.ts'
 import { type Detail, type Key, type Listed, pathTo } from './api.ts'
 import { Clerk } from './clerk.ts'
 

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { bartleby } from '../harness/terminal-double.ts'
+import { bartleby } from '../world/terminal-double.ts'
 
 let folder: string
 let db: DatabaseSync

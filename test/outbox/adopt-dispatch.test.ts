@@ -3,8 +3,8 @@ import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, it } from 'vitest'
 import { adoptTable } from '../../src/sources/outbox/adopt/adopt.ts'
 import { createDispatcher } from '../../src/sources/outbox/dispatcher/create-dispatcher.ts'
-import { query } from '../harness/postgres.ts'
-import { stores } from '../harness/stores.ts'
+import { query } from '../world/postgres.ts'
+import { stores } from '../world/stores.ts'
 
 const TABLES = {
   postgres: `CREATE TABLE "OutboxMessages" ("Id" uuid PRIMARY KEY DEFAULT gen_random_uuid(), "TenantId" uuid NOT NULL, "EventType" varchar(200) NOT NULL,

@@ -9,7 +9,7 @@ import { adoptTable } from '../../src/sources/outbox/adopt/adopt.ts'
 import type { AdoptOptions } from '../../src/sources/outbox/adopt/report.ts'
 import { readLayout } from '../../src/sources/outbox/table/layout.ts'
 import { seededRandom } from '../crash/random.ts'
-import { type FreshStore, freshSqlite } from '../harness/stores.ts'
+import { type FreshStore, freshSqlite } from '../world/stores.ts'
 import { type Adoption, startAdoption } from './adopt-process.ts'
 
 const PASCAL = { naming: 'pascal' } as const

@@ -5,9 +5,9 @@ import { adoptTable } from '../../src/sources/outbox/adopt/adopt.ts'
 import type { AdoptOptions } from '../../src/sources/outbox/adopt/report.ts'
 import { readLayout } from '../../src/sources/outbox/table/layout.ts'
 import { COLUMN_NAMES, nameTable } from '../../src/sources/outbox/table/table-names.ts'
-import { startPooler } from '../harness/pooler.ts'
-import { reused } from '../harness/reused-store.ts'
-import { barePostgres, type FreshStore } from '../harness/stores.ts'
+import { startPooler } from '../world/pooler.ts'
+import { reused } from '../world/reused-store.ts'
+import { barePostgres, type FreshStore } from '../world/stores.ts'
 import { connect, everythingIn, makeLegacyTable } from './legacy-table.ts'
 
 const PASCAL = { naming: 'pascal' } as const

@@ -5,9 +5,9 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
 import { seededRandom } from '../crash/random.ts'
-import { sizeOf } from '../harness/limits.ts'
-import { OutboxStore } from '../harness/outbox.ts'
-import { stores } from '../harness/stores.ts'
+import { sizeOf } from '../world/limits.ts'
+import { OutboxStore } from '../world/outbox.ts'
+import { stores } from '../world/stores.ts'
 import { Fleet } from './crash-fleet.ts'
 import { Recorder } from './crash-recorder.ts'
 

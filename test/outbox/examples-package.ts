@@ -11,7 +11,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import type { TestContext } from 'vitest'
-import { PATIENCE_MS } from '../harness/limits.ts'
+import { PATIENCE_MS } from '../world/limits.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 export const examplesFolder = join(root, 'examples/outbox')

@@ -2,7 +2,7 @@
 import { DatabaseSync } from 'node:sqlite'
 import pg from 'pg'
 import { afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
-import { barePostgres, freshSqlite } from '../harness/stores.ts'
+import { barePostgres, freshSqlite } from '../world/stores.ts'
 import { prepareExamples, run, skipWithoutLibraries } from './examples-package.ts'
 import { codeBlocks } from './guide.ts'
 

@@ -8,8 +8,8 @@ import {
   type RunningDispatcher,
 } from '../../src/sources/outbox/dispatcher/create-dispatcher.ts'
 import type { OutboxMessage } from '../../src/sources/outbox/table/message.ts'
-import { OutboxStore } from '../harness/outbox.ts'
-import type { FreshStore, StoreKind } from '../harness/stores.ts'
+import { OutboxStore } from '../world/outbox.ts'
+import type { FreshStore, StoreKind } from '../world/stores.ts'
 
 export const SECOND = 1_000_000n
 

@@ -1,7 +1,7 @@
 /** Rows that somebody else holds locked: what need not be written now waits for nobody, so that nobody waits in a circle. */
 import pg from 'pg'
 import { afterEach, beforeEach, expect, it } from 'vitest'
-import { freshPostgres } from '../harness/stores.ts'
+import { freshPostgres } from '../world/stores.ts'
 import { FaultBench, Gate, SECOND, textOf } from './faults-bench.ts'
 
 let bench: FaultBench

@@ -6,9 +6,9 @@ import { fileURLToPath } from 'node:url'
 import pg from 'pg'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { SystemClock } from '../../src/core/system-clock.ts'
-import { STOP_PROMISED_MS } from '../harness/limits.ts'
-import { type Door, doorTo } from '../harness/proxy.ts'
-import { freshPostgres } from '../harness/stores.ts'
+import { STOP_PROMISED_MS } from '../world/limits.ts'
+import { type Door, doorTo } from '../world/proxy.ts'
+import { freshPostgres } from '../world/stores.ts'
 import { FaultBench, Gate, SECOND } from './faults-bench.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))

@@ -1,8 +1,8 @@
 /** Stopping: what was begun is waited for, what was not is given back, and whoever comes next can have it at once. */
 import pg from 'pg'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { reused } from '../harness/reused-store.ts'
-import { stores } from '../harness/stores.ts'
+import { reused } from '../world/reused-store.ts'
+import { stores } from '../world/stores.ts'
 import { FaultBench, Gate } from './faults-bench.ts'
 
 /** As if nobody had ever had them. */

@@ -2,9 +2,9 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { outboxSchema } from '../../src/sources/outbox/table/schema.ts'
-import { type Door, doorTo } from '../harness/proxy.ts'
-import { reused } from '../harness/reused-store.ts'
-import { freshPostgres, stores } from '../harness/stores.ts'
+import { type Door, doorTo } from '../world/proxy.ts'
+import { reused } from '../world/reused-store.ts'
+import { freshPostgres, stores } from '../world/stores.ts'
 import { FaultBench, Gate, SECOND, textOf } from './faults-bench.ts'
 
 /** Nobody is held, and everything has arrived. */

@@ -6,8 +6,8 @@ import type { OutboxMessage } from '../../src/sources/outbox/table/message.ts'
 import { type LocalTransport, RetryLater } from '../../src/sources/outbox/transports/transport.ts'
 import { StoreUnavailable } from '../../src/store/database.ts'
 import { openDatabase } from '../../src/store/open.ts'
-import { reused } from '../harness/reused-store.ts'
-import { stores } from '../harness/stores.ts'
+import { reused } from '../world/reused-store.ts'
+import { stores } from '../world/stores.ts'
 import { FaultBench, Gate, SECOND, textOf } from './faults-bench.ts'
 
 const kinds = stores.map((kind) => reused(kind))

@@ -20,7 +20,7 @@ import { createInbox, inboxSchema } from '../../src/sources/outbox/inbox.ts'
 import { outboxSchema } from '../../src/sources/outbox/table/schema.ts'
 import { createKey } from '../../src/sources/outbox/writing/keys.ts'
 import { createOutbox } from '../../src/sources/outbox/writing/writer.ts'
-import { type FreshStore, freshPostgres, freshSqlite } from '../harness/stores.ts'
+import { type FreshStore, freshPostgres, freshSqlite } from '../world/stores.ts'
 import { prepareExamples } from './examples-package.ts'
 
 const EXAMPLES = new URL('../../examples/outbox/', import.meta.url)

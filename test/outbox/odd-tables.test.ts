@@ -5,7 +5,7 @@ import { afterEach, describe, expect, it } from 'vitest'
 import { TestClock } from '../../src/core/test-clock.ts'
 import { adoptTable } from '../../src/sources/outbox/adopt/adopt.ts'
 import { createDispatcher } from '../../src/sources/outbox/dispatcher/create-dispatcher.ts'
-import { type FreshStore, freshPostgres, freshSqlite } from '../harness/stores.ts'
+import { type FreshStore, freshPostgres, freshSqlite } from '../world/stores.ts'
 
 interface OddTable {
   readonly name: string

@@ -13,7 +13,7 @@ import {
 } from '../../src/sources/outbox/dispatcher/create-dispatcher.ts'
 import type { OutboxMessage } from '../../src/sources/outbox/table/message.ts'
 import { seededRandom } from '../crash/random.ts'
-import type { OutboxStore } from '../harness/outbox.ts'
+import type { OutboxStore } from '../world/outbox.ts'
 
 export const MAX_RETRIES = 3
 export const CLAIM_SECONDS = 60

@@ -4,9 +4,9 @@
  */
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { isProof, sizeOf } from '../harness/limits.ts'
-import { OutboxStore, type Row } from '../harness/outbox.ts'
-import { stores } from '../harness/stores.ts'
+import { isProof, sizeOf } from '../world/limits.ts'
+import { OutboxStore, type Row } from '../world/outbox.ts'
+import { stores } from '../world/stores.ts'
 import { type Fate, MAX_RETRIES, World } from './order-world.ts'
 
 const STORIES = sizeOf({ sqlite: 15, postgres: 20 }, { sqlite: 250, postgres: 300 })

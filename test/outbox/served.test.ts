@@ -5,9 +5,9 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { ServedOutbox } from '../../src/sources/outbox/served/served-outbox.ts'
 import { openDatabase } from '../../src/store/open.ts'
 import { verifyStore } from '../../src/verify/verify.ts'
-import { OutboxStore } from '../harness/outbox.ts'
-import { type ServerHere, startServer } from '../harness/server.ts'
-import { type FreshStore, stores } from '../harness/stores.ts'
+import { OutboxStore } from '../world/outbox.ts'
+import { type ServerHere, startServer } from '../world/server.ts'
+import { type FreshStore, stores } from '../world/stores.ts'
 
 interface Post {
   readonly key: string

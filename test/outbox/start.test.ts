@@ -7,7 +7,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { createDispatcher } from '../../src/sources/outbox/dispatcher/create-dispatcher.ts'
 import { once } from '../../src/sources/outbox/sql/table.ts'
 import { outboxSchema } from '../../src/sources/outbox/table/schema.ts'
-import { type ServerHere, startServer } from '../harness/server.ts'
+import { type ServerHere, startServer } from '../world/server.ts'
 
 describe('an outbox that is not ready when the server starts', () => {
   let folder: string

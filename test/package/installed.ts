@@ -15,8 +15,8 @@ import {
 } from 'node:fs'
 import { delimiter, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { PATIENCE_MS } from '../harness/limits.ts'
-import { quickFolder } from '../harness/quick-folder.ts'
+import { PATIENCE_MS } from '../world/limits.ts'
+import { quickFolder } from '../world/quick-folder.ts'
 
 export const root = fileURLToPath(new URL('../..', import.meta.url))
 

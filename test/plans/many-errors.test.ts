@@ -10,9 +10,9 @@ import { readWebhookGauges } from '../../src/sources/webhooks/numbers/metrics.ts
 import { Status } from '../../src/sources/webhooks/numbers/status.ts'
 import type { Database, Statement, Value } from '../../src/store/database.ts'
 import { openDatabase } from '../../src/store/open.ts'
-import { sizeOf } from '../harness/limits.ts'
-import { startServer } from '../harness/server.ts'
-import { type StoreKind, stores } from '../harness/stores.ts'
+import { sizeOf } from '../world/limits.ts'
+import { startServer } from '../world/server.ts'
+import { type StoreKind, stores } from '../world/stores.ts'
 import { type Left, manyErrors } from './many-errors.ts'
 import { WatchedPostgres } from './watched-postgres.ts'
 

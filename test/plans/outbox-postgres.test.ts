@@ -4,8 +4,8 @@
  */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Layout, readLayout } from '../../src/sources/outbox/table/layout.ts'
-import { sizeOf } from '../harness/limits.ts'
-import { barePostgres, type FreshStore } from '../harness/stores.ts'
+import { sizeOf } from '../world/limits.ts'
+import { barePostgres, type FreshStore } from '../world/stores.ts'
 import { JIT_COST } from './explain.ts'
 import { hasNumbers, keysOf, lifeOf, scriptsOf } from './outbox-load.ts'
 import { makeTable, tablesOf } from './outbox-tables.ts'

@@ -5,7 +5,7 @@ import { inboxSchema } from '../../src/sources/outbox/inbox.ts'
 import { outboxSchema } from '../../src/sources/outbox/table/schema.ts'
 import type { TableOptions } from '../../src/sources/outbox/table/table-names.ts'
 import type { Dialect } from '../../src/store/database.ts'
-import { query } from '../harness/postgres.ts'
+import { query } from '../world/postgres.ts'
 
 export interface TableOf {
   readonly of: string

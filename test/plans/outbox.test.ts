@@ -3,8 +3,8 @@ import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { backlogStatementOf } from '../../src/sources/outbox/served/health.ts'
 import { statementsOf } from '../../src/sources/outbox/served/list.ts'
-import { PostedOutbox } from '../harness/outbox-post.ts'
-import { barePostgres } from '../harness/stores.ts'
+import { PostedOutbox } from '../world/outbox-post.ts'
+import { barePostgres } from '../world/stores.ts'
 import { type PlanNode, pagesTouched } from './explain.ts'
 
 const POSTGRES = { name: 'postgres', fresh: barePostgres } as const

@@ -15,7 +15,7 @@ import {
   type Transaction,
   type Value,
 } from '../../src/store/database.ts'
-import { asSnapshot } from '../harness/as-snapshot.ts'
+import { asSnapshot } from '../world/as-snapshot.ts'
 import { CALLS_UNTIL_KEPT, nodesOf, type PlanNode, pagesTouched, rowsMet } from './explain.ts'
 
 /** What a statement did. */

@@ -5,7 +5,7 @@ import { sqliteAdapter } from '../../src/sources/outbox/adapters/libraries.ts'
 import type { Database, Session, Snapshot, Statement, Transaction, Value } from '../../src/store/database.ts'
 import { openDatabase } from '../../src/store/open.ts'
 import { addFunctions } from '../../src/store/sqlite.ts'
-import { asSnapshot } from '../harness/as-snapshot.ts'
+import { asSnapshot } from '../world/as-snapshot.ts'
 
 /** How SQLite goes about a statement, step by step. */
 export interface SqliteSighting {

@@ -4,9 +4,9 @@ import { parseRowKey } from '../../src/core/row-key.ts'
 import type { FailedRun } from '../../src/queues/queue.ts'
 import { openDatabase } from '../../src/store/open.ts'
 import { verifyStore } from '../../src/verify/verify.ts'
-import { RedriveOffice } from '../harness/redrive-office.ts'
-import { reportOf } from '../harness/report.ts'
-import { stores } from '../harness/stores.ts'
+import { RedriveOffice } from '../world/redrive-office.ts'
+import { reportOf } from '../world/report.ts'
+import { stores } from '../world/stores.ts'
 
 const QUEUE = 'work'
 const NAMES = ['first', 'second', 'third', 'fourth', 'fifth']

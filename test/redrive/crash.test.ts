@@ -7,9 +7,9 @@ import { describe, expect, it } from 'vitest'
 import { openDatabase } from '../../src/store/open.ts'
 import { verifyStore } from '../../src/verify/verify.ts'
 import { seededRandom } from '../crash/random.ts'
-import { PATIENCE_MS, sizeOf } from '../harness/limits.ts'
-import { type SpawnedServer, type StandbyServer, standbyServer } from '../harness/server.ts'
-import { freshPostgres, freshSqlite } from '../harness/stores.ts'
+import { PATIENCE_MS, sizeOf } from '../world/limits.ts'
+import { type SpawnedServer, type StandbyServer, standbyServer } from '../world/server.ts'
+import { freshPostgres, freshSqlite } from '../world/stores.ts'
 import { booksOf, fillLetters } from './many-letters.ts'
 
 const LETTERS = sizeOf(3_000, 100_000)

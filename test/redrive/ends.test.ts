@@ -2,8 +2,8 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { openDatabase } from '../../src/store/open.ts'
 import { verifyStore } from '../../src/verify/verify.ts'
-import { RedriveOffice } from '../harness/redrive-office.ts'
-import { stores } from '../harness/stores.ts'
+import { RedriveOffice } from '../world/redrive-office.ts'
+import { stores } from '../world/stores.ts'
 
 const QUEUE = 'orders'
 const DEAD = `${QUEUE}-dead`

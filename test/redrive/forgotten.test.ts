@@ -6,10 +6,10 @@ import { type OfficeRuns, officeRuns } from '../../src/letters/work.ts'
 import { EngineDirectory } from '../../src/queues/engines/engine-directory.ts'
 import { Redrives } from '../../src/redrive/redrives.ts'
 import { verifyStore } from '../../src/verify/verify.ts'
-import { LetterStore } from '../harness/letter-store.ts'
-import { PLAIN } from '../harness/redrive-office.ts'
-import { reused } from '../harness/reused-store.ts'
-import { stores } from '../harness/stores.ts'
+import { LetterStore } from '../world/letter-store.ts'
+import { PLAIN } from '../world/redrive-office.ts'
+import { reused } from '../world/reused-store.ts'
+import { stores } from '../world/stores.ts'
 
 describe.each(stores)('a redrive that is forgotten on $name', (kind) => {
   const place = reused(kind)

@@ -1,8 +1,8 @@
 /** A redrive of letters of Kafka as users see it: a server, a real broker, and calls over HTTP. */
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { describeKafka } from '../harness/kafka.ts'
-import { freshSqlite } from '../harness/stores.ts'
 import { KafkaHere } from '../kafka/here.ts'
+import { describeKafka } from '../world/kafka.ts'
+import { freshSqlite } from '../world/stores.ts'
 
 interface Reply {
   readonly data: {

@@ -7,9 +7,9 @@ import type { RedriveDetail } from '../../src/redrive/redrive.ts'
 import { KAFKA } from '../../src/sources/kafka/event.ts'
 import type { StoredEvent } from '../../src/sources/kafka/stored-event.ts'
 import type { Database } from '../../src/store/database.ts'
-import { AWAY, Desk, DOUBT, TOO_LARGE } from '../harness/kafka-return.ts'
-import { reused } from '../harness/reused-store.ts'
-import { stores } from '../harness/stores.ts'
+import { AWAY, Desk, DOUBT, TOO_LARGE } from '../world/kafka-return.ts'
+import { reused } from '../world/reused-store.ts'
+import { stores } from '../world/stores.ts'
 import { SourceDesk } from './source-desk.ts'
 
 /** After so long another server is at it. */

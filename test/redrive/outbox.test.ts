@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { outboxLetterSource } from '../../src/sources/outbox/letters/source.ts'
 import { verifyStore } from '../../src/verify/verify.ts'
-import { OutboxOffice, PLACES } from '../harness/outbox-office.ts'
+import { OutboxOffice, PLACES } from '../world/outbox-office.ts'
 import { SourceDesk } from './source-desk.ts'
 
 /** One of each kind: both stores, and a table that no transaction of the office reaches. */

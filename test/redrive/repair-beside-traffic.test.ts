@@ -5,9 +5,9 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { Office } from '../../src/office.ts'
-import { sizeOf } from '../harness/limits.ts'
-import { type SpawnedServer, spawnServer } from '../harness/server.ts'
-import { type FreshStore, stores } from '../harness/stores.ts'
+import { sizeOf } from '../world/limits.ts'
+import { type SpawnedServer, spawnServer } from '../world/server.ts'
+import { type FreshStore, stores } from '../world/stores.ts'
 
 const LETTERS = sizeOf(80, 300)
 const ASKED_EVERY_MS = 50

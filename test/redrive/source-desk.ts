@@ -8,7 +8,7 @@ import { EngineDirectory } from '../../src/queues/engines/engine-directory.ts'
 import type { RedriveAction, RedriveCounts, RedriveDetail } from '../../src/redrive/redrive.ts'
 import { Redrives } from '../../src/redrive/redrives.ts'
 import type { Database } from '../../src/store/database.ts'
-import { PLAIN } from '../harness/redrive-office.ts'
+import { PLAIN } from '../world/redrive-office.ts'
 
 export class SourceDesk {
   readonly redrives: Redrives

@@ -1,6 +1,6 @@
 /** A store that something is done to between any two uses of it: not within, where SQLite has one connection for all. */
 import type { Database, Session } from '../../src/store/database.ts'
-import { asSnapshot } from '../harness/as-snapshot.ts'
+import { asSnapshot } from '../world/as-snapshot.ts'
 
 /** The same store, with `step` before each use of it, and before each look at a moment of it. */
 export function stepping(db: Database, step: (verb: string) => Promise<void>): Database {

@@ -9,8 +9,8 @@ import type { RedriveStanding } from '../../src/redrive/redrive.ts'
 import { type Database, type Integer, sql } from '../../src/store/database.ts'
 import { openDatabase } from '../../src/store/open.ts'
 import { verifyStore } from '../../src/verify/verify.ts'
-import { START } from '../harness/redrive-office.ts'
-import type { FreshStore, StoreKind } from '../harness/stores.ts'
+import { START } from '../world/redrive-office.ts'
+import type { FreshStore, StoreKind } from '../world/stores.ts'
 
 interface Seat {
   office: Office

@@ -4,9 +4,9 @@ import type { LetterId } from '../../src/letters/letter.ts'
 import { readLetterById } from '../../src/letters/lists/detail.ts'
 import { webhookLetterSource } from '../../src/sources/webhooks/letters/source.ts'
 import { type Consumer, JOB } from '../../src/sources/webhooks/webhook.ts'
-import { DeadJobStore } from '../harness/dead-job-store.ts'
-import { reused } from '../harness/reused-store.ts'
-import { stores } from '../harness/stores.ts'
+import { DeadJobStore } from '../world/dead-job-store.ts'
+import { reused } from '../world/reused-store.ts'
+import { stores } from '../world/stores.ts'
 import { SourceDesk } from './source-desk.ts'
 
 describe.each(stores)('a redrive of letters of webhooks on $name', (kind) => {

@@ -9,7 +9,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import type { RunningServer } from '../../src/http/serve.ts'
 import type * as List from '../../src/sources/index.ts'
-import { bartleby } from '../harness/terminal-double.ts'
+import { bartleby } from '../world/terminal-double.ts'
 
 const LIST = '../../src/sources/index.ts'
 const handler = { isBroken: true }

@@ -9,9 +9,9 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest'
 import { Office } from '../../src/office.ts'
 import { openDatabase } from '../../src/store/open.ts'
 import { verifyStore } from '../../src/verify/verify.ts'
-import { describeDebianPostgres, describeProgram } from '../harness/debian.ts'
-import { createDatabase, type PostgresServer, type TestDatabase } from '../harness/postgres.ts'
-import { reportOf } from '../harness/report.ts'
+import { describeDebianPostgres, describeProgram } from '../world/debian.ts'
+import { createDatabase, type PostgresServer, type TestDatabase } from '../world/postgres.ts'
+import { reportOf } from '../world/report.ts'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const LETTERS = 3

@@ -4,10 +4,10 @@ import { setTimeout as pause } from 'node:timers/promises'
 import pg from 'pg'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { captureBody } from '../conformance/engines/desk.ts'
-import { describeDebianPostgres } from '../harness/debian.ts'
-import { sizeOf } from '../harness/limits.ts'
-import { createDatabase, type PostgresServer, query, type TestDatabase } from '../harness/postgres.ts'
-import { type ServerHere, startServer } from '../harness/server.ts'
+import { describeDebianPostgres } from '../world/debian.ts'
+import { sizeOf } from '../world/limits.ts'
+import { createDatabase, type PostgresServer, query, type TestDatabase } from '../world/postgres.ts'
+import { type ServerHere, startServer } from '../world/server.ts'
 
 const IDLE_MS = sizeOf(6_000, 20_000)
 const IDLE_LIMIT_S = sizeOf(0.2, 0.5)

@@ -5,12 +5,12 @@ import type { Log } from '../../src/core/log.ts'
 import { Office } from '../../src/office.ts'
 import { openDatabase } from '../../src/store/open.ts'
 import { verifyStore } from '../../src/verify/verify.ts'
-import { describeProgram } from '../harness/debian.ts'
-import { PATIENCE_MS } from '../harness/limits.ts'
-import { startPgBouncer } from '../harness/pgbouncer.ts'
-import type { Pooler } from '../harness/pooler.ts'
-import { RedriveOffice } from '../harness/redrive-office.ts'
-import { type FreshStore, freshPostgres } from '../harness/stores.ts'
+import { describeProgram } from '../world/debian.ts'
+import { PATIENCE_MS } from '../world/limits.ts'
+import { startPgBouncer } from '../world/pgbouncer.ts'
+import type { Pooler } from '../world/pooler.ts'
+import { RedriveOffice } from '../world/redrive-office.ts'
+import { type FreshStore, freshPostgres } from '../world/stores.ts'
 
 /** What somebody left in this session; who asks has a name and an encoding, which the pooler carries along. */
 const LEFT_BEHIND = `

@@ -3,9 +3,9 @@ import { spawnSync } from 'node:child_process'
 import { DatabaseSync } from 'node:sqlite'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { Office } from '../../src/office.ts'
-import { describeProgram } from '../harness/debian.ts'
-import { reportOf } from '../harness/report.ts'
-import { type FreshStore, freshSqlite } from '../harness/stores.ts'
+import { describeProgram } from '../world/debian.ts'
+import { reportOf } from '../world/report.ts'
+import { type FreshStore, freshSqlite } from '../world/stores.ts'
 
 const VIEWS = ['engineDlq', 'engineHistory'] as const
 

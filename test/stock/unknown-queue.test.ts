@@ -5,8 +5,8 @@
 import pg from 'pg'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { Office } from '../../src/office.ts'
-import { describeDebianPostgres } from '../harness/debian.ts'
-import type { PostgresServer } from '../harness/postgres.ts'
+import { describeDebianPostgres } from '../world/debian.ts'
+import type { PostgresServer } from '../world/postgres.ts'
 
 const ITEMS = 20_000
 const BATCH = 500

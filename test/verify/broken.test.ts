@@ -2,8 +2,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openDatabase } from '../../src/store/open.ts'
 import { verifyStore } from '../../src/verify/verify.ts'
-import { type FreshStore, stores } from '../harness/stores.ts'
-import { bartleby } from '../harness/terminal-double.ts'
+import { type FreshStore, stores } from '../world/stores.ts'
+import { bartleby } from '../world/terminal-double.ts'
 import { copyOf, type Fates, fillStore } from './busy-store.ts'
 import { same, type Tampering, tamper, verify } from './tampering.ts'
 

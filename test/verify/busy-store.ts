@@ -9,8 +9,8 @@ import { instant } from '../../src/core/clock.ts'
 import { TestClock } from '../../src/core/test-clock.ts'
 import type { LetterStatus } from '../../src/letters/letter.ts'
 import { Office } from '../../src/office.ts'
-import { query } from '../harness/postgres.ts'
-import type { FreshStore } from '../harness/stores.ts'
+import { query } from '../world/postgres.ts'
+import type { FreshStore } from '../world/stores.ts'
 
 const SECOND_US = 1_000_000n
 const ACTOR = 'tester'

@@ -8,8 +8,8 @@ import { Office } from '../../src/office.ts'
 import type { Database } from '../../src/store/database.ts'
 import { openDatabase } from '../../src/store/open.ts'
 import { type VerifyProgress, verifyStore } from '../../src/verify/verify.ts'
-import { type FreshStore, stores } from '../harness/stores.ts'
 import { turns, write } from '../model/traffic.ts'
+import { type FreshStore, stores } from '../world/stores.ts'
 
 const WRITERS = 3
 

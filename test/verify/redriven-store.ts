@@ -1,7 +1,7 @@
 /** A small store with a redrive that is done and one that is paused on its way, made by the office itself, and closed. */
 import type { RedriveDetail } from '../../src/redrive/redrive.ts'
-import { PLAIN, RedriveOffice } from '../harness/redrive-office.ts'
-import type { FreshStore, StoreKind } from '../harness/stores.ts'
+import { PLAIN, RedriveOffice } from '../world/redrive-office.ts'
+import type { FreshStore, StoreKind } from '../world/stores.ts'
 
 /** What is in it; letters by their numbers. */
 export interface Redriven {

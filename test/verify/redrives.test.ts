@@ -1,7 +1,7 @@
 /** What redrives promise, broken by hand: verify finds it, names the row, and finds nothing else. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { reused } from '../harness/reused-store.ts'
-import { type FreshStore, stores } from '../harness/stores.ts'
+import { reused } from '../world/reused-store.ts'
+import { type FreshStore, stores } from '../world/stores.ts'
 import { copyOf } from './busy-store.ts'
 import { fillRedriven, type Redriven } from './redriven-store.ts'
 import { type Tampering, tamper, verify } from './tampering.ts'

@@ -6,8 +6,8 @@ import { Office } from '../../src/office.ts'
 import { type Database, sql } from '../../src/store/database.ts'
 import { openDatabase } from '../../src/store/open.ts'
 import { verifyStore } from '../../src/verify/verify.ts'
-import { retain } from '../harness/retain.ts'
-import { type FreshStore, stores } from '../harness/stores.ts'
+import { retain } from '../world/retain.ts'
+import { type FreshStore, stores } from '../world/stores.ts'
 import { fillStore, reportAt } from './busy-store.ts'
 
 const DAY_US = 86_400_000_000n

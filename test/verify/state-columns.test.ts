@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { PLACE_COLUMNS } from '../../src/letters/in-dead-queue/read.ts'
 import { STATUS } from '../../src/letters/letter.ts'
 import { TRANSITIONS, type TransitionName, transitionOf } from '../../src/letters/transitions.ts'
-import { type FreshStore, stores } from '../harness/stores.ts'
+import { type FreshStore, stores } from '../world/stores.ts'
 import { copyOf, type Fates, fillStore } from './busy-store.ts'
 import { tamper, verify } from './tampering.ts'
 

@@ -2,7 +2,7 @@
 import { DatabaseSync } from 'node:sqlite'
 import { openDatabase } from '../../src/store/open.ts'
 import { type VerifyReport, verifyStore } from '../../src/verify/verify.ts'
-import { query } from '../harness/postgres.ts'
+import { query } from '../world/postgres.ts'
 
 /** SQL: one text for both stores, or one for each. */
 export type Tampering = string | { readonly postgres: string; readonly sqlite: string }

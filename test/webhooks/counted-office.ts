@@ -32,7 +32,7 @@ import { leasedLock } from '../../src/store/lock.ts'
 import { migrate } from '../../src/store/migrations.ts'
 import { openDatabase } from '../../src/store/open.ts'
 import { verifyStore } from '../../src/verify/verify.ts'
-import type { FreshStore, StoreKind } from '../harness/stores.ts'
+import type { FreshStore, StoreKind } from '../world/stores.ts'
 
 /** A job dies of its first failure, and may then be deleted; bulk acts take several transactions. */
 export const SUDDEN: WebhookOptions = {

@@ -10,7 +10,7 @@ import {
   type SpawnedServer,
   type StandbyServer,
   standbyServer,
-} from '../harness/server.ts'
+} from '../world/server.ts'
 import { nowMs } from './crash-recorder.ts'
 
 export interface FleetOrder {

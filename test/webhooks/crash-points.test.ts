@@ -7,8 +7,8 @@ import { setTimeout as pause } from 'node:timers/promises'
 import pg from 'pg'
 import { describe, expect, it, vi } from 'vitest'
 import { JOB } from '../../src/sources/webhooks/webhook.ts'
-import { PATIENCE_MS } from '../harness/limits.ts'
-import { type StoreKind, stores } from '../harness/stores.ts'
+import { PATIENCE_MS } from '../world/limits.ts'
+import { type StoreKind, stores } from '../world/stores.ts'
 import { Scene } from './crash-scene.ts'
 
 /** Keeps everybody from writing about jobs until it is released. */

@@ -4,8 +4,8 @@
  */
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Random } from '../crash/random.ts'
-import { rfc3339, seconds, systemNow } from '../harness/time.ts'
-import { type Headers, type WebhookAnswer, WebhookClient } from '../harness/webhook-client.ts'
+import { rfc3339, seconds, systemNow } from '../world/time.ts'
+import { type Headers, type WebhookAnswer, WebhookClient } from '../world/webhook-client.ts'
 import { CONSUMERS, payloadOf } from './crash-recorder.ts'
 
 const CHANNEL = 'orders'

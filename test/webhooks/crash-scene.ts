@@ -10,19 +10,19 @@ import { instant } from '../../src/core/clock.ts'
 import { TestClock } from '../../src/core/test-clock.ts'
 import { type Database, type Integer, sql } from '../../src/store/database.ts'
 import { openDatabase } from '../../src/store/open.ts'
-import { PATIENCE_MS } from '../harness/limits.ts'
+import { PATIENCE_MS } from '../world/limits.ts'
 import {
   type RunningServer,
   type ServerHere,
   type SpawnedServer,
   spawnServer,
   startServer,
-} from '../harness/server.ts'
-import type { FreshStore, StoreKind } from '../harness/stores.ts'
-import { bartleby } from '../harness/terminal-double.ts'
-import { rfc3339, systemNow } from '../harness/time.ts'
-import { WebhookClient } from '../harness/webhook-client.ts'
-import { type CallbackAnswer, WebhookReceiver } from '../harness/webhook-receiver.ts'
+} from '../world/server.ts'
+import type { FreshStore, StoreKind } from '../world/stores.ts'
+import { bartleby } from '../world/terminal-double.ts'
+import { rfc3339, systemNow } from '../world/time.ts'
+import { WebhookClient } from '../world/webhook-client.ts'
+import { type CallbackAnswer, WebhookReceiver } from '../world/webhook-receiver.ts'
 
 const DELIVERY = {
   // Two attempts at a time, one of each consumer: what comes third waits.

@@ -2,10 +2,10 @@
 import { describe, expect, it, vi } from 'vitest'
 import { later, microseconds } from '../../src/core/clock.ts'
 import { Lane } from '../conformance/webhooks/lane.ts'
-import { PATIENCE_MS } from '../harness/limits.ts'
-import { overlaid } from '../harness/server.ts'
-import { stores } from '../harness/stores.ts'
-import { Broker, QUICK } from '../harness/webhooks.ts'
+import { PATIENCE_MS } from '../world/limits.ts'
+import { overlaid } from '../world/server.ts'
+import { stores } from '../world/stores.ts'
+import { Broker, QUICK } from '../world/webhooks.ts'
 
 const SCHEDULED = 30
 /** The waits between attempts. */

@@ -5,9 +5,9 @@ import { JOB_STATUS_CODE, type JobStatus } from '../../src/sources/webhooks/webh
 import { openDatabase } from '../../src/store/open.ts'
 import { verifyStore } from '../../src/verify/verify.ts'
 import type { Lane } from '../conformance/webhooks/lane.ts'
-import { PATIENCE_MS } from '../harness/limits.ts'
-import type { CallbackAnswer } from '../harness/webhook-receiver.ts'
-import type { Broker } from '../harness/webhooks.ts'
+import { PATIENCE_MS } from '../world/limits.ts'
+import type { CallbackAnswer } from '../world/webhook-receiver.ts'
+import type { Broker } from '../world/webhooks.ts'
 
 /** Lines of a log, from warnings on. */
 export class LogLines {

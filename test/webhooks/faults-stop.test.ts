@@ -7,12 +7,12 @@ import { describe, expect, it, vi } from 'vitest'
 import { JOB } from '../../src/sources/webhooks/webhook.ts'
 import { type Database, type Integer, sql } from '../../src/store/database.ts'
 import { openDatabase } from '../../src/store/open.ts'
-import { PATIENCE_MS, STOP_PROMISED_MS, sizeOf } from '../harness/limits.ts'
-import { doorTo } from '../harness/proxy.ts'
-import { type RunningServer, spawnServer, startServer } from '../harness/server.ts'
-import { freshPostgres, stores } from '../harness/stores.ts'
-import { WebhookClient } from '../harness/webhook-client.ts'
-import { type CallbackAnswer, WebhookReceiver } from '../harness/webhook-receiver.ts'
+import { PATIENCE_MS, STOP_PROMISED_MS, sizeOf } from '../world/limits.ts'
+import { doorTo } from '../world/proxy.ts'
+import { type RunningServer, spawnServer, startServer } from '../world/server.ts'
+import { freshPostgres, stores } from '../world/stores.ts'
+import { WebhookClient } from '../world/webhook-client.ts'
+import { type CallbackAnswer, WebhookReceiver } from '../world/webhook-receiver.ts'
 
 /** All of a stop, of which attempts that hang take six seconds. */
 const STOP_MS = sizeOf(PATIENCE_MS, STOP_PROMISED_MS)

@@ -3,7 +3,7 @@
  * goes on, waits or fails; a transaction that fails is rolled back by the store itself, as after a crash.
  */
 import type { Database, Session, Statement, Transaction, Value } from '../../src/store/database.ts'
-import { asSnapshot } from '../harness/as-snapshot.ts'
+import { asSnapshot } from '../world/as-snapshot.ts'
 
 export interface Step {
   /** What the transaction is for. */

@@ -4,8 +4,8 @@
  */
 import fc from 'fast-check'
 import { describe, it } from 'vitest'
-import { sizeOf } from '../harness/limits.ts'
-import { stores } from '../harness/stores.ts'
+import { sizeOf } from '../world/limits.ts'
+import { stores } from '../world/stores.ts'
 import { perform, type Step, steps } from './model/steps.ts'
 import { World } from './model/world.ts'
 

@@ -4,7 +4,7 @@ import { open } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { bartleby } from '../../../test/harness/terminal-double.ts'
+import { bartleby } from '../../../test/world/terminal-double.ts'
 
 const LETTER = { engine: 'hmac', rowKey: 'a' }
 const ANSWERS: Readonly<Record<string, object>> = {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { redriveAt } from '../../../test/harness/redrive.ts'
+import { redriveAt } from '../../../test/world/redrive.ts'
 import { redriveFields } from '../../redrive/view.ts'
 import { processTerminal, type Terminal } from '../../terminal/terminal.ts'
 import { displayOn } from './start.ts'

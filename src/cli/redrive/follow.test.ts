@@ -1,7 +1,7 @@
 /** Watching a redrive of a server that goes away and comes back, answers as told. */
 import { afterEach, beforeEach, expect, it, vi } from 'vitest'
-import { redriveAt } from '../../../test/harness/redrive.ts'
-import { bartleby } from '../../../test/harness/terminal-double.ts'
+import { redriveAt } from '../../../test/world/redrive.ts'
+import { bartleby } from '../../../test/world/terminal-double.ts'
 import { redriveFields } from '../../redrive/view.ts'
 
 type Answer = Parameters<typeof redriveAt>[0] | 'away' | 'unknown'

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { redriveAt } from '../../../test/harness/redrive.ts'
+import { redriveAt } from '../../../test/world/redrive.ts'
 import type { RedriveDetail as Answer } from '../../client/redrives.ts'
 import { instant } from '../../core/clock.ts'
 import type { RedriveDetail, SampleLetter } from '../../redrive/redrive.ts'

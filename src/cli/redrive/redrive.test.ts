@@ -1,8 +1,8 @@
 /** `bartleby redrive` against a real server: from the plan to the last letter. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type ServerHere, startServer } from '../../../test/harness/server.ts'
-import { type FreshStore, freshSqlite } from '../../../test/harness/stores.ts'
-import { bartleby, type World } from '../../../test/harness/terminal-double.ts'
+import { type ServerHere, startServer } from '../../../test/world/server.ts'
+import { type FreshStore, freshSqlite } from '../../../test/world/stores.ts'
+import { bartleby, type World } from '../../../test/world/terminal-double.ts'
 import { QueueClient } from '../../client/index.ts'
 import type { RedriveDetail } from '../../client/redrives.ts'
 

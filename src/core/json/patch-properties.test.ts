@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { jsonTexts, pathsIn, valueAt } from '../../../test/harness/json-texts.ts'
+import { jsonTexts, pathsIn, valueAt } from '../../../test/world/json-texts.ts'
 import { membersOf, parseExactly, sameJson } from './exact.ts'
 import { type PatchOperation, patchText } from './patch.ts'
 import { pointerBelow, stepsOf } from './pointer.ts'

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { jsonTexts } from '../../../test/harness/json-texts.ts'
+import { jsonTexts } from '../../../test/world/json-texts.ts'
 import { parseExactly, sameJson } from './exact.ts'
 import { rewriteText } from './rewrite.ts'
 

@@ -4,13 +4,13 @@ import { once } from 'node:events'
 import { get, type IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { redriveAt } from '../../../test/harness/redrive.ts'
+import { redriveAt } from '../../../test/world/redrive.ts'
 import {
   closeServers,
   type Script,
   type ScriptedServer,
   scriptedServer,
-} from '../../../test/harness/scripted-server.ts'
+} from '../../../test/world/scripted-server.ts'
 import { instant } from '../../core/clock.ts'
 import { TestClock } from '../../core/test-clock.ts'
 import { VERSION } from '../../core/version.ts'

@@ -1,7 +1,7 @@
 /** Signing in, out and being known, as a browser and as other programs see it. */
 import { createHash } from 'node:crypto'
 import { afterEach, describe, expect, it } from 'vitest'
-import { closeServers, type ScriptedServer, scriptedServer } from '../../../test/harness/scripted-server.ts'
+import { closeServers, type ScriptedServer, scriptedServer } from '../../../test/world/scripted-server.ts'
 import { instant } from '../../core/clock.ts'
 import { failure } from '../../core/errors.ts'
 import { TestClock } from '../../core/test-clock.ts'

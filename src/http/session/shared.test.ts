@@ -1,7 +1,7 @@
 /** Sessions on whole servers: known to all that share a store, and to the same one after a restart. */
 import { createHash } from 'node:crypto'
 import { afterEach, describe, expect, it } from 'vitest'
-import { type FreshStore, stores } from '../../../test/harness/stores.ts'
+import { type FreshStore, stores } from '../../../test/world/stores.ts'
 import { loadConfig } from '../../config/index.ts'
 import { type RunningServer, serve } from '../serve.ts'
 

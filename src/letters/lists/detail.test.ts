@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { captureFromQueue, reopen } from '../../../test/harness/letter-acts.ts'
-import { LetterStore } from '../../../test/harness/letter-store.ts'
-import { stores } from '../../../test/harness/stores.ts'
+import { captureFromQueue, reopen } from '../../../test/world/letter-acts.ts'
+import { LetterStore } from '../../../test/world/letter-store.ts'
+import { stores } from '../../../test/world/stores.ts'
 import { type Letter, type LetterId, letterId } from '../letter.ts'
 import { lockLetter, readFailures, readLetter, readLetterById, readUnlabelled } from './detail.ts'
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { cloneLetter, reopen } from '../../../test/harness/letter-acts.ts'
-import { LetterStore } from '../../../test/harness/letter-store.ts'
-import { stores } from '../../../test/harness/stores.ts'
+import { cloneLetter, reopen } from '../../../test/world/letter-acts.ts'
+import { LetterStore } from '../../../test/world/letter-store.ts'
+import { stores } from '../../../test/world/stores.ts'
 import type { LetterSummary } from '../letter.ts'
 import type { LetterFilter } from './filter.ts'
 

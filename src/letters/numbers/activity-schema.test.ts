@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { barePostgres, type FreshStore, freshSqlite, stores } from '../../../test/harness/stores.ts'
+import { barePostgres, type FreshStore, freshSqlite, stores } from '../../../test/world/stores.ts'
 import { instant } from '../../core/clock.ts'
 import { TestClock } from '../../core/test-clock.ts'
 import { MIGRATIONS } from '../../migrations.ts'

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { captureFromQueue } from '../../../test/harness/letter-acts.ts'
-import { LetterStore } from '../../../test/harness/letter-store.ts'
-import { stores } from '../../../test/harness/stores.ts'
+import { captureFromQueue } from '../../../test/world/letter-acts.ts'
+import { LetterStore } from '../../../test/world/letter-store.ts'
+import { stores } from '../../../test/world/stores.ts'
 import { instant } from '../../core/clock.ts'
 
 const MINUTE = 60_000_000n

@@ -1,7 +1,7 @@
 /** Counts of drawers that were emptied or filled since their changes were folded last. */
 import { expect, it } from 'vitest'
-import { LetterStore } from '../../../test/harness/letter-store.ts'
-import { stores } from '../../../test/harness/stores.ts'
+import { LetterStore } from '../../../test/world/letter-store.ts'
+import { stores } from '../../../test/world/stores.ts'
 import { foldCounts } from '../../store/fold.ts'
 import { change, NOBODY } from '../change.ts'
 import type { LetterId } from '../letter.ts'

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type FreshStore, stores } from '../../../test/harness/stores.ts'
+import { type FreshStore, stores } from '../../../test/world/stores.ts'
 import type { FailureReport } from '../../index.ts'
 import { Office } from '../../office.ts'
 

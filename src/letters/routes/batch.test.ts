@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto'
 import Fastify, { type FastifyInstance } from 'fastify'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { insistOnDocumentedStatuses } from '../../../test/harness/documented.ts'
-import { LetterStore } from '../../../test/harness/letter-store.ts'
-import { stores } from '../../../test/harness/stores.ts'
+import { insistOnDocumentedStatuses } from '../../../test/world/documented.ts'
+import { LetterStore } from '../../../test/world/letter-store.ts'
+import { stores } from '../../../test/world/stores.ts'
 import { gate } from '../../http/gate.ts'
 import { letterRoutes } from '../routes.ts'
 

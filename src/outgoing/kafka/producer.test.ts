@@ -1,7 +1,7 @@
 /** Publishing to a real broker. What happens when brokers fail or forbid is in test/kafka. */
 import { afterEach, expect, it } from 'vitest'
-import { describeKafka, kafkaBroker, newName, settingsFor } from '../../../test/harness/kafka.ts'
 import { text } from '../../../test/kafka/memory-store.ts'
+import { describeKafka, kafkaBroker, newName, settingsFor } from '../../../test/world/kafka.ts'
 import { silentLog } from '../../core/log.ts'
 import { type ProducerSettings, TopicProducer } from './producer.ts'
 import type { OutgoingRecord } from './record.ts'

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest'
-import { LetterStore } from '../../../test/harness/letter-store.ts'
-import { stores } from '../../../test/harness/stores.ts'
+import { LetterStore } from '../../../test/world/letter-store.ts'
+import { stores } from '../../../test/world/stores.ts'
 import { silentLog } from '../../core/log.ts'
 import { officeRuns } from '../../letters/work.ts'
 import { type Integer, sql } from '../../store/database.ts'

@@ -1,7 +1,7 @@
 /** Items that are written, leased and completed by the hundred: what is alike shares a statement, and nothing is mixed up by it. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { LetterStore } from '../../../test/harness/letter-store.ts'
-import { stores } from '../../../test/harness/stores.ts'
+import { LetterStore } from '../../../test/world/letter-store.ts'
+import { stores } from '../../../test/world/stores.ts'
 import { later } from '../../core/clock.ts'
 import type { NewItem } from '../queue.ts'
 

@@ -1,7 +1,7 @@
 /** A worker that renews its lease while it completes, beside consumers that wait: neither call waits for the other's look at the queue. */
 import { setTimeout as pause } from 'node:timers/promises'
 import { expect, it } from 'vitest'
-import { freshPostgres } from '../../../test/harness/stores.ts'
+import { freshPostgres } from '../../../test/world/stores.ts'
 import { BartlebyError } from '../../core/errors.ts'
 import { Office } from '../../office.ts'
 

@@ -1,8 +1,8 @@
 /** Deaths of one queue in two transactions at once: whichever ends first, letters are in the order of the calls. */
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { LetterStore } from '../../../test/harness/letter-store.ts'
-import { type FreshStore, stores } from '../../../test/harness/stores.ts'
+import { LetterStore } from '../../../test/world/letter-store.ts'
+import { type FreshStore, stores } from '../../../test/world/stores.ts'
 import { silentLog } from '../../core/log.ts'
 import { newRegisters } from '../../letters/registers.ts'
 import { officeRuns } from '../../letters/work.ts'

@@ -1,7 +1,7 @@
 /** Items that die, or are completed, without having been read, and are not as most items are. */
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { LetterStore } from '../../../test/harness/letter-store.ts'
-import { stores } from '../../../test/harness/stores.ts'
+import { LetterStore } from '../../../test/world/letter-store.ts'
+import { stores } from '../../../test/world/stores.ts'
 import { later } from '../../core/clock.ts'
 import { verifyStore } from '../../verify/verify.ts'
 

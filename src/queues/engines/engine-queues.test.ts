@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { type FreshStore, stores } from '../../../test/harness/stores.ts'
+import { type FreshStore, stores } from '../../../test/world/stores.ts'
 import { Office } from '../../office.ts'
 import { openDatabase } from '../../store/open.ts'
 import { readEngineOf, readEngineQueues } from '../records.ts'

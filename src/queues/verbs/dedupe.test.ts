@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { type FreshStore, stores } from '../../../test/harness/stores.ts'
+import { type FreshStore, stores } from '../../../test/world/stores.ts'
 import { instant } from '../../core/clock.ts'
 import { TestClock } from '../../core/test-clock.ts'
 import { Office } from '../../office.ts'

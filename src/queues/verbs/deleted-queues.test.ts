@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
-import { PATIENCE_MS } from '../../../test/harness/limits.ts'
-import { type FreshStore, stores } from '../../../test/harness/stores.ts'
+import { PATIENCE_MS } from '../../../test/world/limits.ts'
+import { type FreshStore, stores } from '../../../test/world/stores.ts'
 import { instant } from '../../core/clock.ts'
 import { TestClock } from '../../core/test-clock.ts'
 import { Office } from '../../office.ts'

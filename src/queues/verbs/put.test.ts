@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { LetterStore } from '../../../test/harness/letter-store.ts'
-import { stores } from '../../../test/harness/stores.ts'
+import { LetterStore } from '../../../test/world/letter-store.ts'
+import { stores } from '../../../test/world/stores.ts'
 import { inOffice } from '../../letters/work.ts'
 import type { ItemContent } from '../queue.ts'
 

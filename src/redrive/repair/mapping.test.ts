@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process'
 import { afterAll, describe, expect, it } from 'vitest'
-import { PATIENCE_MS } from '../../../test/harness/limits.ts'
+import { PATIENCE_MS } from '../../../test/world/limits.ts'
 import { parseRecipe, type Recipe } from './recipe.ts'
 import { Repairer } from './repairer.ts'
 

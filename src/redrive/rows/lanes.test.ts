@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { RedriveOffice } from '../../../test/harness/redrive-office.ts'
-import { stores } from '../../../test/harness/stores.ts'
+import { RedriveOffice } from '../../../test/world/redrive-office.ts'
+import { stores } from '../../../test/world/stores.ts'
 import { type Database, sql, type Transaction } from '../../store/database.ts'
 import { openDatabase } from '../../store/open.ts'
 import { redriveNumber } from '../redrive.ts'

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest'
-import { MINUTE, SECOND, signalled, WorkBench } from '../../../test/harness/engine-at-work.ts'
-import { type StoreKind, stores } from '../../../test/harness/stores.ts'
+import { MINUTE, SECOND, signalled, WorkBench } from '../../../test/world/engine-at-work.ts'
+import { type StoreKind, stores } from '../../../test/world/stores.ts'
 import { PermanentError } from '../../core/thrown.ts'
 import { ENGINE_CONTEXTS, PRESETS } from '../../queues/engines/engine-directory.ts'
 import type { RunContext } from './options.ts'

@@ -1,7 +1,7 @@
 /** Workers of engines that nobody defined. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { reportOf } from '../../../test/harness/report.ts'
-import { type FreshStore, type StoreKind, stores } from '../../../test/harness/stores.ts'
+import { reportOf } from '../../../test/world/report.ts'
+import { type FreshStore, type StoreKind, stores } from '../../../test/world/stores.ts'
 import { Office } from '../../office.ts'
 
 describe.each(stores)('an open engine on $name', (kind: StoreKind) => {

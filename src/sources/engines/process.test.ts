@@ -6,8 +6,8 @@ import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { PATIENCE_MS } from '../../../test/harness/limits.ts'
-import { type FreshStore, type StoreKind, stores } from '../../../test/harness/stores.ts'
+import { PATIENCE_MS } from '../../../test/world/limits.ts'
+import { type FreshStore, type StoreKind, stores } from '../../../test/world/stores.ts'
 
 const root = fileURLToPath(new URL('../../..', import.meta.url))
 

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { KafkaHttp } from '../../../test/harness/kafka-http.ts'
-import { header } from '../../../test/harness/kafka-store.ts'
-import { closeServers, scriptedServer } from '../../../test/harness/scripted-server.ts'
-import { stores } from '../../../test/harness/stores.ts'
+import { KafkaHttp } from '../../../test/world/kafka-http.ts'
+import { header } from '../../../test/world/kafka-store.ts'
+import { closeServers, scriptedServer } from '../../../test/world/scripted-server.ts'
+import { stores } from '../../../test/world/stores.ts'
 
 const NOBODY = '00000000-0000-4000-8000-000000000000'
 

@@ -3,8 +3,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { describeKafka, kafkaBroker, newName, serviceOf, settingsFor } from '../../../test/harness/kafka.ts'
-import { bartleby } from '../../../test/harness/terminal-double.ts'
+import { describeKafka, kafkaBroker, newName, serviceOf, settingsFor } from '../../../test/world/kafka.ts'
+import { bartleby } from '../../../test/world/terminal-double.ts'
 import { checkKafka } from './check.ts'
 
 describeKafka('checking a configuration', () => {

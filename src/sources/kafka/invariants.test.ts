@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { KafkaStore } from '../../../test/harness/kafka-store.ts'
-import { stores } from '../../../test/harness/stores.ts'
+import { KafkaStore } from '../../../test/world/kafka-store.ts'
+import { stores } from '../../../test/world/stores.ts'
 import { verifyStore } from '../../verify/verify.ts'
 import type { StoredEvent } from './stored-event.ts'
 

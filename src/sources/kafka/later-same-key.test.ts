@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { KafkaStore, SERVICES } from '../../../test/harness/kafka-store.ts'
-import { stores } from '../../../test/harness/stores.ts'
+import { KafkaStore, SERVICES } from '../../../test/world/kafka-store.ts'
+import { stores } from '../../../test/world/stores.ts'
 import { sql } from '../../store/database.ts'
 import type { StoredEvent } from './stored-event.ts'
 import { earlierOpenSameKey, hasLaterSameKey, sameKeyOf } from './stored-event.ts'

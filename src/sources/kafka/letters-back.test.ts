@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
-import { AWAY, Desk, DOUBT, refusalId, TOO_LARGE } from '../../../test/harness/kafka-return.ts'
-import { stores } from '../../../test/harness/stores.ts'
+import { AWAY, Desk, DOUBT, refusalId, TOO_LARGE } from '../../../test/world/kafka-return.ts'
+import { stores } from '../../../test/world/stores.ts'
 import { BartlebyError } from '../../core/errors.ts'
 import type { StoredEvent } from './stored-event.ts'
 

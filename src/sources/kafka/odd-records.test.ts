@@ -1,8 +1,8 @@
 /** Records that no service can read, from their arrival to their way back. */
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
-import { KafkaHttp } from '../../../test/harness/kafka-http.ts'
-import { SERVICES } from '../../../test/harness/kafka-store.ts'
-import { stores } from '../../../test/harness/stores.ts'
+import { KafkaHttp } from '../../../test/world/kafka-http.ts'
+import { SERVICES } from '../../../test/world/kafka-store.ts'
+import { stores } from '../../../test/world/stores.ts'
 import type { StoredEvent } from './stored-event.ts'
 
 const BINARY = Buffer.from([0, 255, 1, 254, 0x7b])

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { dlqIds, KafkaStore } from '../../../test/harness/kafka-store.ts'
-import { stores } from '../../../test/harness/stores.ts'
+import { dlqIds, KafkaStore } from '../../../test/world/kafka-store.ts'
+import { stores } from '../../../test/world/stores.ts'
 import { UNKNOWN } from './event.ts'
 import { type QueuePart, QueueReader } from './queue-reader.ts'
 

@@ -4,8 +4,8 @@ import {
   type KafkaStoreOptions,
   kafkaSettingsFor,
   SERVICES,
-} from '../../../test/harness/kafka-store.ts'
-import { stores } from '../../../test/harness/stores.ts'
+} from '../../../test/world/kafka-store.ts'
+import { stores } from '../../../test/world/stores.ts'
 import { silentLog } from '../../core/log.ts'
 import { type OfficeRuns, officeRuns } from '../../letters/work.ts'
 import { REASSIGNMENT, STATE, UNKNOWN } from './event.ts'

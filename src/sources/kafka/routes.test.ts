@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto'
 import { METHODS } from 'node:http'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type Asked, KafkaHttp, TOKEN } from '../../../test/harness/kafka-http.ts'
-import { closeServers, scriptedServer } from '../../../test/harness/scripted-server.ts'
-import { freshSqlite } from '../../../test/harness/stores.ts'
+import { type Asked, KafkaHttp, TOKEN } from '../../../test/world/kafka-http.ts'
+import { closeServers, scriptedServer } from '../../../test/world/scripted-server.ts'
+import { freshSqlite } from '../../../test/world/stores.ts'
 import { KAFKA_CALLS } from './routes.ts'
 
 const SQLITE = { name: 'sqlite', fresh: freshSqlite } as const

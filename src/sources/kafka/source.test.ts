@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest'
-import { KafkaStore, type KafkaStoreOptions } from '../../../test/harness/kafka-store.ts'
-import { stores } from '../../../test/harness/stores.ts'
+import { KafkaStore, type KafkaStoreOptions } from '../../../test/world/kafka-store.ts'
+import { stores } from '../../../test/world/stores.ts'
 import { STATE } from './event.ts'
 import type { StoredEvent } from './stored-event.ts'
 

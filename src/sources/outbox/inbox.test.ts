@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { Application, type AppTransaction, adapterFor } from '../../../test/harness/application.ts'
-import { stores } from '../../../test/harness/stores.ts'
+import { Application, type AppTransaction, adapterFor } from '../../../test/world/application.ts'
+import { stores } from '../../../test/world/stores.ts'
 import { TestClock } from '../../core/test-clock.ts'
 import { createInbox, type Inbox, type InboxOptions, inboxSchema } from './inbox.ts'
 

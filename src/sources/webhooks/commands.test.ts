@@ -1,8 +1,8 @@
 import { DatabaseSync } from 'node:sqlite'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type ServerHere, startServer } from '../../../test/harness/server.ts'
-import { type FreshStore, freshSqlite } from '../../../test/harness/stores.ts'
-import { bartleby } from '../../../test/harness/terminal-double.ts'
+import { type ServerHere, startServer } from '../../../test/world/server.ts'
+import { type FreshStore, freshSqlite } from '../../../test/world/stores.ts'
+import { bartleby } from '../../../test/world/terminal-double.ts'
 
 describe('bartleby webhooks', () => {
   let place: FreshStore

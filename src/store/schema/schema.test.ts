@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { reportOf } from '../../../test/harness/report.ts'
-import { type FreshStore, stores } from '../../../test/harness/stores.ts'
+import { reportOf } from '../../../test/world/report.ts'
+import { type FreshStore, stores } from '../../../test/world/stores.ts'
 import type { Log } from '../../core/log.ts'
 import { migrateStore, Office, repairStore } from '../../office.ts'
 import { verifyStore } from '../../verify/verify.ts'

@@ -5,7 +5,7 @@ import type { Letter } from '../../../src/letters/letter.ts'
 import { readFailures } from '../../../src/letters/lists/detail.ts'
 import { LetterChanges } from '../../../src/letters/numbers/counts.ts'
 import { verifyStore } from '../../../src/verify/verify.ts'
-import { stores } from '../../harness/stores.ts'
+import { stores } from '../../world/stores.ts'
 import { DEATHS, type DeathDesk, type Doomed, hookOf, lettersIn } from './desks.ts'
 
 describe.each(stores.flatMap((kind) => DEATHS.map((death) => ({ ...death, kind, store: kind.name }))))(

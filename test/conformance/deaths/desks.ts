@@ -19,11 +19,11 @@ import { Tallies } from '../../../src/sources/webhooks/numbers/tallies.ts'
 import { JOB } from '../../../src/sources/webhooks/webhook.ts'
 import { type Database, sql } from '../../../src/store/database.ts'
 import { openDatabase } from '../../../src/store/open.ts'
-import { claimOf, DeadJobStore } from '../../harness/dead-job-store.ts'
-import { KafkaStore } from '../../harness/kafka-store.ts'
-import { LetterStore } from '../../harness/letter-store.ts'
-import { OutboxOffice } from '../../harness/outbox-office.ts'
-import type { StoreKind } from '../../harness/stores.ts'
+import { claimOf, DeadJobStore } from '../../world/dead-job-store.ts'
+import { KafkaStore } from '../../world/kafka-store.ts'
+import { LetterStore } from '../../world/letter-store.ts'
+import { OutboxOffice } from '../../world/outbox-office.ts'
+import type { StoreKind } from '../../world/stores.ts'
 
 /** Something that is about to die. */
 export interface Doomed {

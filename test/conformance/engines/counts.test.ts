@@ -1,6 +1,6 @@
 /** `GET /api/counts`: how many letters there are of each kind, exactly, at every moment. */
 import { expect, it } from 'vitest'
-import { hours, us } from '../../harness/time.ts'
+import { hours, us } from '../../world/time.ts'
 import { type Desk, offices, only, unique } from './bed.ts'
 
 /** The number of letters that the counts have for some of their keys. */

@@ -1,6 +1,6 @@
 /** Dead queues hold letters: what queue clients do to them and what the office does to them is one story. */
 import { describe, expect, it } from 'vitest'
-import { hours, minutes, ms, us } from '../../harness/time.ts'
+import { hours, minutes, ms, us } from '../../world/time.ts'
 import { base64, type Desk, idsOf, type Listed, micros, offices, only, unique } from './bed.ts'
 
 interface Grave {

@@ -1,8 +1,5 @@
 /** A client of one server for tests of the office: calls that must succeed, calls that must be refused, deaths. */
 import { expect } from 'vitest'
-import type { StoreKind } from '../../harness/stores.ts'
-import type { TestClock } from '../../harness/time.ts'
-import { jsonCodec, type Wire } from '../../harness/wire.ts'
 import {
   apiCall,
   type Call,
@@ -17,6 +14,9 @@ import {
   type Query,
   type Reply,
 } from '../../office/api.ts'
+import type { StoreKind } from '../../world/stores.ts'
+import type { TestClock } from '../../world/time.ts'
+import { jsonCodec, type Wire } from '../../world/wire.ts'
 import { Bed, base64, type Ground, only, unique } from '../queues/bed.ts'
 
 /** A client of the office, and of the queues beside it. */

@@ -1,7 +1,7 @@
 /** Contract 3 and 4, `GET /api/dlq/{engine}/{rowKey}`: everything about one letter. */
 import { expect, it } from 'vitest'
-import { keysOf } from '../../harness/row-keys.ts'
-import { us } from '../../harness/time.ts'
+import { keysOf } from '../../world/row-keys.ts'
+import { us } from '../../world/time.ts'
 import { type Desk, type Detail, type Key, micros, offices, only, pathTo, stamp, unique } from './bed.ts'
 
 offices('one letter', (desk) => {

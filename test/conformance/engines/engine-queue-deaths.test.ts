@@ -1,6 +1,6 @@
 /** Messages that die in an engine's queue without its worker: through the queue API, by expiry, by a lease that ends. */
 import { expect, it } from 'vitest'
-import { minutes, ms } from '../../harness/time.ts'
+import { minutes, ms } from '../../world/time.ts'
 import { base64, type Desk, idsOf, type Listed, offices, only, unique } from './bed.ts'
 
 const QUEUE = 'ledger-queue'

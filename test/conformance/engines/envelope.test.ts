@@ -1,6 +1,6 @@
 /** Contract 4: the envelope of every reply, the correlation id, who answers what no call answers. */
 import { describe, expect, it } from 'vitest'
-import { instantOf, systemNow } from '../../harness/time.ts'
+import { instantOf, systemNow } from '../../world/time.ts'
 import { captureBody, offices, opened, pathTo, TIME } from './bed.ts'
 
 offices('the envelope', (desk) => {

@@ -1,6 +1,6 @@
 /** Contract 4, `POST /api/dlq/expire`: all that are too old, and only those that are pending. */
 import { expect, it } from 'vitest'
-import { hours, us } from '../../harness/time.ts'
+import { hours, us } from '../../world/time.ts'
 import { type Desk, type Listed, micros, offices, unique } from './bed.ts'
 
 const days = (n: number): bigint => hours(24 * n)

@@ -1,7 +1,7 @@
 /** Contract 2 and 4, `/api/history`: what engines did, recorded over HTTP and read back. */
 import { beforeAll, describe, expect, it } from 'vitest'
-import { keysOf } from '../../harness/row-keys.ts'
-import { minutes, seconds, us } from '../../harness/time.ts'
+import { keysOf } from '../../world/row-keys.ts'
+import { minutes, seconds, us } from '../../world/time.ts'
 import { type Desk, type Entry, micros, offices, only, type Page, type Query, stamp, unique } from './bed.ts'
 
 const recordBody = (fields: Record<string, unknown> = {}): Record<string, unknown> => ({

@@ -1,6 +1,6 @@
 /** Contract 4: a call with an `Idempotency-Key` that was seen in the last 24 hours gives the first answer again. */
 import { describe, expect, it } from 'vitest'
-import { hours, us } from '../../harness/time.ts'
+import { hours, us } from '../../world/time.ts'
 import { captureBody, type Desk, type Listed, offices, only, pathTo, type Reply, unique } from './bed.ts'
 
 const keyed = (key: string) => ({ 'idempotency-key': key })

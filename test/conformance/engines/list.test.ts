@@ -1,6 +1,6 @@
 /** Contract 4, `GET /api/dlq`: what is listed, in which order, by which filters. */
 import { beforeAll, describe, expect, it } from 'vitest'
-import { minutes, us } from '../../harness/time.ts'
+import { minutes, us } from '../../world/time.ts'
 import { type Desk, type Listed, micros, offices, only, type Query, unique } from './bed.ts'
 
 const FORBIDDEN = /payload|message$|encoding|headers|input|output|stack|attempts|history/i

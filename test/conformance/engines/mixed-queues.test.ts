@@ -3,7 +3,7 @@
  * of counts, all-or-nothing across both.
  */
 import { describe, expect, it } from 'vitest'
-import { hours, minutes, ms, us } from '../../harness/time.ts'
+import { hours, minutes, ms, us } from '../../world/time.ts'
 import { textOf, textsOf } from '../queues/bed.ts'
 import { type Desk, idsOf, offices, only, unique } from './bed.ts'
 

@@ -1,6 +1,6 @@
 /** `GET /api/overview`, `/api/activity`, `/api/dlq/total`: the office in numbers, exact at every moment. */
 import { describe, expect, it } from 'vitest'
-import { hours, minutes } from '../../harness/time.ts'
+import { hours, minutes } from '../../world/time.ts'
 import { type Desk, micros, offices, only, unique } from './bed.ts'
 
 interface Activity {

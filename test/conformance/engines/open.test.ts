@@ -1,7 +1,7 @@
 /** Contract 1: without a context engines are open; with one, letters outlive the definition of their engine. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { type FreshStore, stores } from '../../harness/stores.ts'
-import { Wire } from '../../harness/wire.ts'
+import { type FreshStore, stores } from '../../world/stores.ts'
+import { Wire } from '../../world/wire.ts'
 import { apiCall, captureBody, type Listed, offices, startOffice } from './bed.ts'
 
 const OWN = ['queues', 'outbox', 'webhooks', 'kafka', 'azure', 'http', 'office']

@@ -1,7 +1,7 @@
 /** Contract 3: what became of a retried message is written on its letter: confirmed, or open again. */
 import { describe, expect, it, vi } from 'vitest'
-import { PATIENCE_MS } from '../../harness/limits.ts'
-import { hours, minutes, ms, seconds, us } from '../../harness/time.ts'
+import { PATIENCE_MS } from '../../world/limits.ts'
+import { hours, minutes, ms, seconds, us } from '../../world/time.ts'
 import { type Desk, type Listed, micros, offices, only, unique } from './bed.ts'
 
 /** Letters of any status, by the counts: pending, resolved and expired ones. */

@@ -1,8 +1,8 @@
 /** Contract 4: a letter that goes back to its engine's own queue makes the queue when it is missing. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { Office } from '../../../src/office.ts'
-import { reportOf } from '../../harness/report.ts'
-import { type FreshStore, stores } from '../../harness/stores.ts'
+import { reportOf } from '../../world/report.ts'
+import { type FreshStore, stores } from '../../world/stores.ts'
 
 const RETRY = { edit: null, notes: null, actor: 'nell' }
 

@@ -1,6 +1,6 @@
 /** Contract 5: what is past its time is removed, counted in metrics, and told in one row of history. */
 import { expect, it } from 'vitest'
-import { hours, minutes } from '../../harness/time.ts'
+import { hours, minutes } from '../../world/time.ts'
 import { captureBody, type Entry, offices, only, pathTo, until } from './bed.ts'
 
 const days = (n: number): bigint => hours(24 * n)

@@ -1,6 +1,6 @@
 /** `GET /api/signatures`: letters grouped by their errors. */
 import { expect, it } from 'vitest'
-import { seconds } from '../../harness/time.ts'
+import { seconds } from '../../world/time.ts'
 import { type Desk, micros, offices, only, type Page, TIME, unique } from './bed.ts'
 
 interface Group {

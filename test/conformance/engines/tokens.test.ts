@@ -1,6 +1,6 @@
 /** Contract 4: continuation tokens are opaque, URL-safe and bound to their filters. */
 import { beforeAll, describe, expect, it } from 'vitest'
-import { minutes } from '../../harness/time.ts'
+import { minutes } from '../../world/time.ts'
 import { type Desk, micros, offices, type Query, unique } from './bed.ts'
 
 offices('a continuation token', (desk) => {

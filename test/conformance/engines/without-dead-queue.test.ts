@@ -2,7 +2,7 @@
 import { create, fromBinary, type MessageInitShape, toBinary } from '@bufbuild/protobuf'
 import { expect, it } from 'vitest'
 import { QueueInfoSchema } from '../../../src/queues/wire/queues_pb.ts'
-import { hours, minutes, ms, us } from '../../harness/time.ts'
+import { hours, minutes, ms, us } from '../../world/time.ts'
 import { type Desk, idsOf, type Listed, offices, only, unique } from './bed.ts'
 
 type Settings = Record<string, string | number>

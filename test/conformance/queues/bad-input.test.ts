@@ -1,8 +1,8 @@
 /** Whatever the body is: a clear refusal in the contract's shape, never a 5xx, a crash or a half-done change. */
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { CALLS, message, type Path } from '../../harness/messages.ts'
-import { encode, type Json, jsonCodec, type RawReply, replyJson } from '../../harness/wire.ts'
+import { CALLS, message, type Path } from '../../world/messages.ts'
+import { encode, type Json, jsonCodec, type RawReply, replyJson } from '../../world/wire.ts'
 import { type Bed, promises } from './bed.ts'
 
 const PATHS = Object.keys(CALLS) as Path[] // the keys of CALLS are paths by its type

@@ -3,11 +3,11 @@
  * speaks one codec. Test bodies get a `Bed` and are run on both stores and in both codecs.
  */
 import { afterAll, beforeAll, describe, expect } from 'vitest'
-import type { Path } from '../../harness/messages.ts'
-import { type RunningServer, type ServerOptions, startServer } from '../../harness/server.ts'
-import { type FreshStore, type StoreKind, stores } from '../../harness/stores.ts'
-import { ms, systemNow, TestClock } from '../../harness/time.ts'
-import { type Answer, type Codec, codecs, type Json, Wire } from '../../harness/wire.ts'
+import type { Path } from '../../world/messages.ts'
+import { type RunningServer, type ServerOptions, startServer } from '../../world/server.ts'
+import { type FreshStore, type StoreKind, stores } from '../../world/stores.ts'
+import { ms, systemNow, TestClock } from '../../world/time.ts'
+import { type Answer, type Codec, codecs, type Json, Wire } from '../../world/wire.ts'
 
 export interface LeasedItem {
   readonly id: string

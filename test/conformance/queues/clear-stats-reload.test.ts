@@ -1,7 +1,7 @@
 /** Contract 7.10: clear, stats, reload. */
 import { describe, expect, it } from 'vitest'
-import { hours, minutes, ms, seconds } from '../../harness/time.ts'
-import type { Json } from '../../harness/wire.ts'
+import { hours, minutes, ms, seconds } from '../../world/time.ts'
+import type { Json } from '../../world/wire.ts'
 import { type Bed, idsOf, only, promises, textsOf, unique, until } from './bed.ts'
 
 /** A queue with an item of each kind: leased, idle, scheduled. */

@@ -1,6 +1,6 @@
 /** Contract 7.5: complete. */
 import { describe, expect, it } from 'vitest'
-import { hours, minutes, ms } from '../../harness/time.ts'
+import { hours, minutes, ms } from '../../world/time.ts'
 import { idsOf, only, promises, textsOf } from './bed.ts'
 
 const UNKNOWN = '2AAAAAAAAAAAAAAAAAAAAAAAAAA'

@@ -1,6 +1,6 @@
 /** Contract 9: dead queues, and the rows of section 10 that are about them. */
 import { describe, expect, it } from 'vitest'
-import { hours, minutes, ms, us, ZERO_TIME } from '../../harness/time.ts'
+import { hours, minutes, ms, us, ZERO_TIME } from '../../world/time.ts'
 import { type Bed, base64, idsOf, only, promises, type StoredItem, textsOf, unique } from './bed.ts'
 
 interface Pair {

@@ -1,7 +1,7 @@
 /** Contract 10.10 and 9.3: a write that fails is never answered 200, and changes nothing. */
 import { describe, expect, it } from 'vitest'
-import { minutes, ms } from '../../harness/time.ts'
-import { jsonCodec } from '../../harness/wire.ts'
+import { minutes, ms } from '../../world/time.ts'
+import { jsonCodec } from '../../world/wire.ts'
 import { idsOf, only, promises, textsOf, unique } from './bed.ts'
 
 const AGAIN = 'internal error, try your request again'

@@ -1,6 +1,6 @@
 /** Contract 7.4 and 2.5: the long poll. */
 import { describe, expect, it } from 'vitest'
-import { hours, minutes, ms, seconds, us, ZERO_TIME } from '../../harness/time.ts'
+import { hours, minutes, ms, seconds, us, ZERO_TIME } from '../../world/time.ts'
 import { idsOf, only, promises, textsOf, unique, until } from './bed.ts'
 
 const TIMED_OUT = {

@@ -1,8 +1,8 @@
 /** Contract 2.2: which form a request has and which form its reply gets. */
 import { fromBinary, toBinary, toJson } from '@bufbuild/protobuf'
 import { describe, expect, it } from 'vitest'
-import { message } from '../../harness/messages.ts'
-import { decode, encode, goCodec, jsonCodec, replyJson } from '../../harness/wire.ts'
+import { message } from '../../world/messages.ts'
+import { decode, encode, goCodec, jsonCodec, replyJson } from '../../world/wire.ts'
 import { base64, promises, textsOf, unique } from './bed.ts'
 
 const JSON_TYPE = 'application/json'

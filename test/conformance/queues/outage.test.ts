@@ -1,10 +1,10 @@
 /** A store that cannot be reached: clear errors, a failing health check, and recovery without a restart. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { type Door, doorTo } from '../../harness/proxy.ts'
-import { type RunningServer, startServer } from '../../harness/server.ts'
-import { type FreshStore, freshPostgres, stores } from '../../harness/stores.ts'
-import { TestClock } from '../../harness/time.ts'
-import { jsonCodec, Wire } from '../../harness/wire.ts'
+import { type Door, doorTo } from '../../world/proxy.ts'
+import { type RunningServer, startServer } from '../../world/server.ts'
+import { type FreshStore, freshPostgres, stores } from '../../world/stores.ts'
+import { TestClock } from '../../world/time.ts'
+import { jsonCodec, Wire } from '../../world/wire.ts'
 import { Bed, idsOf, textsOf } from './bed.ts'
 
 describe('a PostgreSQL that cannot be reached', () => {

@@ -1,6 +1,6 @@
 /** Contract 7.3: produce. */
 import { describe, expect, it } from 'vitest'
-import { hours, ms, us, ZERO_TIME } from '../../harness/time.ts'
+import { hours, ms, us, ZERO_TIME } from '../../world/time.ts'
 import { base64, idsOf, only, promises, textsOf } from './bed.ts'
 
 promises('produce', (bed) => {

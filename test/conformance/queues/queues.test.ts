@@ -1,6 +1,6 @@
 /** Contract 7.11 and 3.3: creating, listing, showing, updating and deleting queues. */
 import { describe, expect, it } from 'vitest'
-import { hours, minutes, ms, seconds, us } from '../../harness/time.ts'
+import { hours, minutes, ms, seconds, us } from '../../world/time.ts'
 import { type Bed, type Info, idsOf, only, promises, textsOf, unique } from './bed.ts'
 
 const listed = async (bed: Bed, request: { pivot?: string; limit?: number; namespace?: string }) =>

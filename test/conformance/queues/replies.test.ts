@@ -1,8 +1,8 @@
 /** Contract 2.3, 3.1 and 4: what replies contain, and that they contain nothing else. */
 import { describe, expect, it } from 'vitest'
-import { message, type Path } from '../../harness/messages.ts'
-import { ZERO_TIME } from '../../harness/time.ts'
-import { encode, type Json, jsonCodec, protobufCodec } from '../../harness/wire.ts'
+import { message, type Path } from '../../world/messages.ts'
+import { ZERO_TIME } from '../../world/time.ts'
+import { encode, type Json, jsonCodec, protobufCodec } from '../../world/wire.ts'
 import { base64, promises, unique } from './bed.ts'
 
 promises('replies', (bed) => {

@@ -1,11 +1,11 @@
 /** Contract 2.6.4, 5.4 and 10.12: what survives a restart, and that work goes on right after it. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { PATIENCE_MS, sizeOf } from '../../harness/limits.ts'
-import { reused } from '../../harness/reused-store.ts'
-import { type RunningServer, startServer } from '../../harness/server.ts'
-import { type FreshStore, stores } from '../../harness/stores.ts'
-import { hours, minutes, ms, systemNow, TestClock, us } from '../../harness/time.ts'
-import { jsonCodec, Wire } from '../../harness/wire.ts'
+import { PATIENCE_MS, sizeOf } from '../../world/limits.ts'
+import { reused } from '../../world/reused-store.ts'
+import { type RunningServer, startServer } from '../../world/server.ts'
+import { type FreshStore, stores } from '../../world/stores.ts'
+import { hours, minutes, ms, systemNow, TestClock, us } from '../../world/time.ts'
+import { jsonCodec, Wire } from '../../world/wire.ts'
 import { Bed, idsOf, only, textsOf, until } from './bed.ts'
 
 const kinds = stores.map((kind) => reused(kind))

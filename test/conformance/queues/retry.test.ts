@@ -1,6 +1,6 @@
 /** Contract 7.6: retry. */
 import { describe, expect, it } from 'vitest'
-import { hours, ms, us, ZERO_TIME } from '../../harness/time.ts'
+import { hours, ms, us, ZERO_TIME } from '../../world/time.ts'
 import { idsOf, only, promises, textsOf } from './bed.ts'
 
 const UNKNOWN = '2AAAAAAAAAAAAAAAAAAAAAAAAAA'

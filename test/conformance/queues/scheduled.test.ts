@@ -1,6 +1,6 @@
 /** Contract 7.7: scheduled items. */
 import { describe, expect, it } from 'vitest'
-import { hours, minutes, seconds, us, ZERO_TIME } from '../../harness/time.ts'
+import { hours, minutes, seconds, us, ZERO_TIME } from '../../world/time.ts'
 import { idsOf, only, promises, textsOf } from './bed.ts'
 
 promises('a scheduled item', (bed) => {

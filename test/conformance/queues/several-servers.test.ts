@@ -1,9 +1,9 @@
 /** Contract 7.1: several servers on one PostgreSQL serve the same queues at the same time. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type RunningServer, startServer } from '../../harness/server.ts'
-import { type FreshStore, freshPostgres, stores } from '../../harness/stores.ts'
-import { TestClock } from '../../harness/time.ts'
-import { jsonCodec, Wire } from '../../harness/wire.ts'
+import { type RunningServer, startServer } from '../../world/server.ts'
+import { type FreshStore, freshPostgres, stores } from '../../world/stores.ts'
+import { TestClock } from '../../world/time.ts'
+import { jsonCodec, Wire } from '../../world/wire.ts'
 import { Bed, idsOf, only, textsOf } from './bed.ts'
 
 describe('two servers on one PostgreSQL', () => {

@@ -1,6 +1,6 @@
 /** Contract 7.2 and 7.4.6: partitions and the fair sharing of items among waiting leases. */
 import { describe, expect, it } from 'vitest'
-import { hours, ms, seconds, us } from '../../harness/time.ts'
+import { hours, ms, seconds, us } from '../../world/time.ts'
 import { type Bed, idsOf, type Leased, type PendingLease, promises, textsOf, until } from './bed.ts'
 
 const numbered = (count: number, prefix = '') =>

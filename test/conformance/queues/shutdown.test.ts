@@ -2,11 +2,11 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { STOP_PROMISED_MS } from '../../harness/limits.ts'
-import { type SpawnedServer, spawnServer, startServer } from '../../harness/server.ts'
-import { type FreshStore, stores } from '../../harness/stores.ts'
-import { TestClock } from '../../harness/time.ts'
-import { jsonCodec, Wire } from '../../harness/wire.ts'
+import { STOP_PROMISED_MS } from '../../world/limits.ts'
+import { type SpawnedServer, spawnServer, startServer } from '../../world/server.ts'
+import { type FreshStore, stores } from '../../world/stores.ts'
+import { TestClock } from '../../world/time.ts'
+import { jsonCodec, Wire } from '../../world/wire.ts'
 import { Bed, textsOf } from './bed.ts'
 
 /** A request whose body has begun to arrive but not ended: the server has it in flight. */

@@ -1,7 +1,7 @@
 /** Contract 7.9: listing, importing and deleting stored items. */
 import { describe, expect, it } from 'vitest'
-import { hours, minutes, ms, us, ZERO_TIME } from '../../harness/time.ts'
-import { protobufCodec } from '../../harness/wire.ts'
+import { hours, minutes, ms, us, ZERO_TIME } from '../../world/time.ts'
+import { protobufCodec } from '../../world/wire.ts'
 import { base64, idsOf, only, promises, textsOf, unique } from './bed.ts'
 
 const numbered = (count: number) => Array.from({ length: count }, (_, index) => String(index))

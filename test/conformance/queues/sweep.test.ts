@@ -1,6 +1,6 @@
 /** Contract 7.8: what happens to items whose lease or whose life is over. */
 import { describe, expect, it } from 'vitest'
-import { hours, minutes, ms, seconds, us, ZERO_TIME } from '../../harness/time.ts'
+import { hours, minutes, ms, seconds, us, ZERO_TIME } from '../../world/time.ts'
 import { idsOf, only, promises, textsOf } from './bed.ts'
 
 promises('the lifecycle sweep', (bed) => {

@@ -1,9 +1,9 @@
 /** Contract 11: pause, the controlled clock, and that neither exists unless asked for. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type RunningServer, startServer } from '../../harness/server.ts'
-import { type FreshStore, stores } from '../../harness/stores.ts'
-import { hours, minutes, ms, rfc3339, seconds, systemNow, us } from '../../harness/time.ts'
-import { jsonCodec, Wire } from '../../harness/wire.ts'
+import { type RunningServer, startServer } from '../../world/server.ts'
+import { type FreshStore, stores } from '../../world/stores.ts'
+import { hours, minutes, ms, rfc3339, seconds, systemNow, us } from '../../world/time.ts'
+import { jsonCodec, Wire } from '../../world/wire.ts'
 import { idsOf, only, promises, textsOf, until } from './bed.ts'
 
 promises('pause', (bed) => {

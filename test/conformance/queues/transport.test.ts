@@ -1,8 +1,8 @@
 /** Contract 2.1 and 2.4: what is looked at first, and how large a body may be. */
 import { Readable } from 'node:stream'
 import { describe, expect, it } from 'vitest'
-import type { Path } from '../../harness/messages.ts'
-import { jsonCodec, type RawRequest, replyJson } from '../../harness/wire.ts'
+import type { Path } from '../../world/messages.ts'
+import { jsonCodec, type RawRequest, replyJson } from '../../world/wire.ts'
 import { type Bed, promises, unique } from './bed.ts'
 
 const JSON_TYPE = { 'content-type': 'application/json' }

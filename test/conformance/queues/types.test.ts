@@ -1,8 +1,8 @@
 /** Contract 5: durations, timestamps, ids and strings, seen from outside. */
 import pg from 'pg'
 import { describe, expect, inject, it } from 'vitest'
-import { hours, instantOf, minutes, ms, ZERO_TIME } from '../../harness/time.ts'
-import { jsonCodec } from '../../harness/wire.ts'
+import { hours, instantOf, minutes, ms, ZERO_TIME } from '../../world/time.ts'
+import { jsonCodec } from '../../world/wire.ts'
 import { base64, idsOf, only, promises, textsOf, unique } from './bed.ts'
 
 promises('durations', (bed) => {

@@ -4,8 +4,8 @@
  */
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import type { Path } from '../../harness/messages.ts'
-import { type Json, jsonCodec } from '../../harness/wire.ts'
+import type { Path } from '../../world/messages.ts'
+import { type Json, jsonCodec } from '../../world/wire.ts'
 import { type Bed, promises, unique } from './bed.ts'
 
 /** One way to write a field. `rank` is the place of the rule it breaks; none when it breaks no rule. */

@@ -1,7 +1,7 @@
 /** Contract 8.1 to 8.6: every refusal has its text; one test per row. The order is in validation-order.test.ts. */
 import { describe, expect, it } from 'vitest'
-import type { Path } from '../../harness/messages.ts'
-import type { Json } from '../../harness/wire.ts'
+import type { Path } from '../../world/messages.ts'
+import type { Json } from '../../world/wire.ts'
 import { only, promises, unique } from './bed.ts'
 
 const ID = '2AAAAAAAAAAAAAAAAAAAAAAAAAA'

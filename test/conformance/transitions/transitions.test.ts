@@ -22,9 +22,9 @@ import { inOffice } from '../../../src/letters/work.ts'
 import { kafkaLetterSource } from '../../../src/sources/kafka/source.ts'
 import { type Database, sql } from '../../../src/store/database.ts'
 import { verifyStore } from '../../../src/verify/verify.ts'
-import { AWAY, Desk } from '../../harness/kafka-return.ts'
-import { retain } from '../../harness/retain.ts'
-import { stores } from '../../harness/stores.ts'
+import { AWAY, Desk } from '../../world/kafka-return.ts'
+import { retain } from '../../world/retain.ts'
+import { stores } from '../../world/stores.ts'
 import { DEATHS, type DeathDesk, type Doomed, hookOf, lettersIn } from '../deaths/desks.ts'
 
 const PLAIN_COLUMNS = [

@@ -16,7 +16,7 @@ import {
 } from '../../../src/letters/source.ts'
 import { inOffice } from '../../../src/letters/work.ts'
 import { verifyStore } from '../../../src/verify/verify.ts'
-import { stores } from '../../harness/stores.ts'
+import { stores } from '../../world/stores.ts'
 import { WAYS_BACK, type WayBackDesk } from './desks.ts'
 
 const SENDING = { notes: null, actor: 'nell' } as const

@@ -1,11 +1,11 @@
 /** What the files about the webhook API stand on: the same promises on every store, one server per file, store and settings. */
 import { afterAll, beforeAll, describe, expect } from 'vitest'
-import { overlaid } from '../../harness/server.ts'
-import { type StoreKind, stores } from '../../harness/stores.ts'
-import { Broker, type BrokerOptions, QUICK } from '../../harness/webhooks.ts'
+import { overlaid } from '../../world/server.ts'
+import { type StoreKind, stores } from '../../world/stores.ts'
+import { Broker, type BrokerOptions, QUICK } from '../../world/webhooks.ts'
 
-export * from '../../harness/webhook-client.ts'
-export { type Broker, expectRefusal, expectStatus } from '../../harness/webhooks.ts'
+export * from '../../world/webhook-client.ts'
+export { type Broker, expectRefusal, expectStatus } from '../../world/webhooks.ts'
 export * from './lane.ts'
 
 /** Gives the broker of the running test. */

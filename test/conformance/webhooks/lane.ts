@@ -1,8 +1,8 @@
 /** A producer, a channel and one consumer of it: what most promises about messages and jobs need, and the calls about them. */
 import { expect } from 'vitest'
-import type { Headers, WebhookAnswer } from '../../harness/webhook-client.ts'
-import type { Callback } from '../../harness/webhook-receiver.ts'
-import { type Broker, expectStatus } from '../../harness/webhooks.ts'
+import type { Headers, WebhookAnswer } from '../../world/webhook-client.ts'
+import type { Callback } from '../../world/webhook-receiver.ts'
+import { type Broker, expectStatus } from '../../world/webhooks.ts'
 
 export interface QueuedJob {
   readonly ID: string

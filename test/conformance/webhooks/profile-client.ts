@@ -5,10 +5,10 @@
 import { createHmac } from 'node:crypto'
 import { expect } from 'vitest'
 import { parseXid } from '../../../src/core/xid.ts'
-import { rfc3339 } from '../../harness/time.ts'
-import type { Headers, WebhookAnswer, WebhookClient } from '../../harness/webhook-client.ts'
-import type { WebhookReceiver } from '../../harness/webhook-receiver.ts'
-import { expectStatus } from '../../harness/webhooks.ts'
+import { rfc3339 } from '../../world/time.ts'
+import type { Headers, WebhookAnswer, WebhookClient } from '../../world/webhook-client.ts'
+import type { WebhookReceiver } from '../../world/webhook-receiver.ts'
+import { expectStatus } from '../../world/webhooks.ts'
 import type { DeadCounts, DeadPage, QueuedJob } from './lane.ts'
 
 /** How time passes. */

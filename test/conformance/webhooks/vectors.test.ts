@@ -3,7 +3,7 @@
  * the time of the server, so that gaps between attempts are exact however slow the machine is.
  */
 import { beforeAll, expect, it } from 'vitest'
-import type { Callback } from '../../harness/webhook-receiver.ts'
+import type { Callback } from '../../world/webhook-receiver.ts'
 import { type Broker, brokers, type WebhookAnswer } from './bed.ts'
 import { allFilled, differences, filled, type Saved, valueAt } from './matching.ts'
 import { type Step, VECTORS } from './vectors.ts'

@@ -1,6 +1,6 @@
 /** The vectors of the webhook contract, as they stand in vectors.json. */
 import { readFileSync } from 'node:fs'
-import type { CallbackAnswer } from '../../harness/webhook-receiver.ts'
+import type { CallbackAnswer } from '../../world/webhook-receiver.ts'
 
 type Texts = Readonly<Record<string, string>>
 

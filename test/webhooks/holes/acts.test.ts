@@ -1,7 +1,7 @@
 /** Acts on dead jobs between two folds: whatever is done to them, what is told is what is there. */
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { stores } from '../../harness/stores.ts'
+import { stores } from '../../world/stores.ts'
 import { CountedOffice } from '../counted-office.ts'
 import { type Books, NaiveBooks, OfficeBooks } from './books.ts'
 import type { NaiveOptions } from './naive.ts'

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { checkWebhooks } from '../../../src/sources/webhooks/numbers/check.ts'
 import { queueOfConsumer } from '../../../src/sources/webhooks/webhook.ts'
 import { type Integer, sql } from '../../../src/store/database.ts'
-import { stores } from '../../harness/stores.ts'
+import { stores } from '../../world/stores.ts'
 import { CountedOffice, expectExact } from '../counted-office.ts'
 
 /** As a mistake would: the total of pending letters is so many more. */

@@ -6,7 +6,7 @@ import { type Database, type Integer, sql } from '../../../src/store/database.ts
 import { foldCounts } from '../../../src/store/fold.ts'
 import { leasedLock } from '../../../src/store/lock.ts'
 import { openDatabase } from '../../../src/store/open.ts'
-import { freshPostgres } from '../../harness/stores.ts'
+import { freshPostgres } from '../../world/stores.ts'
 import { CountedOffice, expectExact } from '../counted-office.ts'
 import { CrashPoint, Gate, intercepted } from '../intercepted-database.ts'
 

@@ -5,7 +5,7 @@ import type { Channel, Consumer } from '../../../src/sources/webhooks/webhook.ts
 import { type Database, declaredStatements } from '../../../src/store/database.ts'
 import { foldCounts } from '../../../src/store/fold.ts'
 import { openDatabase } from '../../../src/store/open.ts'
-import { stores } from '../../harness/stores.ts'
+import { stores } from '../../world/stores.ts'
 import { CountedOffice, expectExact, FOLDS } from '../counted-office.ts'
 import { Gate, intercepted } from '../intercepted-database.ts'
 import { gaugeIn } from '../told.ts'

@@ -4,15 +4,15 @@
  */
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { afterEach, expect, it } from 'vitest'
+import { MemoryStore, text } from '../../../../test/kafka/memory-store.ts'
 import {
   describeKafka,
   kafkaBroker,
   newName,
   settingsFor,
   type Topics,
-} from '../../../../test/harness/kafka.ts'
-import { PATIENCE_MS } from '../../../../test/harness/limits.ts'
-import { MemoryStore, text } from '../../../../test/kafka/memory-store.ts'
+} from '../../../../test/world/kafka.ts'
+import { PATIENCE_MS } from '../../../../test/world/limits.ts'
 import { silentLog } from '../../../core/log.ts'
 import { SystemClock } from '../../../core/system-clock.ts'
 import type { RawRecord } from '../event.ts'

@@ -7,8 +7,8 @@ import {
   type KafkaStoreOptions,
   RECORD_TIME_MS,
   record,
-} from '../../../../test/harness/kafka-store.ts'
-import { stores } from '../../../../test/harness/stores.ts'
+} from '../../../../test/world/kafka-store.ts'
+import { stores } from '../../../../test/world/stores.ts'
 import { StoreUnavailable } from '../../../store/database.ts'
 import { UNKNOWN } from '../event.ts'
 import { derivedDlqId, fingerprintOf } from './store-incoming.ts'

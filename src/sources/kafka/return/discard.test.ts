@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
-import { Desk, refusal, TESTER } from '../../../../test/harness/kafka-return.ts'
-import { stores } from '../../../../test/harness/stores.ts'
+import { Desk, refusal, TESTER } from '../../../../test/world/kafka-return.ts'
+import { stores } from '../../../../test/world/stores.ts'
 import { UNKNOWN } from '../event.ts'
 
 describe.each(stores)('discarding on $name', (kind) => {

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
-import { Desk, DOUBT, refusal, refusalId } from '../../../../test/harness/kafka-return.ts'
-import { stores } from '../../../../test/harness/stores.ts'
+import { Desk, DOUBT, refusal, refusalId } from '../../../../test/world/kafka-return.ts'
+import { stores } from '../../../../test/world/stores.ts'
 import { sql } from '../../../store/database.ts'
 import type { ResolveRequest } from '../routes/resolve.ts'
 import { shownBytes } from '../wire/bytes.ts'

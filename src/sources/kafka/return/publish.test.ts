@@ -7,8 +7,8 @@ import {
   refusalId,
   TESTER,
   TOO_LARGE,
-} from '../../../../test/harness/kafka-return.ts'
-import { stores } from '../../../../test/harness/stores.ts'
+} from '../../../../test/world/kafka-return.ts'
+import { stores } from '../../../../test/world/stores.ts'
 import type { PublishOutcome } from '../../../outgoing/kafka/producer.ts'
 import { type Integer, sql } from '../../../store/database.ts'
 import { type EventId, SEND } from '../event.ts'

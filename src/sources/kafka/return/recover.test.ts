@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
-import { Desk, refusalId } from '../../../../test/harness/kafka-return.ts'
-import { stores } from '../../../../test/harness/stores.ts'
+import { Desk, refusalId } from '../../../../test/world/kafka-return.ts'
+import { stores } from '../../../../test/world/stores.ts'
 import { lockClaim } from './claim.ts'
 import type { ReturnPath } from './return-path.ts'
 

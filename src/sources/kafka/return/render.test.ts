@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
-import { header, kafkaSettingsFor } from '../../../../test/harness/kafka-store.ts'
+import { header, kafkaSettingsFor } from '../../../../test/world/kafka-store.ts'
 import { letterId } from '../../../letters/letter.ts'
 import type { RawHeader } from '../../../outgoing/kafka/record.ts'
 import { dlqId, type EventFacts, eventId, STATE } from '../event.ts'

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
-import { AWAY, Desk, refusal, refusalId } from '../../../../test/harness/kafka-return.ts'
-import { stores } from '../../../../test/harness/stores.ts'
+import { AWAY, Desk, refusal, refusalId } from '../../../../test/world/kafka-return.ts'
+import { stores } from '../../../../test/world/stores.ts'
 import type { StoredEvent } from '../stored-event.ts'
 import { ServiceQueues } from './service-queue.ts'
 

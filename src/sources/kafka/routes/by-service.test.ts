@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { type Asked, KafkaHttp } from '../../../../test/harness/kafka-http.ts'
-import { dlqIds, header } from '../../../../test/harness/kafka-store.ts'
-import { stores } from '../../../../test/harness/stores.ts'
+import { type Asked, KafkaHttp } from '../../../../test/world/kafka-http.ts'
+import { dlqIds, header } from '../../../../test/world/kafka-store.ts'
+import { stores } from '../../../../test/world/stores.ts'
 
 const CORRELATION_ID = 'dfdcc063-3332-4ebd-bbe2-515e4af2fbf9'
 const NOBODY = '00000000-0000-4000-8000-000000000000'

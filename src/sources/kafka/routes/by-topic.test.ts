@@ -2,10 +2,10 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
-import { type Asked, KafkaHttp } from '../../../../test/harness/kafka-http.ts'
-import { dlqIds, SERVICES } from '../../../../test/harness/kafka-store.ts'
-import { stores } from '../../../../test/harness/stores.ts'
 import vectors from '../../../../test/kafka/vectors.json' with { type: 'json' }
+import { type Asked, KafkaHttp } from '../../../../test/world/kafka-http.ts'
+import { dlqIds, SERVICES } from '../../../../test/world/kafka-store.ts'
+import { stores } from '../../../../test/world/stores.ts'
 import { lastHeader, shownBytes } from '../wire/bytes.ts'
 import { recordTime } from './views.ts'
 

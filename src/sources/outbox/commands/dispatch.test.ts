@@ -7,9 +7,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { OutboxStore } from '../../../../test/harness/outbox.ts'
-import { stores } from '../../../../test/harness/stores.ts'
-import { bartleby } from '../../../../test/harness/terminal-double.ts'
+import { OutboxStore } from '../../../../test/world/outbox.ts'
+import { stores } from '../../../../test/world/stores.ts'
+import { bartleby } from '../../../../test/world/terminal-double.ts'
 
 const root = fileURLToPath(new URL('../../../..', import.meta.url))
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import type { OutboxStore } from '../../../../test/harness/outbox.ts'
-import { OutboxOffice, PLACES } from '../../../../test/harness/outbox-office.ts'
+import type { OutboxStore } from '../../../../test/world/outbox.ts'
+import { OutboxOffice, PLACES } from '../../../../test/world/outbox-office.ts'
 import { indexesOf, indexStatement } from '../table/schema.ts'
 import { nameTable } from '../table/table-names.ts'
 

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { codeOf, OutboxOffice, PLACES } from '../../../../test/harness/outbox-office.ts'
+import { codeOf, OutboxOffice, PLACES } from '../../../../test/world/outbox-office.ts'
 import { inOffice } from '../../../letters/work.ts'
 import { StoreUnavailable } from '../../../store/database.ts'
 import { openDatabase } from '../../../store/open.ts'

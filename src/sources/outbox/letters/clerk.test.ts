@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { OutboxOffice, PLACES } from '../../../../test/harness/outbox-office.ts'
+import { OutboxOffice, PLACES } from '../../../../test/world/outbox-office.ts'
 import type { Log } from '../../../core/log.ts'
 import { OutboxLetterClerk } from './clerk.ts'
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { OUTBOX_NAME, OutboxOffice, PLACES } from '../../../../test/harness/outbox-office.ts'
+import { OUTBOX_NAME, OutboxOffice, PLACES } from '../../../../test/world/outbox-office.ts'
 import { later } from '../../../core/clock.ts'
 import { verifyStore } from '../../../verify/verify.ts'
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { codeOf, OUTBOX_NAME, OutboxOffice, PLACES } from '../../../../test/harness/outbox-office.ts'
-import { retain } from '../../../../test/harness/retain.ts'
+import { codeOf, OUTBOX_NAME, OutboxOffice, PLACES } from '../../../../test/world/outbox-office.ts'
+import { retain } from '../../../../test/world/retain.ts'
 import { PermanentError } from '../../../core/thrown.ts'
 import { verifyStore } from '../../../verify/verify.ts'
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { seededRandom } from '../../../../test/crash/random.ts'
-import { OutboxOffice, PLACES } from '../../../../test/harness/outbox-office.ts'
+import { OutboxOffice, PLACES } from '../../../../test/world/outbox-office.ts'
 import { BartlebyError } from '../../../core/errors.ts'
 import type { LetterSummary } from '../../../letters/letter.ts'
 import { inOffice } from '../../../letters/work.ts'

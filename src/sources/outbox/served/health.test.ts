@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { OUTBOX_NOW, PostedOutbox } from '../../../../test/harness/outbox-post.ts'
-import { freshSqlite, stores } from '../../../../test/harness/stores.ts'
+import { OUTBOX_NOW, PostedOutbox } from '../../../../test/world/outbox-post.ts'
+import { freshSqlite, stores } from '../../../../test/world/stores.ts'
 import type { Instant } from '../../../core/clock.ts'
 import { openDatabase } from '../../../store/open.ts'
 import { onDatabase } from '../sql/table.ts'

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { OUTBOX_NOW, PostedOutbox, type TestRow } from '../../../../test/harness/outbox-post.ts'
-import { stores } from '../../../../test/harness/stores.ts'
+import { OUTBOX_NOW, PostedOutbox, type TestRow } from '../../../../test/world/outbox-post.ts'
+import { stores } from '../../../../test/world/stores.ts'
 import { LIST_REACH, type ListRequest, listMessages, snippetOf } from './list.ts'
 
 const SECOND = 1_000_000n

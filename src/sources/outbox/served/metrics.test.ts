@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { PostedOutbox } from '../../../../test/harness/outbox-post.ts'
-import { freshSqlite } from '../../../../test/harness/stores.ts'
+import { PostedOutbox } from '../../../../test/world/outbox-post.ts'
+import { freshSqlite } from '../../../../test/world/stores.ts'
 import { SystemClock } from '../../../core/system-clock.ts'
 import { Metrics } from '../../../observe/metrics.ts'
 import { openDatabase } from '../../../store/open.ts'

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { PostedOutbox } from '../../../../test/harness/outbox-post.ts'
-import { freshSqlite } from '../../../../test/harness/stores.ts'
+import { PostedOutbox } from '../../../../test/world/outbox-post.ts'
+import { freshSqlite } from '../../../../test/world/stores.ts'
 import type { Layout } from '../table/layout.ts'
 import type { OutboxHandle } from './outbox-handle.ts'
 import { OutboxReadings } from './readings.ts'

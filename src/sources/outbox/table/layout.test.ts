@@ -1,6 +1,6 @@
 import pg from 'pg'
 import { describe, expect, it } from 'vitest'
-import { stores } from '../../../../test/harness/stores.ts'
+import { stores } from '../../../../test/world/stores.ts'
 import { createDispatcher } from '../dispatcher/create-dispatcher.ts'
 import { outboxSchema } from './schema.ts'
 

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { OUTBOX_NOW, PostedOutbox, type TestRow } from '../../../../test/harness/outbox-post.ts'
-import { freshPostgres, stores } from '../../../../test/harness/stores.ts'
+import { OUTBOX_NOW, PostedOutbox, type TestRow } from '../../../../test/world/outbox-post.ts'
+import { freshPostgres, stores } from '../../../../test/world/stores.ts'
 import { readBacklog } from '../served/health.ts'
 
 const SECOND = 1_000_000n

@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import { describe, expect, it } from 'vitest'
-import { message } from '../../../../test/harness/outbox-message.ts'
+import { message } from '../../../../test/world/outbox-message.ts'
 import {
   answering,
   closeAfterEach,
@@ -11,7 +11,7 @@ import {
   textOf,
   thrownBy,
   to,
-} from '../../../../test/harness/outbox-over-http.ts'
+} from '../../../../test/world/outbox-over-http.ts'
 import { PermanentError } from '../../../core/thrown.ts'
 import type { Network } from '../../../outgoing/connector.ts'
 import { HttpDeliveryFailed } from '../../../outgoing/exchange.ts'

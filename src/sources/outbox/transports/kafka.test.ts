@@ -9,10 +9,10 @@ import {
   startSecureBroker,
   type Topics,
   topicsAt,
-} from '../../../../test/harness/kafka.ts'
-import { OutboxStore } from '../../../../test/harness/outbox.ts'
-import { message } from '../../../../test/harness/outbox-message.ts'
-import { stores } from '../../../../test/harness/stores.ts'
+} from '../../../../test/world/kafka.ts'
+import { OutboxStore } from '../../../../test/world/outbox.ts'
+import { message } from '../../../../test/world/outbox-message.ts'
+import { stores } from '../../../../test/world/stores.ts'
 import { PermanentError } from '../../../core/thrown.ts'
 import { Office } from '../../../office.ts'
 import type { RawRecord } from '../../kafka/event.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { message } from '../../../../test/harness/outbox-message.ts'
+import { message } from '../../../../test/world/outbox-message.ts'
 import { type Log, silentLog } from '../../../core/log.ts'
 import { logTransport } from './transport.ts'
 

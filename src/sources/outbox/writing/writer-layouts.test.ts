@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { Application, type AppTransaction, adapterFor } from '../../../../test/harness/application.ts'
-import { freshPostgres, freshSqlite, type StoreKind } from '../../../../test/harness/stores.ts'
+import { Application, type AppTransaction, adapterFor } from '../../../../test/world/application.ts'
+import { freshPostgres, freshSqlite, type StoreKind } from '../../../../test/world/stores.ts'
 import { TestClock } from '../../../core/test-clock.ts'
 import type { NewMessage } from '../table/message.ts'
 import type { TableOptions } from '../table/table-names.ts'

@@ -1,7 +1,7 @@
 /** The queue commands against a real server. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type RunningServer, startServer } from '../../../../test/harness/server.ts'
-import { bartleby } from '../../../../test/harness/terminal-double.ts'
+import { type RunningServer, startServer } from '../../../../test/world/server.ts'
+import { bartleby } from '../../../../test/world/terminal-double.ts'
 
 let server: RunningServer
 

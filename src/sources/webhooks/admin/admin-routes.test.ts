@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type ServerHere, startServer } from '../../../../test/harness/server.ts'
-import { type FreshStore, stores } from '../../../../test/harness/stores.ts'
+import { type ServerHere, startServer } from '../../../../test/world/server.ts'
+import { type FreshStore, stores } from '../../../../test/world/stores.ts'
 import { openDatabase } from '../../../store/open.ts'
 import { pauseConsumer } from '../courier/pauses.ts'
 

@@ -5,7 +5,7 @@ import {
   post,
   receiving,
   receivingRaw,
-} from '../../../../test/harness/webhook-attempts.ts'
+} from '../../../../test/world/webhook-attempts.ts'
 import { AttemptTimedOut } from './attempt.ts'
 
 closeAfterEach()

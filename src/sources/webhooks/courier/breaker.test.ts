@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
-import { type StoreKind, stores } from '../../../../test/harness/stores.ts'
-import { Depot, SOON } from '../../../../test/harness/webhook-courier.ts'
+import { type StoreKind, stores } from '../../../../test/world/stores.ts'
+import { Depot, SOON } from '../../../../test/world/webhook-courier.ts'
 import { JOB } from '../webhook.ts'
 import { pauseConsumer, prolongPause, resumeConsumer } from './pauses.ts'
 

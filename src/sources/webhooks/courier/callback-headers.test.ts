@@ -5,7 +5,7 @@ import {
   JOB_ID,
   post,
   receivingRaw,
-} from '../../../../test/harness/webhook-attempts.ts'
+} from '../../../../test/world/webhook-attempts.ts'
 import { readWebhookSecret, signWebhook } from '../../../core/standard-webhooks.ts'
 import { parseXid } from '../../../core/xid.ts'
 

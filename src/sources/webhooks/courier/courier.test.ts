@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
-import { type StoreKind, stores } from '../../../../test/harness/stores.ts'
-import { Depot, SOON } from '../../../../test/harness/webhook-courier.ts'
+import { type StoreKind, stores } from '../../../../test/world/stores.ts'
+import { Depot, SOON } from '../../../../test/world/webhook-courier.ts'
 import { sql } from '../../../store/database.ts'
 import { JOB } from '../webhook.ts'
 

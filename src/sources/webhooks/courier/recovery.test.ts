@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type StoreKind, stores } from '../../../../test/harness/stores.ts'
-import { Depot } from '../../../../test/harness/webhook-courier.ts'
+import { type StoreKind, stores } from '../../../../test/world/stores.ts'
+import { Depot } from '../../../../test/world/webhook-courier.ts'
 import { instant } from '../../../core/clock.ts'
 import { type Database, StoreUnavailable, type Transaction } from '../../../store/database.ts'
 import { DEFAULT_WEBHOOK_SETTINGS } from '../settings.ts'

@@ -2,9 +2,9 @@
 import type { ServerResponse } from 'node:http'
 import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
-import { type StoreKind, stores } from '../../../../test/harness/stores.ts'
-import { Depot, SOON } from '../../../../test/harness/webhook-courier.ts'
 import { Gate, type Intercept, intercepted } from '../../../../test/webhooks/intercepted-database.ts'
+import { type StoreKind, stores } from '../../../../test/world/stores.ts'
+import { Depot, SOON } from '../../../../test/world/webhook-courier.ts'
 import {
   type Database,
   StoreUnavailable,

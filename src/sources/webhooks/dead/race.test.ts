@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { DeadJobStore } from '../../../../test/harness/dead-job-store.ts'
-import { stores } from '../../../../test/harness/stores.ts'
+import { DeadJobStore } from '../../../../test/world/dead-job-store.ts'
+import { stores } from '../../../../test/world/stores.ts'
 import { BartlebyError } from '../../../core/errors.ts'
 import type { Xid } from '../../../core/xid.ts'
 import { Refused } from '../refusal.ts'

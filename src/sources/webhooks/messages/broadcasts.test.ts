@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { stores } from '../../../../test/harness/stores.ts'
-import { refusalOf, WebhookStore } from '../../../../test/harness/webhook-store.ts'
+import { stores } from '../../../../test/world/stores.ts'
+import { refusalOf, WebhookStore } from '../../../../test/world/webhook-store.ts'
 import { type Instant, later } from '../../../core/clock.ts'
 import { parseXid, Xids, xid, xidAfter } from '../../../core/xid.ts'
 import { type Database, sql } from '../../../store/database.ts'

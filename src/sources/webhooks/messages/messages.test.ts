@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { stores } from '../../../../test/harness/stores.ts'
-import { WebhookRegistry } from '../../../../test/harness/webhook-registry.ts'
+import { stores } from '../../../../test/world/stores.ts'
+import { WebhookRegistry } from '../../../../test/world/webhook-registry.ts'
 import { type Instant, later } from '../../../core/clock.ts'
 import { xidsFrom } from '../../../core/xid.ts'
 import { sql } from '../../../store/database.ts'

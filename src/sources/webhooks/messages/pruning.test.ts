@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
-import { stores } from '../../../../test/harness/stores.ts'
-import { WebhookStore } from '../../../../test/harness/webhook-store.ts'
+import { stores } from '../../../../test/world/stores.ts'
+import { WebhookStore } from '../../../../test/world/webhook-store.ts'
 import { later } from '../../../core/clock.ts'
 import { type Log, silentLog } from '../../../core/log.ts'
 import { officeRuns } from '../../../letters/work.ts'

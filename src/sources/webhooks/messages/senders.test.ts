@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { stores } from '../../../../test/harness/stores.ts'
-import { refusalOf, WebhookStore } from '../../../../test/harness/webhook-store.ts'
+import { stores } from '../../../../test/world/stores.ts'
+import { refusalOf, WebhookStore } from '../../../../test/world/webhook-store.ts'
 import { Senders } from './senders.ts'
 
 describe.each(stores)('a sender on $name', (kind) => {

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { stores } from '../../../../test/harness/stores.ts'
-import { type BookedConsumer, WebhookBooks } from '../../../../test/harness/webhook-books.ts'
+import { stores } from '../../../../test/world/stores.ts'
+import { type BookedConsumer, WebhookBooks } from '../../../../test/world/webhook-books.ts'
 import { letterCounter } from '../../../letters/numbers/counts.ts'
 import { type Statement, sql } from '../../../store/database.ts'
 import { foldCounts } from '../../../store/fold.ts'

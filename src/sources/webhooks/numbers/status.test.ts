@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { stores } from '../../../../test/harness/stores.ts'
-import { WebhookBooks } from '../../../../test/harness/webhook-books.ts'
+import { stores } from '../../../../test/world/stores.ts'
+import { WebhookBooks } from '../../../../test/world/webhook-books.ts'
 import { later } from '../../../core/clock.ts'
 import { JOB } from '../webhook.ts'
 import { Status } from './status.ts'

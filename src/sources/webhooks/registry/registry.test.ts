@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { stores } from '../../../../test/harness/stores.ts'
-import { refusalOf, WebhookRegistry } from '../../../../test/harness/webhook-registry.ts'
+import { stores } from '../../../../test/world/stores.ts'
+import { refusalOf, WebhookRegistry } from '../../../../test/world/webhook-registry.ts'
 import type { Instant } from '../../../core/clock.ts'
 import { formatHttpDate } from '../../../core/timestamp.ts'
 import type { Channel } from '../webhook.ts'

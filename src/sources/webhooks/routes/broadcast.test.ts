@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest'
-import { closeServers, dial, received, type Script } from '../../../../test/harness/scripted-server.ts'
-import { SENDER, scriptedWebhooks } from '../../../../test/harness/scripted-webhooks.ts'
+import { closeServers, dial, received, type Script } from '../../../../test/world/scripted-server.ts'
+import { SENDER, scriptedWebhooks } from '../../../../test/world/scripted-webhooks.ts'
 import type { MessageDraft } from '../messages/broadcasts.ts'
 import { Refused } from '../refusal.ts'
 

@@ -120,7 +120,7 @@ export interface StandbyServer {
 
 /** A server that has loaded its program and waits: it starts in a fraction of the time. */
 export function standbyServer(options: ServerOptions): StandbyServer {
-  const child = launch(options, ['--import', './test/harness/wait-for-word.ts'])
+  const child = launch(options, ['--import', './test/world/wait-for-word.ts'])
   return {
     start: () => {
       child.stdin?.end('start')
