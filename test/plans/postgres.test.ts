@@ -15,7 +15,7 @@ import { KAFKA_CALLS } from './kafka-calls.ts'
 import type { Sizes } from './load.ts'
 import { type Call, QUEUE_AND_LETTER_CALLS } from './queue-and-letter-calls.ts'
 import { REDRIVE_CALLS } from './redrive-calls.ts'
-import { RUN_CALLS } from './run-plans.ts'
+import { RUN_CALLS } from './run-calls.ts'
 import { UNMEASURED } from './unmeasured.ts'
 import { WEBHOOKS_CALLS } from './webhook-calls.ts'
 
