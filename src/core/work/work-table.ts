@@ -46,6 +46,8 @@ export interface WorkOrder<Job, Result> {
   next(): Held<Job> | undefined
   /** A job is over: gives the results of others that are not begun because of it. */
   ended?(held: Held<Job>, result: Result | null): readonly Settlement<Job, Result>[]
+  /** A job whose result is on its way was claimed once more. It is given back, and ends again, when the result is written: others may have to wait for it. */
+  claimedAgain?(held: Held<Job>): void
   /** Gives up everything that is not begun. */
   takeAll(): readonly Held<Job>[]
 }

@@ -222,6 +222,7 @@ export class Worker<Job, Result> {
         // Its claim had lapsed while the store was away, and is ours again; or its result was written, and that is not known yet.
         ours.claimed(now, until)
         ours.isClaimedAgain = ours.isOver
+        if (ours.isOver) this.#order.claimedAgain?.(ours)
         continue
       }
       const held = this.#hold(id, job, now, until)

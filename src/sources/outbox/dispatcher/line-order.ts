@@ -47,12 +47,18 @@ export class LineOrder implements WorkOrder<Delivery, Outcome> {
     return undefined
   }
 
+  /** Its line has no other in delivery: those that were claimed behind it would overtake it. */
+  claimedAgain(held: Held<Delivery>): void {
+    const { line } = held.job
+    if (line !== null && !this.#lines.has(line)) this.#lines.set(line, { first: held, behind: [] })
+  }
+
   /** Its line goes on with the next; or must not go on, and what stands behind it goes back. */
   ended(held: Held<Delivery>, outcome: Outcome | null): readonly Settlement<Delivery, Outcome>[] {
     const { line } = held.job
     const standing = line === null ? undefined : this.#lines.get(line)
-    // It was not begun from here.
-    if (line === null || standing?.first !== held) return []
+    // Not begun from here. By id: a message that was claimed again ends as another holding of it.
+    if (line === null || standing === undefined || standing.first.id !== held.id) return []
     if (outcome?.kind === 'processed' || (outcome?.kind === 'dead' && this.#onDead === 'skip')) {
       this.#resume(line, standing)
       return []
