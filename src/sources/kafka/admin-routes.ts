@@ -1,4 +1,4 @@
-/** Kafka on the office API, for those who look after it: `/api/kafka`. */
+/** Kafka on the office API: `/api/kafka`. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { type ApiCall, type ApiRequest, type ApiScope, ok, serveApi, unreachable } from '../../api/calls.ts'
 import { failuresOf } from '../../api/describe.ts'
@@ -14,7 +14,7 @@ import { isUuidV4 } from './settings/settings.ts'
 
 const EVENT_KEY = { dlqId: { type: 'string', format: 'uuid' } }
 
-/** What names of topics have at most. */
+/** Of topics. */
 const MAX_NAME = 249
 
 const REASSIGN = {
@@ -27,7 +27,7 @@ const REASSIGN = {
 }
 
 interface KafkaAdminRoutesOptions extends ApiScope {
-  /** null where no dead events are taken in. */
+  /** Null when Kafka is off. */
   readonly kafka: ServedKafka | null
 }
 
@@ -102,13 +102,12 @@ function enabled(kafka: ServedKafka | null): ServedKafka {
 
 const unknownEvent = (dlqId: string) => failure('letter_unknown', { engine: KAFKA, rowKey: dlqId })
 
-/** What is no id of an event belongs to none. */
 function dlqIdOf({ dlqId = '' }: Readonly<Record<string, string>>): string {
   if (!isUuidV4(dlqId)) throw unknownEvent(dlqId.slice(0, MAX_NAME).toWellFormed())
   return dlqId.toLowerCase()
 }
 
-/** Who has these names is for the settings to say. */
+/** The settings decide who has these names. */
 function assignmentOf({ body: { fields } }: ApiRequest): Assignment {
   refuseUnknownFields(fields, Object.keys(REASSIGN))
   return {
@@ -132,7 +131,7 @@ const VALUE_SCHEMA = {
   },
 }
 
-/** Never shown by a browser: it is to be kept, whatever it says that it is. */
+/** Never shown by a browser, whatever its type says. */
 async function sendValue(
   { kafka, clock, stopping }: KafkaAdminRoutesOptions,
   request: FastifyRequest,

@@ -1,4 +1,4 @@
-/** Kafka as the office API shows it, for those who look after it: of each field how it is described, and where it comes from. */
+/** Kafka as the office API shows it: for each field its description and its origin. */
 import { type AnswerFields, answerOf, shapeOf } from '../../api/describe.ts'
 import { INTEGER, TEXT, TEXT_OR_NULL, TIME } from '../../api/shapes.ts'
 import { base64 } from '../../core/content.ts'
@@ -15,7 +15,7 @@ import { shownBytes } from './wire/bytes.ts'
 
 const TEXTS = { type: 'array', items: TEXT }
 
-/** Offsets are texts: JSON has no 64-bit integers. */
+/** Texts: JSON has no 64-bit integers. */
 const offsetOnWire = (offset: bigint | null): string | null => (offset === null ? null : String(offset))
 
 const SERVICE = {
@@ -51,7 +51,6 @@ const INTAKE = {
   ],
 } satisfies AnswerFields<IntakeStanding>
 
-/** The services that are listed, and how intake stands. */
 const OVERVIEW_FIELDS = {
   enabled: [
     {
@@ -78,7 +77,6 @@ export const OVERVIEW = { ...shapeOf(OVERVIEW_FIELDS), required: ['enabled'] }
 export const overviewOnWire = (settings: KafkaSettings, standing: IntakeStanding) =>
   answerOf(OVERVIEW_FIELDS, { settings, standing })
 
-/** Which letter it is, and where it stands. */
 const PLACE = {
   dlqId: [
     { ...TEXT, description: 'The newest of the letter: asked for by an older one, it is another' },
@@ -100,7 +98,6 @@ const HEADER = {
   valueBase64: [TEXT_OR_NULL, ({ value }) => base64(value)],
 } satisfies AnswerFields<RawHeader>
 
-/** One event with everything on file about it, and its bytes. */
 const EVENT_FIELDS = {
   ...PLACE,
   type: [TEXT, ({ facts }) => facts.type],

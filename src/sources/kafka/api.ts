@@ -1,4 +1,4 @@
-/** Kafka on a server: the calls for those who look after it and, where it is enabled, an API of its own. */
+/** Kafka on a server: calls of the office API and, where it is enabled, an API of its own. */
 import { reaches } from '../../api/auth.ts'
 import { plainStatus } from '../../api/envelope.ts'
 import { type Facade, pathOf } from '../../api/facade.ts'
@@ -21,7 +21,6 @@ export async function kafkaApi(kafka: ServedKafka | null, server: ServerScope): 
   }
 }
 
-/** Without an API everything below its prefix is unknown, to everybody. */
 const kafkaFacade = (api: KafkaApi | null): Facade => ({
   about:
     'Below /kafka/, where it is enabled: dead events of Kafka, with tokens of its own; every answer has an X-Request-Id.',
@@ -32,7 +31,7 @@ const kafkaFacade = (api: KafkaApi | null): Facade => ({
     gate.refuseForeign(request)
     // It asks for tokens itself, everywhere but at its health.
     const caller = gate.signedIn(request)
-    // A session may be that of another source with tokens of its own.
+    // The session may be that of another source's own token.
     if (caller !== null && reaches(caller, KAFKA)) request.caller = caller
   },
   isProvedLater: ({ headers, url }) => headers.authorization !== undefined && pathOf(url) !== '/kafka/health',

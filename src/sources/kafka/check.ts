@@ -1,6 +1,6 @@
 /**
- * Tries whether everything that the configuration needs is there: brokers, topics, the group, rights. It writes no record, joins no
- * group and commits nothing, so it can run beside a server.
+ * Tries brokers, topics, group and rights of a configuration. It writes no record, joins no group and commits nothing, so it can run beside
+ * a server.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { BrokerLink, COORDINATOR_AWAY, lookUpTopics } from '../../outgoing/kafka/brokers.ts'
@@ -11,13 +11,12 @@ import { dlqTopicsOf, type KafkaSettings } from './settings/settings.ts'
 
 export interface KafkaCheck {
   readonly subject: string
-  /** `unknown`: it could not be found out, and nothing speaks against it. */
+  /** `unknown`: nothing speaks against it. */
   readonly verdict: 'fine' | 'missing' | 'unknown'
-  /** One sentence; with the right to grant, where one is missing. */
+  /** One sentence, with the right to grant. */
   readonly message: string
 }
 
-/** Runs all checks; those that need a broker only when one can be reached. */
 export async function checkKafka(settings: KafkaSettings): Promise<readonly KafkaCheck[]> {
   const brokers = await Promise.all(
     settings.connection.servers.map((server) => checkServer(settings, server)),
@@ -52,7 +51,7 @@ async function attempt(
   }
 }
 
-/** Connects to one server of the configuration alone, with TLS and SASL as they are set. */
+/** One server alone, with TLS and SASL as configured. */
 async function checkServer({ connection }: KafkaSettings, server: string): Promise<KafkaCheck> {
   const subject = `broker ${server}`
   const link = await BrokerLink.open({ ...connection, servers: [server] })
@@ -80,7 +79,7 @@ async function checkDlqTopics(link: BrokerLink, settings: KafkaSettings): Promis
   })
 }
 
-/** A heartbeat of a member that is none: whoever may not join is told that first. */
+/** A stranger's heartbeat: whoever may not join is refused first. */
 async function checkGroup(link: BrokerLink, group: string): Promise<readonly KafkaCheck[]> {
   const subject = `group ${group}`
   const { library } = link
@@ -101,7 +100,7 @@ async function checkGroup(link: BrokerLink, group: string): Promise<readonly Kaf
 const PAUSE_MS = 200
 const MOST_TRIES = 50
 
-/** A cluster that nobody has used yet makes what it needs for groups when somebody asks for it first. */
+/** An unused cluster makes what groups need when it is first asked. */
 async function patiently<T>(ask: () => Promise<T>): Promise<T> {
   for (let tries = 1; ; tries++) {
     try {
@@ -113,7 +112,7 @@ async function patiently<T>(ask: () => Promise<T>): Promise<T> {
   }
 }
 
-/** What a broker tells a member that it does not know. */
+/** What brokers tell an unknown member. */
 const STRANGER = ['UNKNOWN_MEMBER_ID', 'ILLEGAL_GENERATION', 'REBALANCE_IN_PROGRESS', 'GROUP_ID_NOT_FOUND']
 
 async function checkRetryTopics(link: BrokerLink, settings: KafkaSettings): Promise<readonly KafkaCheck[]> {
@@ -136,7 +135,7 @@ async function checkRetryTopics(link: BrokerLink, settings: KafkaSettings): Prom
   return canWrite ? [...checks, ...(await checkIdentity(link))] : checks
 }
 
-/** Brokers from 2.8 on let everybody who may write to some topic; older ones want a right of its own. */
+/** Brokers from 2.8 on need no right beyond writing to some topic. */
 async function checkIdentity(link: BrokerLink): Promise<readonly KafkaCheck[]> {
   try {
     const { api } = link.library.initProducerIdV3
@@ -149,7 +148,7 @@ async function checkIdentity(link: BrokerLink): Promise<readonly KafkaCheck[]> {
   }
 }
 
-/** Services that write back where events came from have as many targets as topics; patterns name none. */
+/** `$original` has as many targets as topics; patterns name none. */
 const retryTopicsOf = ({ services }: KafkaSettings): readonly string[] => [
   ...new Set(
     [...services.values()].flatMap(({ retryTopic, originalTopics }) =>
@@ -173,7 +172,6 @@ function checkLimit(subject: string, ours: number, theirs: number | undefined): 
     : fine(subject, `takes ${theirs} bytes (max.message.bytes)`)
 }
 
-/** The largest record of each topic, where it may be seen. */
 async function messageLimits(
   link: BrokerLink,
   topics: readonly string[],

@@ -1,4 +1,4 @@
-/** `bartleby kafka`: brokers and rights of a configuration, how intake stands, and what can be done with one dead event. */
+/** `bartleby kafka`: checks, intake, and single dead events. */
 import { pathTo } from '../../client/envelope.ts'
 import type { LetterCounts } from '../../client/letter-types.ts'
 import { commandGroup } from '../../terminal/command.ts'
@@ -49,7 +49,7 @@ const MARKS = { fine: '✓', missing: '✗', unknown: '?' } as const
 const lineOf = ({ subject, verdict, message }: KafkaCheck): string =>
   `${MARKS[verdict]} ${printable(subject)} ${printable(message)}`
 
-/** Of a server without Kafka only that it is not enabled. */
+/** Without Kafka only `enabled`. */
 type Overview = { readonly enabled: boolean } & Partial<Omit<ReturnType<typeof overviewOnWire>, 'enabled'>>
 
 const eventPath = (dlqId: string): string => pathTo('/api/kafka/events', dlqId)

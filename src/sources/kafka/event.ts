@@ -1,5 +1,5 @@
 /**
- * The words of the Kafka module: a record as it came, what was understood of it, and what can become of its letter.
+ * The words of Kafka: a record, what was understood of it, and what can become of its letter.
  *
  *   record ──► pending ──► claimed ──► publishing ──► published     a retry record is on its topic
  *                ▲  ▲         │            ├───────► uncertain      nobody knows; shown, never guessed
@@ -7,16 +7,16 @@
  *                │                 └───────────────► discarded
  *                └── the same event died again: its letter reopens, whatever its state
  *
- * In the office's terms the first three and `uncertain` are Pending, `published` is Resolved by retry, `discarded` is Resolved by
- * discard, or Expired.
+ * In the office the first three and `uncertain` are Pending, `published` is Resolved by retry, `discarded` is Resolved by discard, or
+ * Expired.
  */
 import type { RawHeader } from '../../outgoing/kafka/record.ts'
 import type { Integer } from '../../store/database.ts'
 
-/** The source and the engine of these letters. */
+/** Source and engine of these letters. */
 export const KAFKA = 'kafka'
 
-/** What history calls what happens to letters of Kafka; each row but that of a gap has its letter. */
+/** Operations in history; each row but that of a gap has its letter. */
 export const KAFKA_OPERATIONS = {
   received: 'kafka.received',
   reopened: 'kafka.reopened',
@@ -31,30 +31,30 @@ export const KAFKA_OPERATIONS = {
   gap: 'kafka.gap',
 } as const
 
-/** The kind of run that gives events of nobody's to their services. */
+/** The run that gives events of nobody to their services. */
 export const REASSIGNMENT = 'kafka-reassignment'
 
-/** The service, or the original topic, of letters that have none. No legal name contains a tilde. */
+/** The service, or original topic, of letters without one. No legal name has a tilde. */
 export const UNKNOWN = '~unknown'
 
-/** One Kafka message, as it came. Null and empty are different things. */
+/** One Kafka message. Null and empty differ. */
 export interface RawRecord {
   readonly topic: string
   readonly partition: number
   readonly offset: bigint
-  /** Milliseconds since 1970; −1 when it has none. */
+  /** −1 when it has none. */
   readonly timestampMs: bigint
   readonly key: Uint8Array | null
   readonly value: Uint8Array | null
   readonly headers: readonly RawHeader[]
-  /** Left out of nearly all: this one is a whole batch, compressed as it lies in the topic. */
+  /** The value is a whole batch, compressed as in the topic. */
   readonly packed?: PackedBatch
 }
 
-/** A batch that was not unpacked, because it is larger than what one may grow to. */
+/** Too large to be unpacked. */
 export interface PackedBatch {
   readonly compression: string
-  /** How many records it says it has. */
+  /** By its own word. */
   readonly records: number
   readonly mostBytes: number
 }
@@ -62,14 +62,12 @@ export interface PackedBatch {
 declare const dlqIdBrand: unique symbol
 declare const eventIdBrand: unique symbol
 
-/** How clients name a dead event: a UUID v4, the record's own or derived from its place and content. */
+/** How clients name a dead event: a UUID v4, its own or derived from place and content. */
 export type DlqId = string & { readonly [dlqIdBrand]: true }
-/** An id that was minted for a publish: a UUID v4. */
+/** Minted for a publish: a UUID v4. */
 export type EventId = string & { readonly [eventIdBrand]: true }
 
-/** Marks a text that is known to be a UUID v4 as the name of a dead event. */
 export const dlqId = (text: string): DlqId => text as DlqId
-/** Marks a text that was minted as the id of a publish. */
 export const eventId = (text: string): EventId => text as EventId
 
 /** Numbered in this order. */
@@ -91,7 +89,6 @@ export const stateOf = (value: Integer): State => Number(value) as State
 
 export const stateName = nameIn(STATE_NAMES, 'state')
 
-/** The name of a number, in a table that is numbered in its order. */
 function nameIn<Name extends string>(names: readonly Name[], what: string) {
   return (number: Integer): Name => {
     const name = names[Number(number)]
@@ -100,7 +97,7 @@ function nameIn<Name extends string>(names: readonly Name[], what: string) {
   }
 }
 
-/** Why a letter must not be published as it is: it is quarantined, where it stands. */
+/** Why a letter is quarantined: it must not be published as it is. */
 export const REASONS = [
   'value_not_json',
   'value_null',
@@ -128,7 +125,7 @@ export const REASONS = [
 ] as const
 export type Reason = (typeof REASONS)[number]
 
-/** What is odd about a letter and does not keep it from being published. */
+/** Oddities that do not keep a letter from being published. */
 export const WARNINGS = [
   'value_needs_escape',
   'payload_not_object',
@@ -149,7 +146,7 @@ export const WARNINGS = [
 ] as const
 export type Warning = (typeof WARNINGS)[number]
 
-/** Why the consumer failed, as the headers tell. */
+/** As the headers tell. */
 export interface ExceptionFacts {
   readonly class?: string
   readonly message?: string
@@ -158,68 +155,65 @@ export interface ExceptionFacts {
   readonly causeMessage?: string
 }
 
-/** Where a record of another tool says that it was read. Offsets are texts: JSON has no 64-bit integers. */
+/** Where another tool says it was read. Offsets are texts: JSON has no 64-bit integers. */
 export interface Origin {
   readonly topic?: string
   readonly partition?: number
   readonly offset?: string
   readonly timestampMs?: string
   readonly consumerGroup?: string
-  /** A URI, where a tool gives that instead of a topic. */
+  /** A URI, where a tool names no topic. */
   readonly destination?: string
   readonly failedAtMs?: string
 }
 
-/** What was understood of a record. It is kept as JSON beside the letter; the record's bytes are the truth. */
+/** What was understood of a record, kept as JSON beside the letter; the record's bytes are the truth. */
 export interface EventFacts {
-  /** `~unknown` when there is none. */
+  /** `~unknown` without one. */
   readonly service: string
-  /** `~unknown` when there is none. */
+  /** `~unknown` without one. */
   readonly originalTopic: string
-  /** '' when there is none. */
+  /** '' without one. */
   readonly type: string
-  /** As in the record, whatever it is; null when it has none. */
+  /** As in the record, valid or not. */
   readonly correlationId: string | null
-  /** Made at intake where the record has none, or one that no consumer can read. */
+  /** Made at intake in place of a missing or unreadable one. */
   readonly mintedCorrelationId: string | null
-  /** A UUID v4, or null. */
+  /** A UUID v4. */
   readonly originalEventId: string | null
-  /** Generations 4 and 5: the place where the failed record was read, from the event id. */
+  /** Generations 4 and 5: where the failed record was read. */
   readonly readFrom: { readonly topic: string; readonly partition: number; readonly offset: string } | null
   readonly exception: ExceptionFacts
-  /** Whose headers these are; null when nobody's are recognised. */
+  /** Whose headers these are. */
   readonly family: string | null
   readonly origin: Origin
-  /** Where it failed first, when that is another place than `origin`. */
+  /** Where it failed first, unless at `origin`. */
   readonly firstOrigin?: Origin
-  /** How often it was tried, by what another tool says. */
+  /** By another tool's word. */
   readonly attemptsReported: number | null
-  /** `key_format: uber`: the key that the record had originally, in base64. */
+  /** `key_format: uber`: the original key, in base64. */
   readonly originalKey?: string
   readonly valueForm: 'json' | 'null' | 'other'
-  /** It stands for the records of a batch that was not unpacked. */
   readonly packed?: PackedBatch
   readonly reasons: readonly Reason[]
   readonly warnings: readonly Warning[]
-  /** The letter that had this event id first, when that is another one. */
+  /** The letter that had this event id first. */
   readonly duplicateOf?: string
 }
 
-/** Who acts, and in which request. */
 export interface Caller {
-  /** The name of a token, `token#n` for the n-th hash of the configuration, or `system`. */
+  /** A token's name, `token#n` for the n-th configured hash, or `system`. */
   readonly actor: string
   readonly requestId: string | null
 }
 
 export const SYSTEM: Caller = { actor: 'system', requestId: null }
 
-/** What became of an id that was minted for a publish, as `kafka_sends` keeps it. */
+/** The outcome of a publish in `kafka_sends`. */
 export const SEND = { publishing: 0, uncertain: 1, published: 2, failed: 3 } as const
-/** The condition of kafka_sends_unplaced: a copy may lie where nobody knows, and has not come back. */
+/** The condition of kafka_sends_unplaced: a copy may lie at an unknown place, and has not come back. */
 export const UNPLACED = `(published_offset IS NULL OR resends > 0) AND reopened = 0 AND outcome <> ${SEND.failed}`
 export const sendOutcomeName = nameIn(Object.keys(SEND) as readonly (keyof typeof SEND)[], 'outcome')
 
-/** One text for a partition. */
 export const partitionKey = ({ topic, partition }: Pick<RawRecord, 'topic' | 'partition'>): string =>
   `${topic}:${partition}`

@@ -1,4 +1,4 @@
-/** What Kafka promises, and `verify` proves: letters and their events, the books of its records, and what was sent. */
+/** What Kafka promises and `verify` proves: letters and events, counted records, publishes. */
 import type { Audit, Finding, FoundRow, Invariant, Side } from '../../letters/audit/invariant.ts'
 import { batchesOf, read, Sums, together } from '../../letters/audit/walk.ts'
 import { STATUS, STATUSES } from '../../letters/letter.ts'
@@ -7,27 +7,22 @@ import { KAFKA, SEND, STATE, stateName } from './event.ts'
 
 const side = (name: string, text: string): Side => ({ statement: read(name, text) })
 
-/** Letters of Kafka, by their numbers. */
 const LETTERS = side(
   'kafkaLetters',
   `SELECT id AS key, status, resolution, leased, drawer, sent_as FROM bartleby.letters WHERE engine = '${KAFKA}' ORDER BY id`,
 )
-/** Events, by the numbers of their letters. */
 const EVENTS = side(
   'kafkaEvents',
   `SELECT letter_id AS key, dlq_id AS event, state, service || '/' || original_topic AS queue FROM bartleby.kafka_events ORDER BY letter_id`,
 )
 
-/**
- * K1: every letter of Kafka has its event and every event its letter, in the same state and in the queue of the same service. What is
- * being published is marked on both, so that nothing else is done to it.
- */
+/** K1: letter and event are a pair, in matching states and the same queue. A publish under way marks both. */
 const events: Invariant = {
   id: 'K1',
   promise: 'a letter of Kafka and its event say the same',
   rows: ({ sizes: { letters } }) => 2 * letters,
   async *check(audit) {
-    /** Drawers and queues of events that do not fit, each told once. */
+    /** Each told once. */
     const misfiled = new Set<string>()
     for await (const { key, letters, events } of together(audit, {
       letters: LETTERS,
@@ -59,7 +54,6 @@ const events: Invariant = {
 const HELD: readonly number[] = [STATE.claimed, STATE.publishing]
 const OPEN: readonly number[] = [STATE.pending, ...HELD, STATE.uncertain]
 
-/** Whether a letter is what the office calls an event in this state, and marked while that is on its way. */
 function agree({ status: number, resolution, leased }: FoundRow, { state: at }: FoundRow): boolean {
   const [status, state] = [Number(number), Number(at)]
   if (Number(leased) !== (HELD.includes(state) ? 1 : 0)) return false
@@ -80,20 +74,18 @@ function apart(
   return { what: `letter ${letter} is ${status}, and its event is ${state}`, row: { ...row, state } }
 }
 
-/** The name of a state, or the number that is none. */
 const nameOf = (state: number): string =>
   Object.values<number>(STATE).includes(state) ? stateName(state) : String(state)
 
-/** All partitions there are: a few hundred at most. */
+/** A few hundred at most. */
 const readBooks = read(
   'kafkaBooks',
   'SELECT topic, partition, received, duplicates, created, reopened FROM bartleby.kafka_partitions ORDER BY topic, partition',
 )
 
-/** All records. */
 const readRecords = read('kafkaRecords', 'SELECT topic, partition FROM bartleby.kafka_records')
 
-/** All events, and whether the record of their name is in the register and theirs. */
+/** Events, and whether the register has their record under the same name. */
 const readRegistered = read(
   'kafkaRegistered',
   `SELECT event.letter_id AS letter, event.dlq_id AS event, CASE WHEN record.letter_id = event.letter_id AND record.topic = event.topic
@@ -114,8 +106,8 @@ interface Book extends Partition {
 }
 
 /**
- * K2: every record that was received became a letter, reopened one or was a duplicate, and is counted as what it was; the register
- * has each of them that was no duplicate, under the name that its event has.
+ * K2: every record became a letter, reopened one or was a duplicate, and is counted so; the register has all but duplicates, under the name
+ * of their event.
  */
 const records: Invariant = {
   id: 'K2',
@@ -145,7 +137,6 @@ const records: Invariant = {
 
 const partitionName = ({ topic, partition }: Partition): string => `${topic}:${partition}`
 
-/** The records of every partition that has any. */
 async function countAll(audit: Audit): Promise<Sums<string>> {
   const found = new Sums<string>()
   for await (const records of batchesOf<Partition>(audit, readRecords))
@@ -171,7 +162,7 @@ function* miscounted(book: Book, records: number): Iterable<Finding> {
     }
 }
 
-/** Events by the numbers of their letters, each with the publish that it names. */
+/** Events with the publish that they name. */
 const PUBLISHES = side(
   'kafkaPublishes',
   `SELECT event.letter_id AS key, event.state, event.attempts, event.service, event.event_id AS event,
@@ -179,7 +170,6 @@ const PUBLISHES = side(
      FROM bartleby.kafka_events AS event LEFT JOIN bartleby.kafka_sends AS send ON send.event_id = event.event_id
      ORDER BY event.letter_id`,
 )
-/** Records that an event had before, and what was sent of it: both by letters. */
 const CHAIN = side('kafkaChain', 'SELECT letter_id AS key FROM bartleby.kafka_chain ORDER BY letter_id')
 const SENDS = side(
   'kafkaSends',
@@ -187,15 +177,15 @@ const SENDS = side(
 )
 
 /**
- * K3: at most one event of a service is on its way. What an event is, its publish is too: published, uncertain or being published;
- * an event that is free has none. As often as an event died again, so many records are in its chain.
+ * K3: a service has one event on its way at most. Event and publish agree; a free event has none. The chain has one record for each earlier
+ * death.
  */
 const sends: Invariant = {
   id: 'K3',
   promise: 'a service has at most one event on its way, and events agree with what was sent of them',
   rows: ({ sizes: { letters } }) => 2 * letters,
   async *check(audit) {
-    // Not by the index that keeps them from it: that one is what is doubted.
+    // Not by the unique index: that is what is doubted.
     const inFlight = new Sums<string>()
     const sides = { letters: LETTERS, events: PUBLISHES, chain: CHAIN, sends: SENDS }
     for await (const { key: letter, letters, events, chain, sends } of together(audit, sides)) {
@@ -216,7 +206,7 @@ const sends: Invariant = {
   },
 }
 
-/** What the publish of an event in this state must have come to; of a discarded one any will do. */
+/** A discarded event may have any outcome. */
 const OUTCOMES: ReadonlyMap<number, number> = new Map([
   [STATE.claimed, SEND.uncertain],
   [STATE.publishing, SEND.publishing],
@@ -236,7 +226,6 @@ function agrees({ key, state: at, event, sentLetter, outcome }: FoundRow): boole
   )
 }
 
-/** What is wrong with an event, whose letter may be gone and has so many earlier records. */
 function* faultsOf(row: FoundRow, letter: FoundRow | undefined, links: number): Iterable<Finding> {
   const { key, state, event, attempts } = row
   if (!agrees(row))

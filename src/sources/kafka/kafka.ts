@@ -1,4 +1,4 @@
-/** The Kafka part of an office: puts intake, return path and reads together, starts and stops them. */
+/** The Kafka part of an office: intake, return path and reads, wired together. */
 import { randomUUID } from 'node:crypto'
 import type { Log } from '../../core/log.ts'
 import type { Rounds, Service } from '../../core/rounds.ts'
@@ -25,13 +25,12 @@ export interface KafkaParts extends Omit<RecordStoreOptions, 'listener'> {
   readonly ledger: Pick<Ledger, 'counts'>
 }
 
-/** What is under way when the server stops has this long to end; after that it is for recovery. */
+/** Time to end what is under way; after that it is for recovery. */
 const STOP_MS = 5_000
 
 export class Kafka implements Service {
   readonly name = 'kafka'
   readonly calls: KafkaCalls
-  /** How letters go back, as the office asks for it. */
   readonly letterReturn: LetterReturn
   readonly #parts: KafkaParts
   readonly #counters: KafkaCounters
@@ -55,19 +54,18 @@ export class Kafka implements Service {
     defineReassignment(parts.runs, parts)
   }
 
-  /** Loads the processors; nothing is read yet. Throws where one cannot be loaded, or the client library is missing. */
+  /** Throws when a processor cannot be loaded, or the client library is missing. */
   static async open(parts: KafkaParts): Promise<Kafka> {
     requireKafkaLibrary()
     return new Kafka(parts, await Processors.load(parts.settings, parts.log))
   }
 
-  /** Lets go of what nobody holds any more, then begins to read. Brokers may be away: they are waited for. */
+  /** Recovers first, then reads. Waits for brokers that are away. */
   async start(): Promise<void> {
     await this.#path.start()
     this.#reader.start()
   }
 
-  /** Ends reading, and waits for publishes that are under way, for a while. */
   async stop(): Promise<void> {
     const { promise: late, resolve } = Promise.withResolvers<void>()
     const timer = setTimeout(resolve, STOP_MS)
@@ -79,7 +77,6 @@ export class Kafka implements Service {
     }
   }
 
-  /** Counts an event that the office discarded or let expire. */
   countDiscarded(service: string, topic: string): void {
     this.#counters.resolved(service, topic, 'discarded_operator')
   }
@@ -88,7 +85,6 @@ export class Kafka implements Service {
     return metricsText(this.#counters, this.standing())
   }
 
-  /** What is done every so often, for whoever watches over that. */
   get rounds(): readonly Rounds[] {
     return this.#path.rounds
   }
@@ -97,7 +93,7 @@ export class Kafka implements Service {
     return this.#reader.standing()
   }
 
-  /** Gives an event to a service; gives the event as it is then. */
+  /** Returns the event as it is then. */
   reassign(dlqId: string, assignment: Assignment, caller: Caller): Promise<StoredEvent> {
     return reassign(this.#parts, dlqId, assignment, caller)
   }

@@ -1,17 +1,16 @@
 /**
- * What Prometheus is told about Kafka. Counters are those of this server since it started; how intake stands is what this server
- * reads now: of the partitions of a group each server has its share. Names of services and of original topics come from records, which
- * anybody may write: only so many of them have counts of their own, all others share one.
+ * Kafka's metrics, of this server: counters since it started, and the partitions that it reads now. Services and topics come from records,
+ * which anybody may write: a limited number have counts of their own, the others share one.
  */
 import { family, type Labels, type Sample } from '../../api/exposition.ts'
 import { INTAKE_STATES, type IntakeStanding, lagOf, publicTroubles } from './intake/standing.ts'
 import type { Gap, Stored } from './intake/store-partitions.ts'
 
-/** Sets of labels that are counted each by itself; those beyond share one value. */
+/** Label sets with counts of their own. */
 const MOST_SETS = 1_000
 const OTHERS = '~others'
 
-/** The counters: their names behind the prefix, what they count, and those of their labels that records choose. */
+/** Name behind the prefix, help, and the labels that records choose. */
 const COUNTERS = {
   received: ['records_received', 'Records of DLQ topics that this server took in.'],
   duplicates: ['records_duplicate', 'Records that had been taken in before.'],
@@ -69,7 +68,6 @@ export class KafkaCounters {
     this.#add('gaps', { topic, partition: String(partition) })
   }
 
-  /** The counts as they are now, as lines of Prometheus. */
   lines(): string[] {
     return Object.entries(COUNTERS).flatMap(([counter, [name, help]]) => {
       // The keys of the table.
@@ -93,12 +91,10 @@ export class KafkaCounters {
 
 const keyOf = (labels: Labels): string => JSON.stringify(Object.values(labels))
 
-/** Told of everything that is counted. */
 export type KafkaListener = Partial<
   Pick<KafkaCounters, 'stored' | 'quarantined' | 'resolved' | 'trouble' | 'gap'>
 >
 
-/** All that is told at a scrape. */
 export const metricsText = (counters: KafkaCounters, standing: IntakeStanding): string =>
   `${[...counters.lines(), ...standingLines(standing)].join('\n')}\n`
 

@@ -17,7 +17,7 @@ import { KafkaSchema } from './settings/schema.ts'
 import { kafkaLetterSource } from './source.ts'
 
 export interface KafkaFace {
-  /** Dead events of Kafka; null unless that is enabled. */
+  /** Null unless enabled. */
   readonly kafka: Kafka | null
 }
 
@@ -42,7 +42,7 @@ export const kafkaModule: SourceModule<'kafka', typeof KafkaSchema, KafkaOptions
   async open(parts, options) {
     const kafka = await openKafka(parts, options ?? {})
     return {
-      // Also where Kafka is not enabled: its letters can be discarded everywhere.
+      // Without Kafka too: its letters can be discarded everywhere.
       letters: kafkaLetterSource({
         returnWay: () => kafka?.letterReturn ?? null,
         discarded: (service, topic) => kafka?.countDiscarded(service, topic),
@@ -59,7 +59,7 @@ async function openKafka(parts: OfficeParts, options: KafkaOptions): Promise<Kaf
   for (const warning of kafkaWarnings(options))
     parts.log.warn({ warning }, 'the configuration of kafka is worth a second look')
   if (settings === null) return null
-  // Loaded when it is used: most offices have no Kafka, and it is a third of the program.
+  // Loaded on use: most offices have no Kafka, and it is a third of the program.
   const { Kafka } = await import('./kafka.ts')
   const { store, clock, log, registers, runs, letters, redriveOf } = parts
   return Kafka.open({

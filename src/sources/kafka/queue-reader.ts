@@ -1,7 +1,6 @@
 /**
- * What is next: the queues of services as previews show them, in the order of the contract; and what came before: of letters that died
- * again, every record that they stood for, and what was sent of it. Reads only, and of what is large only as much as an answer may hold:
- * sizes first, bytes after.
+ * Queues of services as previews show them, in the order of the contract, and the earlier deaths of letters. Reads only, and no more bytes
+ * than an answer may hold: sizes first.
  */
 
 import { type LetterId, letterId } from '../../letters/letter.ts'
@@ -20,26 +19,24 @@ import {
   type StoredEvent,
 } from './stored-event.ts'
 
-/** Which part of a queue is asked for. */
 export interface QueuePart {
   readonly service: string
-  /** null: of all topics of the service. */
+  /** Null: all topics of the service. */
   readonly topic: string | null
   readonly skip: number
   readonly limit: number
-  /** Of the values together, and of headers and keys that are large; the first event is given in any case, its value if it fits. */
+  /** Of values, large headers and large keys. The first event is given in any case, its value if it fits. */
   readonly maxBytes: number
 }
 
 interface NextEvents {
   readonly events: readonly StoredEvent[]
-  /** Whether something is missing because of its size. */
+  /** Something is missing because of its size. */
   readonly truncated: boolean
-  /** The size of the value of the first and only event when that alone is beyond the limit: the value is null then. */
+  /** The size of the first event's value when that alone is beyond the limit; the value is null then. */
   readonly omittedBytes: number | null
 }
 
-/** What the queue does not tell of an event: what came before it, and whether something came after it. */
 interface EventDetail {
   readonly chain: readonly ChainLink[]
   readonly hasLaterSameKey: boolean
@@ -47,22 +44,20 @@ interface EventDetail {
 
 export interface DetailedEvent extends StoredEvent, EventDetail {}
 
-/** A part of a queue as it was at one moment. */
 interface Preview extends NextEvents {
-  /** Of those events that it was wanted of. */
   readonly details: ReadonlyMap<LetterId, EventDetail>
 }
 
 const OPEN = `event.state < ${STATE.published}`
 
-/** Headers and keys of this length do not count. */
+/** Headers and keys up to this size do not count. */
 const SMALL_BYTES = 4_096
 const large = (part: string): string => `greatest(coalesce(octet_length(${part}), 0) - ${SMALL_BYTES}, 0)`
 const VALUE_BYTES = 'coalesce(octet_length(payload), 0)'
 
 /**
- * The sizes of the next events, in order. Found by the index of their queue, each with its letter by primary key; the size of a
- * value is known without reading it. Cost: the events that are skipped, and those that are given.
+ * Sizes of the next events, by the index of their queue; letters by primary key. A size is known without reading the value. Cost: the
+ * events skipped and given.
  */
 const sizes = (name: string, where: string, order: string, limit: string) =>
   sql(
@@ -85,7 +80,7 @@ const sizesOfTopic = sizes(
   'LIMIT $3 OFFSET $4',
 )
 
-/** The next events of a queue; at least one, if there are any and any are asked for. */
+/** At least one, if there are any and any are asked for. */
 async function nextEvents(session: Session, part: QueuePart): Promise<NextEvents> {
   const { service, topic, skip, limit, maxBytes } = part
   if (limit === 0 || !canHaveLetters(service, topic)) {
@@ -130,22 +125,18 @@ function countWithin(rows: readonly SizeRow[], maxBytes: number): number {
   return beyond < 0 ? rows.length : beyond
 }
 
-/**
- * A place of the service: it has, or had, a letter. Found by the label of places; '0' is the character behind '/', which stands
- * between service and topic.
- */
+/** Any place of the service, by the label of places; '0' follows '/', which stands between service and topic. */
 const findPlace = sql(
   'kafka.placeOfService',
   `SELECT id FROM bartleby.places WHERE source = '${KAFKA}' AND engine = '${KAFKA}' AND queue > $1 AND queue < $2
    ORDER BY source, engine, queue LIMIT 1`,
 )
 
-/** What else is known of events, by their letters. */
 async function detailsOf(
   session: Session,
   events: readonly StoredEvent[],
 ): Promise<ReadonlyMap<LetterId, EventDetail>> {
-  // Only what died more than once has a past.
+  // Only an event that died again has a past.
   const again = events.filter(({ attempts }) => attempts > 1)
   const chains = await readChain(
     session,
@@ -166,7 +157,7 @@ async function detailed(session: Session, event: StoredEvent): Promise<DetailedE
   return { ...event, ...detail }
 }
 
-/** The reads of the API, each of them on one moment of the store. */
+/** The reads of the API, each at one moment of the store. */
 export class QueueReader {
   readonly #db: Database
   readonly #ledger: Pick<Ledger, 'counts'>
@@ -176,7 +167,7 @@ export class QueueReader {
     this.#ledger = ledger
   }
 
-  /** The next events; with the details of those that `isDetailed` asks for, and of one that is not whole. */
+  /** Details of those that `isDetailed` asks for, and of one without its value. */
   preview(part: QueuePart, isDetailed: (event: StoredEvent) => boolean): Promise<Preview> {
     return this.#db.snapshot('kafka.preview', async (session) => {
       const next = await nextEvents(session, part)
@@ -189,7 +180,6 @@ export class QueueReader {
     return this.#db.snapshot('kafka.detail', (session) => detailed(session, event))
   }
 
-  /** The event that a record's name belongs to, with its details; null when there is none. */
   named(id: string): Promise<DetailedEvent | null> {
     return this.#db.snapshot('kafka.named', async (session) => {
       const event = await eventNamed(session, id)
@@ -197,7 +187,7 @@ export class QueueReader {
     })
   }
 
-  /** The value of exactly the record that has this name; null when there is none. */
+  /** The value of exactly the record that has this name. */
   value(id: string): Promise<{ readonly value: Uint8Array | null } | null> {
     return this.#db.snapshot('kafka.value', async (session) => {
       const event = await eventNamed(session, id)
@@ -206,7 +196,7 @@ export class QueueReader {
     })
   }
 
-  /** Whether a service ever had a letter. */
+  /** Whether it ever had one. */
   async hasLetter(service: string): Promise<boolean> {
     if (!canHaveLetters(service, null)) return false
     const found = await this.#db.session('kafka.hasLetter', (session) =>
@@ -215,7 +205,7 @@ export class QueueReader {
     return found.length > 0
   }
 
-  /** Unresolved letters by service and original topic, from the books of the office; none is zero. */
+  /** Unresolved letters by service and original topic. */
   async summary(): Promise<ReadonlyMap<string, ReadonlyMap<string, number>>> {
     const { items } = await this.#ledger.counts({ source: KAFKA, engine: KAFKA, status: 'Pending' }, [
       'originalQueue',
@@ -231,7 +221,7 @@ export class QueueReader {
   }
 }
 
-/** What was sent of a record, and where the broker put it: null while it has not said. */
+/** Partition and offset are null until the broker has answered. */
 const SENT = rowShape({
   eventId,
   /** The retry topic. */
@@ -239,7 +229,6 @@ const SENT = rowShape({
   publishedPartition: orNull(integer),
   publishedOffset: orNull(big),
   outcome: sendOutcomeName,
-  /** How often the same was sent again. */
   resends: integer,
   actor: text,
   requestId: orNull(text),
@@ -249,9 +238,8 @@ export type Sent = RowOf<typeof SENT>
 
 const LINK = rowShape({
   letterId,
-  /** 1 is the first. */
   number: integer,
-  /** Spent: it names nothing any more. */
+  /** Spent. */
   dlqId,
   topic: text,
   partition: integer,
@@ -266,14 +254,14 @@ const LINK = rowShape({
 /** One earlier death of a letter. */
 export type ChainLink = RowOf<typeof LINK> & { readonly sent: Sent | null }
 
-/** The links of letters by primary key, in its order. */
+/** By primary key, in its order. */
 const readLinks = sql(
   'kafka.chain',
   `SELECT ${LINK.columns} FROM bartleby.kafka_chain WHERE letter_id = ANY($1::bigint[]) ORDER BY letter_id, number`,
   { bigints: true },
 )
 
-/** What was sent, by primary key. */
+/** By primary key. */
 const readSends = sql(
   'kafka.sendsOfChain',
   `SELECT ${SENT.columns} FROM bartleby.kafka_sends WHERE event_id = ANY($1::uuid[])`,
@@ -296,10 +284,7 @@ export async function readChain(
   )
 }
 
-/**
- * The value of an earlier record, by the letter's part of the primary key. A value that the next record had too is not kept twice: it
- * is that of the first link behind that has one.
- */
+/** By the letter's part of the primary key. A value that the next record had too is not kept twice: the first link behind has it. */
 const readValue = sql(
   'kafka.valueInChain',
   `SELECT value, value_null FROM bartleby.kafka_chain WHERE letter_id = $1
@@ -308,7 +293,7 @@ const readValue = sql(
    ORDER BY letter_id, number LIMIT 1`,
 )
 
-/** The value of a record that an event stood for before, by its spent name; `event` is what it stands for now. */
+/** The value of a record that the event stood for before, by its spent name. */
 export async function earlierValue(
   session: Session,
   event: Pick<StoredEvent, 'letterId' | 'value'>,

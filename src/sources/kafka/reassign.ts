@@ -1,7 +1,6 @@
 /**
- * Events that belong to another service than their records say: an operator gives one to the service that it is of, and when the
- * settings come to know a service, its events leave the queue of nobody's. What was understood of the record is worked out anew, for
- * the service that has it now.
+ * Events that belong to another service than their records say. An operator gives one to its service; when the settings come to know a
+ * service, its events leave the queue of nobody. Their facts are read anew.
  */
 import { randomUUID } from 'node:crypto'
 import { failure, refuse } from '../../core/errors.ts'
@@ -42,15 +41,14 @@ import {
 
 export type Reassigner = Pick<RecordStoreOptions, 'db' | 'clock' | 'registers' | 'settings'>
 
-/** Where an event shall go. */
 export interface Assignment {
-  /** The name of a service, or an alias. */
+  /** A name or an alias. */
   readonly service: string
-  /** Its original topic; null or left out, the one that its record says. */
+  /** Its original topic; without, the one that its record says. */
   readonly topic?: string | null
 }
 
-/** Gives a pending event to a service; gives the event as it is then. Refuses with a code while it is held, and when it is resolved. */
+/** Gives a pending event to a service. Refuses while it is held, and when it is resolved. */
 export async function reassign(
   reassigner: Reassigner,
   id: string,
@@ -62,7 +60,7 @@ export async function reassign(
   return inOffice(db, clock, 'kafka.reassign', async (work) => {
     const found = isUuid(id) ? await eventNamed(work.tx, id.toLowerCase()) : null
     const event = found === null ? null : await lockEvent(work.tx, found.letterId)
-    // A name that another record of the letter has taken the place of is spent.
+    // An older name of the letter is spent.
     if (event?.dlqId !== id.toLowerCase()) throw failure('letter_unknown', { engine: KAFKA, rowKey: id })
     insistOnPending(event)
     return moveEvent(work, registers, event, factsAnew(settings, event, assigned), caller)
@@ -94,10 +92,7 @@ function insistOnPending({ state, service, eventId }: StoredEvent): void {
 const NEXT = `event.service <= '${UNKNOWN}' AND event.state < ${STATE.published} AND
   (event.service, ${QUEUE_ORDER}) > ('${UNKNOWN}', $1, $2, $3, $4, $5)`
 
-/**
- * The next events of nobody's behind a place in the order, on kafka_queue; each with its letter by primary key. Whose an event is does
- * not depend on its value: a server that starts does not read all of them.
- */
+/** The next events of nobody, on kafka_queue; letters by primary key. Their values are not read: they do not decide whose an event is. */
 const readUnknown = sql(
   'kafka.unknownEvents',
   `SELECT ${SMALL_EVENT_COLUMNS} FROM bartleby.kafka_events AS event JOIN bartleby.letters AS letter ON letter.id = event.letter_id
@@ -105,7 +100,7 @@ const readUnknown = sql(
   { bigints: true },
 )
 
-/** How far a round is: behind this event. Numbers beyond 2^53 are in digits. */
+/** Numbers beyond 2^53 are in digits. */
 type Place = readonly [orderTs: string, topic: string, partition: number, offset: string, intake: string]
 
 const START: Place = [String(-(2n ** 63n)), '', -1, '-1', '0']
@@ -118,10 +113,7 @@ const placeOf = ({ orderTs, topic, partition, offset, intake }: QueueOrder): Pla
   String(intake),
 ]
 
-/**
- * Defines the run that gives events of nobody's to the services that the settings know by now: a round when a server starts. Those that
- * are held are left where they are.
- */
+/** One round when a server starts. Events that are held stay where they are. */
 export function defineReassignment(
   runs: OfficeRuns,
   parts: Pick<Reassigner, 'registers' | 'settings'>,
@@ -143,7 +135,6 @@ export function defineReassignment(
   })
 }
 
-/** Moves those that the settings know a service of; gives how many. */
 async function moveKnown(
   work: OfficeWork,
   { registers, settings }: Pick<Reassigner, 'registers' | 'settings'>,
@@ -163,13 +154,13 @@ async function moveKnown(
   return moved
 }
 
-/** One event by primary key. Its letter is locked. */
+/** By primary key; the letter is locked. */
 const writeService = sql(
   'kafka.writeService',
   'UPDATE bartleby.kafka_events SET service = $2, original_topic = $3, facts = $4, same_key = $5 WHERE letter_id = $1',
 )
 
-/** Moves an event, whose letter is locked, to the queue that `facts` say; gives the event as it is then. */
+/** Moves an event, whose letter is locked, to the queue that `facts` name. */
 async function moveEvent(
   work: OfficeWork,
   registers: Registers,
@@ -201,10 +192,10 @@ async function moveEvent(
   return { ...event, service, originalTopic, facts }
 }
 
-/** Warnings that tell of other records. The record alone does not know them. */
+/** About other records: the record alone does not know them. */
 const OF_THE_STORE: readonly Warning[] = ['position_reused', 'duplicate_event_id', 'duplicate_retry']
 
-/** What the record says for whoever has it now. What was minted for it stays. */
+/** Minted ids stay. */
 function factsAnew(settings: KafkaSettings, event: StoredEvent, assigned: Assigned | null): EventFacts {
   const { mintedCorrelationId, warnings, duplicateOf } = event.facts
   const facts = readEvent(recordOf(event), settings, () => mintedCorrelationId ?? randomUUID(), assigned)

@@ -1,8 +1,7 @@
 /**
- * The Kafka API on HTTP. Calls run in Fastify's first hook, as those of the other APIs do: its own parsing would judge a body before
- * its sender. Who sends a request is asked before everything else, also where there is no call. The API has tokens of its own, which
- * are good for nothing else; those of the server are good here too, as far as their role goes. Whoever has neither learns nothing: not
- * even whether a path or a service exists. There is no open door, also not on this machine.
+ * The Kafka API on HTTP. Calls run in Fastify's first hook: its own parsing would judge a body before its sender. Every request needs a
+ * token, of this API or of the server with the right role, on this machine too; without one nobody learns whether a path or a service
+ * exists.
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { authenticator, type Caller, type Role, reaches, requireRole } from '../../api/auth.ts'
@@ -34,7 +33,7 @@ import {
 export const KAFKA_CALLS: readonly KafkaCall[] = [...topicCalls, ...serviceCalls]
 const knownAt = methodsAt(KAFKA_CALLS)
 
-/** Everything below `/kafka` of a server whose Kafka part is enabled. */
+/** Everything below `/kafka`, where Kafka is enabled. */
 export class KafkaApi {
   readonly #calls: KafkaCalls
   readonly #server: ServerScope
@@ -44,11 +43,10 @@ export class KafkaApi {
     this.#calls = calls
     this.#server = server
     const tokens = server.tokens.filter((token) => reaches(token, KAFKA))
-    // Without any tokens the server trusts everybody; this API does not.
+    // Without tokens the server trusts everybody; this API does not.
     this.#authenticate = authenticator(tokens, null)
   }
 
-  /** Adds the calls to a server. */
   async addRoutes(app: FastifyInstance): Promise<void> {
     schemasOnlyDescribe(app)
     for (const call of KAFKA_CALLS) {
@@ -62,7 +60,6 @@ export class KafkaApi {
     }
   }
 
-  /** Answers a request that a call fits. */
   async #perform(call: KafkaCall, request: FastifyRequest, reply: FastifyReply): Promise<void> {
     if (isNoCall(paramsOf(request))) {
       this.answerUnrouted(request, reply)
@@ -71,14 +68,13 @@ export class KafkaApi {
     try {
       this.#send(request, reply, await this.#answer(call, request))
     } catch (thrown) {
-      // What went wrong is logged, also when nobody waits for the answer any more.
+      // Logged also when nobody waits for the answer any more.
       const answer = thrown instanceof ClientGone ? null : this.#failed(call, request, thrown)
       if (answer === null || request.raw.socket.destroyed) reply.hijack()
       else this.#send(request, reply, answer)
     }
   }
 
-  /** Answers a request that no call fits. */
   answerUnrouted(request: FastifyRequest, reply: FastifyReply): void {
     this.#send(request, reply, this.#unrouted(request))
   }
@@ -94,7 +90,7 @@ export class KafkaApi {
     }
   }
 
-  /** Decides who passes, and counts wrong tokens. */
+  /** Counts wrong tokens. */
   #admit(request: FastifyRequest, needed: Role): Admission {
     const { wrongTokens } = this.#server
     const { clientAddress, caller } = request
@@ -106,14 +102,14 @@ export class KafkaApi {
     return admission
   }
 
-  /** By a session, or by the `Authorization` header; `needed` is the role that tokens of the server need. */
+  /** By a session or the `Authorization` header. */
   #identify({ headers: { authorization }, caller: visitor }: FastifyRequest, needed: Role): Admission {
     const isVisit = authorization === undefined && visitor !== undefined
     const [, scheme, token] = CREDENTIALS.exec(authorization?.trim() ?? '') ?? []
     if (!isVisit && (scheme?.toLowerCase() !== 'bearer' || token === undefined))
       return { refused: 'unauthenticated' }
     try {
-      // Headers arrive byte by byte: these are the bytes of the token as they were sent.
+      // Headers arrive byte by byte: these are the bytes of the token as sent.
       const sent = Buffer.from(token ?? '', 'latin1').toString()
       const caller = isVisit ? visitor : this.#authenticate(`Bearer ${sent}`)
       requireRole(caller, needed)
@@ -126,7 +122,7 @@ export class KafkaApi {
 
   async #answer(call: KafkaCall, request: FastifyRequest): Promise<Answer> {
     const calls = this.#calls
-    // That the process lives is told in any case, and to anybody.
+    // Everybody may know that the process lives.
     if (call.isOpen === true) return call.answer(new KafkaRequest(request, '', this.#server), calls)
     const admission = this.#admit(request, roleOf(call))
     if ('refused' in admission) return NOT_ADMITTED[admission.refused]
@@ -145,9 +141,9 @@ export class KafkaApi {
     }
     const tooMuch = limited(thrown)
     if (tooMuch !== null) return tooMuch
-    // What waits for its turn is met by the end of the server on its way.
+    // The server may stop while a call waits for its turn.
     if (thrown instanceof BartlebyError && thrown.code === 'service_stopping') return STOPPING
-    // What went wrong inside is for the log alone.
+    // Inner errors are for the log alone.
     request.log.error(
       { err: thrown, method: request.method, path: call.path, requestId: request.id },
       'call failed',
@@ -160,22 +156,21 @@ export class KafkaApi {
   }
 }
 
-/** Whether a path is no call, though one fits it: a name in it is empty, or it is a dry run that lacks its service. */
+/** An empty name, or a dry run without its service. */
 function isNoCall(names: Readonly<Record<string, string>>): boolean {
   const { service, topic } = names
   return Object.values(names).includes('') || (service === 'rpc' && topic === 'dry-run')
 }
 
-/** The answer to a request that no call takes; `url` may have a query. */
 function answerWithoutCall(method: string, url: string): Answer {
   const path = pathOf(url)
   const methods = knownAt(path)
-  // With a method that fits, it was a name that is none, or bytes that are no text.
+  // The method fits: a name is none, or bytes are no text.
   if (methods.length === 0 || methods.includes(method) || path === '/kafka/rpc/dry-run') return UNKNOWN_PATH
   return methodNotAllowed(methods.join(', '))
 }
 
-/** Whom a request comes from, by the name that history knows; or why it does not pass. */
+/** The actor's name in history, or why the request does not pass. */
 type Admission =
   | { readonly actor: string }
   | { readonly refused: 'unauthenticated' | 'wrong_token' | 'role_too_low' }

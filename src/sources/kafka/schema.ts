@@ -1,17 +1,16 @@
 /**
- * The tables that the Kafka part owns.
+ * The tables of Kafka.
  *
- * - `kafka_records` is the register of every record that was taken in, by place and fingerprint: what is in it is never taken in again,
- *   also when its letter is long gone. Its `dlq_id` is what clients call the event; one that another record has taken over is spent.
- * - `kafka_events` has one row for each letter: the record that it stands for now, and what is being done with it. The open ones
- *   (state below 4) are the queue of their service, in the order of the contract. A service has at most one in flight, which the store
- *   itself sees to (`kafka_in_flight`).
- * - `kafka_sends` has one row for each id that was minted for a publish, with what was sent, so that it can be sent again as it was.
- * - `kafka_chain` has the earlier records of letters that died again.
- * - `kafka_partitions` says how far each partition was read and what came of it. Who stores records of a partition locks its row.
- * - `kafka_services` has a row for each service, which who claims for it locks.
+ * - `kafka_records`: the register of all records, by place and fingerprint. A record in it is never taken in again, even when its letter is
+ *   long gone. Clients name the event by `dlq_id`; one that another record has taken over is spent.
+ * - `kafka_events`: one row per letter, for the record that it stands for now. Open ones (state below 4) are the queue of their service, in
+ *   the order of the contract; `kafka_in_flight` allows one in flight per service.
+ * - `kafka_sends`: one row per minted id, with what was sent, to be sent again as it was.
+ * - `kafka_chain`: earlier records of letters that died again.
+ * - `kafka_partitions`: how far each partition was read. Whoever stores its records locks the row.
+ * - `kafka_services`: one row per service, locked by whoever claims for it.
  *
- * Value and headers are those of the letter. Instants are microseconds since 1970, times of records milliseconds.
+ * Value and headers are the letter's. Instants are microseconds since 1970, times of records milliseconds.
  */
 import { inSqlite, type Migration } from '../../store/migrations.ts'
 import { STATE, UNPLACED } from './event.ts'
@@ -144,7 +143,7 @@ export const kafkaMigration: Migration = {
   `,
 }
 
-/** Finds what was sent to a topic and lies nobody knows where, when a record comes back from there. */
+/** For a record that comes back from an unknown place. */
 export const unplacedSendsMigration: Migration = {
   number: 14,
   name: 'unplaced sends',

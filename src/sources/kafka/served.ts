@@ -1,4 +1,4 @@
-/** What a server asks of Kafka: its APIs, their tokens, metrics and health. Also where it is not enabled: then it says so. */
+/** What a server asks of Kafka: APIs, tokens, metrics and health. `kafka` is null where it is not enabled. */
 import type { OwnTokens } from '../../api/auth.ts'
 import { type ServedSource, type SourceHealth, WELL } from '../../api/source-http.ts'
 import { failure } from '../../core/errors.ts'
@@ -6,7 +6,6 @@ import { KAFKA } from './event.ts'
 import { type IntakeStanding, publicTroubles } from './intake/standing.ts'
 import type { ServedKafka } from './routes/call.ts'
 
-/** `kafka` is null where it is not enabled. */
 export const servedKafka = (kafka: ServedKafka | null): ServedSource => ({
   http: {
     isPresent: () => kafka !== null,

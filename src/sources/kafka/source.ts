@@ -1,7 +1,6 @@
 /**
- * The way back of letters that came from DLQ topics, as the office sees it. They leave over a network: the return path claims, sends
- * and settles one letter after the other, wherever each stands in its queue. Here is also what happens to the dead event of a letter
- * that an operator discards, lets expire or restores, and of letters that are removed for good.
+ * The way back of Kafka's letters: the return path claims, sends and settles one after the other, wherever each stands in its queue. Also
+ * what happens to the event of a letter that is discarded, expires, is restored or removed.
  */
 import { BartlebyError, failure } from '../../core/errors.ts'
 import type { Edit, LetterId } from '../../letters/letter.ts'
@@ -17,16 +16,14 @@ import type { ReturnPath } from './return/return-path.ts'
 import type { Obstacle, OneLetter, Terms } from './return/terms.ts'
 import { lastHeader, shownBytes } from './wire/bytes.ts'
 
-/** The return path, and where its letters are. */
 export interface LetterReturn {
   readonly db: Database
   readonly path: Pick<ReturnPath, 'send' | 'rehearse'>
 }
 
 interface KafkaSourceOptions {
-  /** null: Kafka is not enabled on this server. */
+  /** Null: Kafka is not enabled on this server. */
   readonly returnWay: () => LetterReturn | null
-  /** Told of events that the office discards or lets expire. */
   readonly discarded?: (service: string, topic: string) => void
 }
 
@@ -59,7 +56,7 @@ export function kafkaLetterSource({ returnWay, discarded }: KafkaSourceOptions):
   }
 }
 
-/** Events that nobody holds are discarded. */
+/** Discards events that nobody holds. */
 async function giveUp(
   work: OfficeWork,
   ids: readonly LetterId[],
@@ -77,7 +74,7 @@ async function giveUp(
   })
 }
 
-/** One after the other, as one event of a service is in flight at a time. What is refused of one does not concern the next. */
+/** One event of a service is in flight at a time. A refusal of one does not concern the next. */
 async function oneByOne<Done>(
   letters: readonly Departing[],
   way: LetterReturn | null,
@@ -96,7 +93,6 @@ async function oneByOne<Done>(
   return answers
 }
 
-/** Letters are filed under their service and topic. */
 const targetOf = ({ id, originalQueue }: Departing): OneLetter => ({
   by: 'letter',
   letterId: id,
@@ -113,7 +109,7 @@ const termsOf = (edit: Edit | null, actor: string, notes: string | null): Terms 
   notes,
 })
 
-/** The record that left, or would; a failure when the letter stays. */
+/** Throws when the letter stays. */
 async function recordOf(db: Database, letter: Departing, ended: Ended): Promise<Ready> {
   if (!('why' in ended)) {
     if (ended.outcome === 'published') return ended
@@ -131,7 +127,6 @@ async function resolvedMeanwhile(db: Database, { id, engine, sourceId }: Departi
   return failure('letter_service_busy', { service: targetOf(letter).service })
 }
 
-/** What the office says when a letter is not sent back. */
 function failureOf(obstacle: Obstacle): BartlebyError {
   switch (obstacle.why) {
     case 'busy':
@@ -160,7 +155,6 @@ function failureOf(obstacle: Obstacle): BartlebyError {
   }
 }
 
-/** What would be sent, in the words of the office. */
 function contentOf({ key, value, headers }: OutgoingRecord): NonNullable<Rendered['content']> {
   const textOf = (name: string): string | null => shownBytes(lastHeader(headers, name) ?? null)
   const [kind, correlationId] = [textOf('type'), textOf('correlation_id')]
@@ -178,24 +172,21 @@ interface LiftedEvent {
   readonly state: Integer
 }
 
-/** Events by primary key, locked in its order; their letters are locked. */
+/** By primary key, locked in its order; their letters are locked. */
 const THESE = 'letter_id = ANY($1::bigint[])'
 const lockEvents = sql(
   'kafka.lockEventsToLift',
   `SELECT service, original_topic, state FROM bartleby.kafka_events WHERE ${THESE} ORDER BY letter_id FOR UPDATE`,
 )
 
-/** The id of a publish that nobody knows the end of stays: the event may have been published. */
+/** The id of an uncertain publish stays: the event may have been published. */
 const discardEvents = sql(
   'kafka.discardEvents',
   `UPDATE bartleby.kafka_events SET state = ${STATE.discarded}, claim = NULL, claimed_by = NULL, lease_until = NULL
    WHERE ${THESE}`,
 )
 
-/**
- * The send of each by its own primary key. An event whose publish has no known end is what it was before it was discarded: pending, it
- * would be published a second time without a word.
- */
+/** By primary key. An uncertain event stays uncertain: pending, it would be published a second time without a word. */
 const OPEN_END = `(SELECT outcome FROM bartleby.kafka_sends AS send WHERE send.event_id = kafka_events.event_id) = ${SEND.uncertain}`
 const layEvents = sql(
   'kafka.layEvents',
@@ -205,7 +196,7 @@ const layEvents = sql(
    WHERE ${THESE}`,
 )
 
-/** What is kept about letters, by primary keys and kafka_sends_of_letter. The register of records stays: it keeps copies out. */
+/** By primary keys and kafka_sends_of_letter. The register of records stays: it keeps copies out. */
 const FORGETTING: readonly Statement[] = (['kafka_events', 'kafka_chain', 'kafka_sends'] as const).map(
   (table) => sql(`kafka.forget.${table}`, `DELETE FROM bartleby.${table} WHERE ${THESE}`),
 )

@@ -1,4 +1,4 @@
-/** Webhooks on a server: two APIs, and the shape of what nobody else answers. */
+/** Webhooks on a server: two APIs, and the answer to what nobody else answers. */
 import { ANYONE } from '../../api/auth.ts'
 import { type Facade, sendPlainError } from '../../api/facade.ts'
 import type { ServedApi, ServerScope } from '../../api/source-http.ts'
@@ -26,7 +26,7 @@ function webhookFacade({ settings, xids }: Pick<Webhooks, 'settings' | 'xids'>, 
     ...(gatewayAuth.mode === 'hmac' && { onRequest: signatureCheck({ gatewayAuth, ...server }) }),
     ...(isLogged && { onResponse: logAccess }),
     admit(request, gate) {
-      // What an `Authorization` says is forwarded to consumers if the sender wants so: it need not be for us.
+      // `Authorization` may be for consumers, if the sender wants it forwarded.
       gate.refuseForeign(request)
       if (gate.isOpen(request) || (openManagement && request.is404)) return
       if (gate.hasTokens) gate.ask(request)

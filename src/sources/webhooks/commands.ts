@@ -1,4 +1,4 @@
-/** `bartleby webhooks …`: consumers with their jobs, requeues and purges under way, what is done with one of them, and whether counts are right. */
+/** `bartleby webhooks`: consumers, their jobs, their runs and their counts. */
 import { pathTo } from '../../client/envelope.ts'
 import { commandGroup } from '../../terminal/command.ts'
 import { EXIT, failed, usage } from '../../terminal/exit.ts'
@@ -12,11 +12,9 @@ import { storeCommand } from '../source-commands.ts'
 import type { ShownConsumer, ShownRun } from './admin/admin-routes.ts'
 import type { WebhookCheckReport } from './numbers/check.ts'
 
-/** A command on one consumer. */
 const consumerCommand = (verb: string, description: string, examples: readonly string[]) =>
   officeCommand(`webhooks ${verb} <channel> <consumer>`, description, examples)
 
-/** The path of what can be done with one consumer. */
 const consumerPath = (channel: string, consumer: string, act: string): string =>
   `${pathTo('/api/webhooks/channels', channel)}/${pathTo('consumers', consumer)}/${act}`
 
@@ -67,7 +65,7 @@ const secret = consumerCommand(
       return printLine({}, `deliveries to ${named(channel, consumer)} ${text}`)
     }
     const made = await call<{ secret: string }>('POST', consumerPath(channel, consumer, 'secrets'))
-    // The secret alone, so that it can be piped to where it is kept.
+    // The secret alone, so that it can be piped.
     printLine(made, made.secret)
   })
 
@@ -179,7 +177,7 @@ Exit codes:
       try {
         const found = await checkWebhooks(db, { clock, repair, onProgress })
         if (!found.repaired) return { found, left: found }
-        // Whether that was all: what is wrong with the jobs themselves no count can repair.
+        // No count can repair what is wrong with the jobs themselves.
         return { found, left: await checkWebhooks(db, { clock, onProgress }) }
       } finally {
         progress?.end()

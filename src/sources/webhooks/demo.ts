@@ -1,4 +1,4 @@
-/** Webhooks in the demo: the shop tells a storefront and a warehouse of parcels; one refuses what it does not know, the other is away now and then. */
+/** Webhooks in the demo: a storefront that refuses what it does not know, and a warehouse that is away now and then. */
 import { randomUUID } from 'node:crypto'
 import { REFUSED_BY_DEFAULT } from '../../core/address-ranges.ts'
 import { shopEvent } from '../../demo/story/shop.ts'
@@ -15,7 +15,7 @@ const WAREHOUSE = 'warehouse'
 const REFUSED = 'voucher.redeemed'
 
 export const webhooksDemo: SourceDemo<SectionOf<typeof WebhooksSchema>, WebhooksFace> = {
-  // They need no queue, and a demo would send what waits there.
+  // A demo would send what waits there.
   isInUse: hasChannels,
   section(given, story) {
     const storefront = story.partner('/hooks/storefront', (body) =>
@@ -32,7 +32,7 @@ export const webhooksDemo: SourceDemo<SectionOf<typeof WebhooksSchema>, Webhooks
         ...given.delivery,
         maxRetry: 2,
         backoffSeconds: [4, 8],
-        // Its receivers are on this machine, whatever the configuration keeps callbacks away from.
+        // Its receivers are on this machine, whatever the configuration refuses.
         refusedAddresses: REFUSED_BY_DEFAULT,
         // Low enough that a pause is seen when a partner is away for two minutes.
         breaker: { failures: 10, forSeconds: 40, pauseSeconds: 20, longestPauseSeconds: 40 },

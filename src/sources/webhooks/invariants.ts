@@ -1,4 +1,4 @@
-/** What webhooks promise, and `verify` proves: dead jobs and their letters, the books of jobs and messages, ranges of jobs. */
+/** What webhooks promise and `verify` proves: dead jobs and letters, counts, ranges of jobs. */
 import { xid, xidAfter } from '../../core/xid.ts'
 import type { Audit, Finding, FoundRow, Invariant, Side } from '../../letters/audit/invariant.ts'
 import { batchesOf, read, Sums, textKey, together, type Walker } from '../../letters/audit/walk.ts'
@@ -8,7 +8,7 @@ import { readDeadCounts } from './numbers/dead-counts.ts'
 import { readTallies, TALLY, type TallyName } from './numbers/tallies.ts'
 import { JOB, type JobStatus, queueOfConsumer, statusOf, WEBHOOKS } from './webhook.ts'
 
-/** What the books say of jobs and of messages; whether they are right is for a check to tell. */
+/** As counted; a check tells whether that is right. */
 async function bookedJobs({ session }: Audit): Promise<number> {
   const dead = (await readDeadCounts(session)).reduce((sum, { deadCount }) => sum + deadCount, 0)
   return dead + (await booked(session, ['queued', 'inFlight', 'delivered']))
@@ -22,7 +22,6 @@ async function booked(session: Session, names: readonly TallyName[]): Promise<nu
 
 const readJobs = read('jobStates', 'SELECT consumer, state FROM bartleby.webhook_jobs')
 
-/** Messages: whether they were sent out, wait, or have waited. */
 const readMessages = read(
   'messageStates',
   `SELECT channel, CASE WHEN received_at IS NULL THEN 0 ELSE 1 END AS dispatched, CASE WHEN next_try_at IS NULL THEN 0 ELSE 1 END AS scheduled,
@@ -30,7 +29,6 @@ const readMessages = read(
    FROM bartleby.webhook_messages`,
 )
 
-/** Letters of webhook jobs, by the ids of these. */
 const JOB_LETTERS: Side = {
   statement: read(
     'jobLetters',
@@ -51,7 +49,6 @@ const OF_MESSAGES = ['dispatched', 'scheduled', 'scheduledDispatched'] as const
 /** The names of tallies are the keys of a constant record. */
 const TALLIES = [...(Object.keys(TALLY) as TallyName[]), 'dead'] as const
 
-/** Counts all jobs of consumers and all messages of channels, by the numbers of these. */
 async function takeCensus(walker: Walker): Promise<ReadonlyMap<number, ReadonlyMap<Tally, number>>> {
   const census = new Map<number, Sums<Tally>>()
   const add = (subject: FoundRow[string], tally: Tally, amount: number): void => {
@@ -67,7 +64,7 @@ async function takeCensus(walker: Walker): Promise<ReadonlyMap<number, ReadonlyM
   return census
 }
 
-/** Counts the Pending letters of dead jobs, by drawer. */
+/** By drawer. */
 export async function countPendingLetters(walker: Walker): Promise<ReadonlyMap<number, number>> {
   const found = new Sums<number>()
   for await (const letters of batchesOf(walker, JOB_LETTERS.statement))
@@ -76,7 +73,7 @@ export async function countPendingLetters(walker: Walker): Promise<ReadonlyMap<n
   return found
 }
 
-/** All channels and consumers, by their numbers. Registered by hand: a few thousand at most. */
+/** Registered by hand: a few thousand at most. */
 const readNames = read(
   'webhookNames',
   `SELECT number, channel_id AS "channelId", NULL AS "consumerId" FROM bartleby.webhook_channels
@@ -84,10 +81,9 @@ const readNames = read(
    JOIN bartleby.webhook_channels AS channel ON channel.number = consumer.channel`,
 )
 
-/** A channel, or one of its consumers. */
 interface SubjectName {
   readonly channelId: string
-  /** null: it is the channel. */
+  /** Null: the channel itself. */
   readonly consumerId: string | null
 }
 
@@ -96,17 +92,15 @@ export async function readSubjectNames(session: Session): Promise<ReadonlyMap<nu
   return new Map(rows.map(({ number, ...name }) => [Number(number), name]))
 }
 
-/** A number in the books that is not what counting gives. */
 export interface Miscount {
   readonly subject: number
-  /** Of whom it is; undefined when there is no such consumer or channel. */
+  /** Undefined when there is no such consumer or channel. */
   readonly name: SubjectName | undefined
   readonly tally: Tally
   readonly counted: number
   readonly actual: number
 }
 
-/** What is in the books of webhooks and is not so. */
 export async function* findMiscounts(walker: Walker): AsyncGenerator<Miscount> {
   const { session } = walker
   const census = await takeCensus(walker)
@@ -125,7 +119,7 @@ export async function* findMiscounts(walker: Walker): AsyncGenerator<Miscount> {
   }
 }
 
-/** W2: the books of webhooks are exact: jobs per consumer and state, dead ones among them, and messages per channel. */
+/** W2: counts are exact: jobs per consumer and state, dead ones among them, and messages per channel. */
 const counts: Invariant = {
   id: 'W2',
   promise: 'every count of webhook jobs and messages is what counting gives',
@@ -158,20 +152,19 @@ function shown(subject: number, name: SubjectName | undefined): string {
     : `consumer '${name.consumerId}' of channel '${name.channelId}'`
 }
 
-/** Jobs by their ids. */
 const JOBS: Side = {
   statement: read('jobs', 'SELECT id AS key, consumer, state, letter FROM bartleby.webhook_jobs ORDER BY id'),
   keyOf: textKey,
 }
 
-/** W1: a dead job has one Pending letter, which lies in a drawer of its consumer, and every Pending letter of webhooks has its dead job. */
+/** W1: a dead job has one Pending letter, in a drawer of its consumer, and every such letter its dead job. */
 const deadJobs: Invariant = {
   id: 'W1',
   promise: 'a dead webhook job has one pending letter, and such a letter its dead job',
   rows: bookedJobs,
   async *check(audit) {
     const names = await readSubjectNames(audit.session)
-    /** Consumers and drawers that do not fit, each told once. */
+    /** Each told once. */
     const misfiled = new Set<string>()
     for await (const { key: id, jobs, letters } of together(audit, { jobs: JOBS, letters: JOB_LETTERS })) {
       const dead = jobs.find(({ state }) => Number(state) === JOB.dead)
@@ -211,7 +204,7 @@ function isOfConsumer({ drawers }: Audit, name: SubjectName | undefined, drawer:
   )
 }
 
-/** Jobs by their ids, each with what its message says of all of them. Those of a message lie beside each other. */
+/** In the order of ids: those of a message lie beside each other. */
 const readJobMessages = read(
   'jobMessages',
   `SELECT job.id, job.message, message.first_job, message.jobs AS said
@@ -225,7 +218,7 @@ interface JobRow {
   readonly said: FoundRow[string]
 }
 
-/** W3: a job belongs to a message and lies in the range of ids that the message names, so that the jobs of a message are all found. */
+/** W3: a job lies in the range of ids that its message names, so that all jobs of a message are found. */
 const jobRanges: Invariant = {
   id: 'W3',
   promise: 'the jobs of a webhook message are the range of ids that it names',

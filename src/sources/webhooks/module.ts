@@ -7,7 +7,6 @@ import { problemsOfWebhooks, type WebhookOptions, WebhooksSchema, webhookSetting
 import type { Webhooks } from './webhooks.ts'
 
 export interface WebhooksFace {
-  /** Channels, consumers, messages and their jobs. */
   readonly webhooks: Webhooks
 }
 
@@ -27,7 +26,7 @@ export const webhooksModule: SourceModule<'webhooks', typeof WebhooksSchema, Web
     const webhooks = new Webhooks({ db, clock, log, registers, runs, announcer, settings })
     const everyMs = settings.dlq.summaryIntervalSeconds * 1_000
     const folder = new CountFolder(webhookCounter, { db, clock, log, everyMs })
-    // Left out, other servers deliver; what is broadcast here is finished all the same.
+    // Without the section other servers deliver; what is broadcast here is finished all the same.
     const delivery = options === undefined ? { name: this.name, stop: () => webhooks.stop() } : webhooks
     return {
       letters: webhooks.source,

@@ -1,7 +1,4 @@
-/**
- * What the webhook API refuses, with the status and the exact text that its clients know. Thrown where it is found, answered in
- * one place (routes/reply.ts).
- */
+/** Refusals of the webhook API, with the status and the exact text that its clients know. Answered in one place (routes/reply.ts). */
 export const REFUSALS = {
   resource_unknown: { status: 404, text: 'Request resource not found' },
   condition_missing: {
@@ -61,13 +58,12 @@ export const REFUSALS = {
 
 export type RefusalName = keyof typeof REFUSALS
 
-/** A request that the webhook API does not do. */
 export class Refused extends Error {
   override readonly name = 'Refused'
   readonly refusal: RefusalName
   readonly status: number
 
-  /** `text` replaces the text of the table where it depends on a setting. */
+  /** `text` replaces the table's where it depends on a setting. */
   constructor(refusal: RefusalName, text: string = REFUSALS[refusal].text) {
     super(text)
     this.refusal = refusal

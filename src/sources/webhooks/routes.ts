@@ -1,6 +1,6 @@
 /**
- * The webhook API on HTTP. Calls run in Fastify's first hook, as those of the other APIs do: its own parsing would judge a body
- * before its sender. What no call takes is answered here too, in the shape that clients of this API know.
+ * The webhook API on HTTP. Calls run in Fastify's first hook: its own parsing would judge a body before its sender. What no call takes is
+ * answered here too.
  */
 
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
@@ -34,7 +34,6 @@ export interface WebhookRoutesOptions extends RequestLimits {
   readonly webhooks: CalledWebhooks
   readonly clock: Clock
   readonly writeTimeoutSeconds: number
-  /** True from the moment the server has begun to shut down. */
   readonly stopping: () => boolean
 }
 
@@ -47,23 +46,20 @@ export const WEBHOOK_CALLS: readonly WebhookCall[] = [
   ...statusCalls,
 ]
 
-/** The metrics are those of the whole server; where they are is known here too. */
+/** Metrics are the server's; their path is known here too. */
 const knownAt = methodsAt([...WEBHOOK_CALLS, { method: 'GET', path: '/metrics' }])
 
-/** What an `Allow` header says of a path; undefined where no call is. */
+/** Undefined where no call is. */
 function allowedAt(path: string): string | undefined {
   const methods = knownAt(path)
   return methods.length === 0 ? undefined : [...methods, 'OPTIONS'].sort().join(', ')
 }
 
-/** Whether this API answers at a path, or at it without its last slash, be it with the methods that it has there. */
+/** At the path, or at it without its last slash, with any method. */
 export const isWebhookPath = (path: string): boolean =>
   [path, path.replace(/\/$/, '')].some((each) => allowedAt(each) !== undefined)
 
-/**
- * Answers a request of this API that no call takes: a wrong method is told the right ones, a slash too many is sent to the path
- * without it, everything else is unknown.
- */
+/** A wrong method is told the right ones, a trailing slash is redirected, everything else is unknown. */
 export function answerUnrouted(request: FastifyRequest, reply: FastifyReply): void {
   sendAnswer(request, reply, answerWithoutCall(request.method, request.url))
 }
@@ -71,7 +67,7 @@ export function answerUnrouted(request: FastifyRequest, reply: FastifyReply): vo
 function answerWithoutCall(method: string, url: string): Answer {
   const end = url.search(/[?#]/)
   const path = end < 0 ? url : url.slice(0, end)
-  // Bytes that are no text name nothing, whatever fits them.
+  // Bytes that are no text name nothing.
   if (path.includes('%') && percentDecoded(path) === path) return UNKNOWN_PATH
   const allow = allowedAt(path)
   if (allow !== undefined) return method === 'OPTIONS' ? methodsOf(allow) : methodNotAllowed(allow)
@@ -81,7 +77,6 @@ function answerWithoutCall(method: string, url: string): Answer {
   return UNKNOWN_PATH
 }
 
-/** Adds the calls of the webhook API to a server. */
 export async function webhookRoutes(app: FastifyInstance, options: WebhookRoutesOptions): Promise<void> {
   schemasOnlyDescribe(app)
   app.addSchema(DLQ_STATUS)
@@ -106,7 +101,7 @@ async function perform(
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<void> {
-  // An id that is empty is no id, and its path no path.
+  // An empty id is none.
   if (Object.values(paramsOf(request)).includes('')) {
     answerUnrouted(request, reply)
     return
@@ -120,11 +115,11 @@ async function perform(
   } catch (thrown) {
     if (thrown instanceof ClientGone || request.raw.socket.destroyed) reply.hijack()
     else if (thrown instanceof Refused) sendAnswer(request, reply, refused(thrown), writeTimeoutSeconds)
-    // What takes long, as a purge may, is met by the end of the server on its way.
+    // The server may stop during a long call, such as a purge.
     else if (thrown instanceof BartlebyError && thrown.code === 'service_stopping')
       sendAnswer(request, reply, STOPPING, writeTimeoutSeconds)
     else {
-      // What went wrong inside is for the log alone.
+      // Inner errors are for the log alone.
       request.log.error(
         { err: thrown, method: request.method, path: call.path, requestId: request.id },
         'call failed',

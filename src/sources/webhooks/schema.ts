@@ -1,15 +1,14 @@
 /**
- * The tables that webhooks own.
+ * The tables of webhooks.
  *
  * - A scheduled message and the message that it becomes are one row: an id is unique over both because the row is.
- * - The jobs of a message have ids that follow each other (`first_job`, `jobs`), so that they are found by a range of the primary
- *   key and no index of jobs by message has to be kept.
+ * - Jobs of a message have consecutive ids (`first_job`, `jobs`): a range of the primary key finds them, without an index of its own.
  * - `webhook_jobs` has one partial index per state, so that what is done costs the living nothing: `ready` for claims and pull lists,
- *   `later` for retries that wait, `in_flight` for deadlines, `dead` for lists and bulk acts. `by_state` gives the oldest and the newest
- *   of each state, and tells whether a consumer has any job.
- * - A dead job is a letter; `letter` is its number. It is set with the first failure, under which all failures are filed.
- * - How many jobs of each state a consumer has, and how many messages a channel, is counted in `webhook_totals` and `webhook_deltas`
- *   (tallies.ts). Dead jobs are not: their letters are counted.
+ *   `later` for retries, `in_flight` for deadlines, `dead` for lists and bulk acts. `by_state` gives the oldest and the newest of each
+ *   state, and tells whether a consumer has any job.
+ * - `letter` is the number of a dead job's letter, set with the first failure: all failures are filed under it.
+ * - `webhook_totals` and `webhook_deltas` count living jobs per consumer and messages per channel (tallies.ts); dead jobs are counted as
+ *   letters.
  *
  * Instants are microseconds since 1970.
  */

@@ -1,4 +1,4 @@
-/** What a server asks of webhooks: their APIs, metrics and health. */
+/** What a server asks of webhooks: APIs, metrics and health. */
 import { type ServedSource, type SourceHealth, WELL } from '../../api/source-http.ts'
 import { within } from '../../core/waiting.ts'
 import type { Webhooks } from './webhooks.ts'

@@ -11,10 +11,10 @@
 import type { Instant } from '../../core/clock.ts'
 import type { Xid } from '../../core/xid.ts'
 
-/** Letters of dead jobs belong to this source, and to the engine of the same name. */
+/** Source and engine of dead jobs' letters. */
 export const WEBHOOKS = 'webhooks'
 
-/** What producers, channels and consumers have in common beside a public id. */
+/** Beside a public id. */
 export interface Holder {
   readonly id: Xid
   readonly name: string
@@ -46,13 +46,13 @@ export interface Consumer extends Holder {
   readonly type: ConsumerType
 }
 
-/** Metadata headers in the order in which they were named, with the caller's spelling. */
+/** In the order in which they were named, with the caller's spelling. */
 export type HeaderList = readonly (readonly [name: string, value: string])[]
 
 /** As they were written when the message was accepted. */
 export const headerList = (stored: string): HeaderList => JSON.parse(stored) as HeaderList
 
-/** Headers that every delivery sets, or that are a matter of its connection. */
+/** Set by every delivery, or a matter of its connection. */
 export const DELIVERY_HEADERS = [
   'content-type',
   'user-agent',
@@ -68,7 +68,6 @@ export const DELIVERY_HEADERS = [
   'expect',
 ] as const
 
-/** What a message carries. */
 export interface MessageContent {
   readonly payload: Uint8Array
   readonly contentType: string
@@ -76,17 +75,16 @@ export interface MessageContent {
   readonly headers: HeaderList
 }
 
-/** How job states are stored. `later` and `ready` are both QUEUED to the outside: a job that is not due yet, and one that is. */
+/** `later` (not due yet) and `ready` are both QUEUED outside. */
 export const JOB = { later: 0, ready: 1, inFlight: 2, delivered: 3, dead: 4 } as const
 export type JobState = (typeof JOB)[keyof typeof JOB]
 
-/** Of jobs that are known by their ids. That the state is this one would invite the index of all dead jobs. */
+/** For jobs known by id: equality would invite the index of all dead jobs. */
 export const IS_DEAD = `state > ${JOB.delivered}`
 
 export const JOB_STATUSES = ['QUEUED', 'INFLIGHT', 'DELIVERED', 'DEAD'] as const
 export type JobStatus = (typeof JOB_STATUSES)[number]
 
-/** The integers of job statuses. */
 export const JOB_STATUS_CODE: Readonly<Record<JobStatus, number>> = {
   QUEUED: 1001,
   INFLIGHT: 1002,
@@ -94,7 +92,7 @@ export const JOB_STATUS_CODE: Readonly<Record<JobStatus, number>> = {
   DEAD: 1004,
 }
 
-/** The status that the outside sees. */
+/** As the outside sees it. */
 export function statusOf(state: number): JobStatus {
   switch (state) {
     case JOB.later:
@@ -111,21 +109,21 @@ export function statusOf(state: number): JobStatus {
   }
 }
 
-/** The integers of message statuses; scheduled messages have the same two. */
+/** Scheduled messages have the same two. */
 export const MESSAGE_STATUS_CODE = { ACKNOWLEDGED: 101, SCHEDULED: 101, DISPATCHED: 102 } as const
 
-/** What would be taken for something else in the name of a queue, or cannot be seen in it. */
+/** Ambiguous or invisible in the name of a queue. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
 const UNPLAIN = /[%/\x00-\x1f\x7f]/g
 
 /**
- * How the letters of a consumer call where they come from: both ids, so that equal ids on two channels stay apart. No more of them is
- * encoded than must be: two ids of 255 characters, percent-encoded, are longer than PostgreSQL takes into an index.
+ * Both ids, so that equal ids on two channels stay apart. Encodes as little as possible: two ids of 255 characters, percent-encoded, are
+ * longer than PostgreSQL takes into an index.
  */
 export const queueOfConsumer = (channelId: string, consumerId: string): string =>
   [channelId, consumerId].map((id) => id.replace(UNPLAIN, encodeURIComponent)).join('/')
 
-/** The ids that a queue was called after; null for what `queueOfConsumer` gives for none. */
+/** The inverse; null for any other name. */
 export function idsOfQueue(queue: string): readonly [channelId: string, consumerId: string] | null {
   const [channelId, consumerId, ...rest] = queue.split('/')
   if (channelId === undefined || consumerId === undefined || rest.length > 0) return null

@@ -1,7 +1,4 @@
-/**
- * The webhooks of an office: who sends, who receives, what is under way and what died, wired together. Nothing is delivered
- * before it is started; the calls work without.
- */
+/** The webhooks of an office, wired together. Calls work from the start; deliveries begin with `start`. */
 import { isIP } from 'node:net'
 import { addressRanges } from '../../core/address-ranges.ts'
 import type { Log } from '../../core/log.ts'
@@ -47,7 +44,6 @@ export class Webhooks implements Service {
   readonly status: Status
   readonly admin: WebhookAdmin
   readonly metrics: WebhookMetrics
-  /** The way back of dead jobs. */
   readonly source: LetterSource
   readonly #db: Database
   readonly #scheduling: Rounds
@@ -89,33 +85,30 @@ export class Webhooks implements Service {
     this.#log = log
   }
 
-  /** Registers what the settings name, and begins to deliver. */
   async start(): Promise<void> {
     await this.seeding.apply()
     this.courier.start()
     this.#scheduling.start()
-    // Only where webhooks are served: the others do not know for how long messages are kept.
+    // Only where webhooks are served: other offices do not know for how long messages are kept.
     definePruning(this.#runs, { settings: this.settings, log: this.#log })
   }
 
-  /** What is done every so often, for whoever watches over that. */
   get rounds(): readonly Rounds[] {
     return [this.#scheduling, ...this.courier.rounds]
   }
 
-  /** How many consumers get nothing for a while, because every delivery to them failed. */
   async pausedConsumers(): Promise<number> {
     return (await this.#db.session('webhooks.paused', readPausedConsumers)).length
   }
 
-  /** Finishes what is under way, and hands back what is not begun. */
+  /** Finishes attempts under way, and hands back what is not begun. */
   async stop(): Promise<void> {
-    // All at once: where the store does not answer, each would wait for it in turn, longer than a server has.
+    // All at once: without a store each would wait in turn, longer than a server has.
     await Promise.all([this.#scheduling.stop(), this.broadcasts.idle(), this.courier.stop()])
   }
 }
 
-/** Whether a callback may be registered: what its name resolves to is checked when it is called. */
+/** By the URL alone: what a name resolves to is checked on delivery. */
 function addressCheck({ delivery }: WebhookSettings): (url: URL) => boolean {
   const ranges = addressRanges(delivery.refusedAddresses)
   if ('problem' in ranges) throw new TypeError(`webhooks.delivery.refusedAddresses: ${ranges.problem}`)

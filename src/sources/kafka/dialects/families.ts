@@ -1,10 +1,10 @@
 /**
- * Whose headers dead records carry: one entry for each tool, with the names it writes, how it writes them, and what each one tells.
- * Order matters: it decides between families that match equally well. A tool is added here and nowhere else.
+ * Whose headers dead records carry: one entry for each tool, and a new tool is added here alone. Order decides between families that match
+ * equally well.
  */
 import { fits } from '../settings/settings.ts'
 
-/** What a header can tell. Several may tell the same: the first of the family that has something to say does. */
+/** Of several headers that tell the same, the first with something to say counts. */
 export type Field =
   | 'topic'
   | 'partition'
@@ -20,7 +20,7 @@ export type Field =
   | 'causeMessage'
   | 'attempts'
 
-/** How a value is written. Numbers in text are decimal. */
+/** Numbers in text are decimal. */
 export type Encoding =
   | 'text'
   /** Big-endian, 4 bytes. */
@@ -29,11 +29,10 @@ export type Encoding =
   | 'i64'
   /** A Java BigInteger: big-endian two's complement, as short as it can be. */
   | 'big'
-  /** The number of the next attempt, so one more than failed: 4 bytes, or one. */
+  /** One more than the attempts that failed: 4 bytes, or one. */
   | 'next attempt'
-  /** Text in base64. */
   | 'b64'
-  /** Anything: not to be read. */
+  /** Not to be read. */
   | 'bytes'
   | 'class: message'
   | 'class in source'
@@ -41,7 +40,7 @@ export type Encoding =
 export interface FamilyHeader {
   readonly name: string
   readonly as: Encoding
-  /** null: it only shows whose headers these are. */
+  /** Null: it only shows whose headers these are. */
   readonly tells: Field | null
 }
 
@@ -52,9 +51,8 @@ export interface Family {
   readonly headers: readonly FamilyHeader[]
   /** Without these its other names prove nothing. */
   readonly needs: readonly string[]
-  /** Where the newest hop stands, when a record died several times. */
+  /** Where the newest hop of several deaths stands. */
   readonly newest: Place
-  /** Where the oldest one stands. */
   readonly oldest: Place
 }
 
@@ -68,7 +66,6 @@ const shows = (...names: readonly string[]): readonly FamilyHeader[] =>
 const binary = (...names: readonly string[]): readonly FamilyHeader[] =>
   names.map((name) => ({ name, as: 'bytes', tells: null }))
 
-/** The place of a record, as text. */
 const place = (prefix: string): readonly FamilyHeader[] => [
   tells(`${prefix}topic`, 'topic'),
   tells(`${prefix}partition`, 'partition'),
@@ -79,7 +76,7 @@ const springFailure = (prefix: string): readonly FamilyHeader[] => [
   tells(`${prefix}message`, 'message'),
   tells(`${prefix}stacktrace`, 'stack'),
 ]
-/** What all tools of Spring write, in binary. */
+/** Spring writes these in binary. */
 const spring = (original: string, exception: string): readonly FamilyHeader[] => [
   tells(`${original}topic`, 'topic'),
   tells(`${original}partition`, 'partition', 'i32'),
@@ -107,7 +104,7 @@ export const HEXKIT = family(
   { needs: ['exc_class', 'original_topic'], oldest: 'last' },
 )
 
-/** The family that has no headers: its facts stand in the key (header-facts.ts). */
+/** Has no headers: its facts stand in the key (header-facts.ts). */
 export const UBER = 'uber'
 
 export const FAMILIES: readonly Family[] = [
@@ -221,7 +218,7 @@ export const FAMILIES: readonly Family[] = [
     tells('reason_poisoned', 'message'),
     ...shows('handler_poisoned', 'subscriber_poisoned'),
   ]),
-  // As attributes of CloudEvents they may have the prefix that those have in Kafka.
+  // CloudEvents prefix their attributes in Kafka.
   family(
     'knative',
     ['', 'ce_'].flatMap((prefix) => [
@@ -240,7 +237,7 @@ export const FAMILIES: readonly Family[] = [
   ]),
 ]
 
-/** Prefixes that belong to these tools as a whole; the last is of Java objects that Spring leaves where it could not read a record. */
+/** Prefixes of one tool alone; the last is of Java objects that Spring leaves where it could not read a record. */
 const PREFIXES: readonly string[] = [
   '__connect.errors.',
   '__streams.errors.',
@@ -258,14 +255,12 @@ const headersByName: ReadonlyMap<string, ReadonlyMap<string, FamilyHeader>> = ne
   FAMILIES.map(({ name, headers }) => [name, new Map(headers.map((header) => [header.name, header]))]),
 )
 
-/** What a name is to a family; undefined when it is none of its own. */
 export const headerOf = (familyName: string | null, name: string): FamilyHeader | undefined =>
   familyName === null ? undefined : headersByName.get(familyName)?.get(name)
 
 /**
- * Whether a header must not travel on when a record is sent back as it was: tools wrote it on its way to the dead letters. Prefixes that
- * belong to a tool are left out, whoever was recognised: a record can have gone through several tools, and counters of attempts that
- * stay would end the next one early.
+ * Whether a tool wrote this header on the way to the dead letters, so that it must not travel back. Prefixes are stripped whoever was
+ * recognised: a record may have passed several tools, and a counter of attempts that stays would end the next one early.
  */
 export const isStrippedHeader = (
   family: string | null,

@@ -1,7 +1,6 @@
 /**
- * Whose headers a record carries, and what they tell. No tool says who it is: the family with the most names is meant. What cannot be
- * read is left empty: the raw header stays with the letter. With `key_format: uber` the key tells instead: it is a protobuf message about
- * where the record was, with its original key in it.
+ * What headers tell. No tool names itself: the family with the most names is meant. With `key_format: uber` the key tells instead, a
+ * protobuf message with the original key in it. What cannot be read stays empty; the letter has the raw header.
  */
 import { isUtf8 } from 'node:buffer'
 import { BinaryReader, WireType } from '@bufbuild/protobuf/wire'
@@ -13,11 +12,11 @@ import type { HeaderValue, NamedHeaders } from './named-headers.ts'
 
 export interface HeaderFacts {
   readonly origin: Origin
-  /** Where it died first, when that is another place. */
+  /** When it died first somewhere else. */
   readonly firstOrigin?: Origin
   readonly exception: ExceptionFacts
   readonly attempts: number | null
-  /** The key that the record had originally, in base64. */
+  /** In base64. */
   readonly originalKey?: string
 }
 
@@ -26,13 +25,13 @@ const ENOUGH = 2
 
 const NO_COUNTS: readonly number[] = FAMILIES.map(() => 0)
 
-/** Which families write a name, by their numbers. */
+/** Family numbers by header name. */
 const writers = new Map<string, number[]>()
 for (const [number, { headers }] of FAMILIES.entries()) {
   for (const { name } of headers) writers.set(name, [...(writers.get(name) ?? []), number])
 }
 
-/** The family that has the most names among these headers; of several the one that stands first in the table. */
+/** Of several the first in the table. */
 export function familyOf(headers: NamedHeaders): Family | null {
   const counts: number[] = NO_COUNTS.slice()
   for (const name of headers.names) {
@@ -62,10 +61,8 @@ const LIMITS: { readonly [F in Field]?: number } = {
   causeMessage: 32 * 1024,
   stack: 64 * 1024,
 }
-/** For texts that are hardly ever long. */
 export const SHORT_TEXT = 4 * 1024
 
-/** The largest number of each kind. */
 const NUMBERS: { readonly [F in Field]?: bigint } = {
   partition: 2n ** 31n - 1n,
   attempts: 2n ** 31n - 1n,
@@ -74,7 +71,7 @@ const NUMBERS: { readonly [F in Field]?: bigint } = {
   failedAtMs: 2n ** 63n - 1n,
 }
 
-/** Reads the headers of a family: the newest hop, and the oldest when they differ. */
+/** The newest hop, and the oldest when it differs. */
 export function factsInHeaders(family: Family, headers: NamedHeaders): HeaderFacts {
   const newest: Fields = {}
   for (const header of family.headers) {
@@ -90,7 +87,7 @@ export function factsInHeaders(family: Family, headers: NamedHeaders): HeaderFac
   }
 }
 
-/** Only what is repeated can differ. */
+/** Only repeated headers can differ. */
 function oldestOrigin(family: Family, headers: NamedHeaders): Origin | null {
   if (headers.repeated.size === 0) return null
   const oldest: Fields = {}
@@ -101,7 +98,7 @@ function oldestOrigin(family: Family, headers: NamedHeaders): Origin | null {
   return originOf(oldest)
 }
 
-/** Adds what a value tells, unless another header has told it. */
+/** The first header that tells a field counts. */
 function read(fields: Fields, header: FamilyHeader, field: Field, value: HeaderValue | undefined): void {
   if (value == null || fields[field] !== undefined) return
   const largest = NUMBERS[field]
@@ -149,11 +146,10 @@ const sameOrigin = (one: Origin, other: Origin): boolean =>
   ORIGIN.every((field) => one[field] === other[field])
 
 const DECIMAL = /^\d{1,19}$/
-/** Of texts whose length is a multiple of four. With a group that repeats, long texts would exhaust the stack. */
+/** For a length that is a multiple of four. A repeated group would exhaust the stack on long texts. */
 const BASE64 = /^[A-Za-z0-9+/]*={0,2}$/
 const LARGEST = 2n ** 63n - 1n
 
-/** A number from 0 to 2^63−1; null when the bytes are not that. */
 function numberIn(value: Uint8Array, as: Encoding): bigint | null {
   const number = anyNumberIn(bufferOf(value), as)
   return number !== null && number >= 0n && number <= LARGEST ? number : null
@@ -179,19 +175,18 @@ const signed = (value: Buffer): bigint =>
 
 const decimal = (text: string): bigint | null => (DECIMAL.test(text) ? BigInt(text) : null)
 
-/** The bytes that base64 text stands for; the text itself when it is none. */
+/** The text itself when it is no base64. */
 function base64In(value: Uint8Array): Uint8Array {
   const text = latin1(value)
   if (text.length % 4 !== 0 || !BASE64.test(text)) return value
   const bytes = Buffer.from(text, 'base64')
-  // Words of four letters look like base64 too; what comes of them is rarely text.
+  // Words of four letters look like base64 too; what they decode to is rarely text.
   return isUtf8(bytes) ? bytes : value
 }
 
-/** The numbers of its fields. */
 const [ATTEMPTS, TOPIC, PARTITION, OFFSET, TIMESTAMP_NS, KEY] = [1, 2, 3, 4, 5, 6] as const
 
-/** What a key of `key_format: uber` tells; null when it is none. Numbers that are 0, and an empty key, are not written at all. */
+/** Null when the key is no such message. Zero and the empty key are not written. */
 export function factsInKey(key: Uint8Array | null): HeaderFacts | null {
   const fields = key === null ? null : fieldsOf(key)
   const topic = latin1(fields?.bytes.get(TOPIC) ?? NO_BYTES)
@@ -218,7 +213,7 @@ const NO_BYTES = new Uint8Array(0)
 
 const isInt32 = (number: bigint): boolean => number >= 0n && number < 2n ** 31n
 
-/** The fields of a message, of each the last; null when it is none, or a known field has another type. */
+/** The last of each field; null for no message, or a field of another type. */
 function fieldsOf(message: Uint8Array) {
   const numbers = new Map<number, bigint>()
   const bytes = new Map<number, Uint8Array>()

@@ -1,11 +1,10 @@
-/** The headers of a record by their names. */
 import type { RawHeader } from '../../../outgoing/kafka/record.ts'
 import { latin1 } from '../wire/bytes.ts'
 import { FAMILIES } from './families.ts'
 
 export type HeaderValue = Uint8Array | null
 
-/** Found by name, in time that does not grow with their number. Names have one character for each byte. */
+/** Headers of a record by name, in time that does not grow with their number. One character for each byte of a name. */
 export class NamedHeaders {
   readonly #first = new Map<string, HeaderValue>()
   #last = this.#first
@@ -15,7 +14,7 @@ export class NamedHeaders {
     for (const { name: bytes, value } of headers) {
       const name = nameText(bytes)
       if (this.#first.has(name)) {
-        // Hardly ever: until then one map is both.
+        // Rare: until then one map is both.
         if (this.#last === this.#first) this.#last = new Map(this.#first)
         this.#repeated.add(name)
         this.#last.set(name, value)
@@ -38,12 +37,12 @@ export class NamedHeaders {
     return this.#first.has(name)
   }
 
-  /** Its value where it stands first or last; undefined when there is no such header, null when it is null. */
+  /** Undefined if absent, null if null. */
   value(name: string, place: 'first' | 'last' = 'last'): HeaderValue | undefined {
     return (place === 'first' ? this.#first : this.#last).get(name)
   }
 
-  /** Its last value, when that has any bytes. */
+  /** Its last value, if not empty. */
   filled(name: string): Uint8Array | null {
     const value = this.#last.get(name)
     return value == null || value.length === 0 ? null : value
@@ -55,7 +54,7 @@ interface Known {
   readonly bytes: Uint8Array
 }
 
-/** Known names by length and the bytes at both ends. Many share these; few do so with the same length. */
+/** Known names by length and the bytes at both ends; few share all three. */
 const known = new Map<number, readonly Known[]>()
 const NONE: readonly Known[] = []
 for (const text of new Set(FAMILIES.flatMap(({ headers }) => headers.map(({ name }) => name)))) {
@@ -67,7 +66,7 @@ function trait(name: Uint8Array): number {
   return (name.length << 16) | ((name[0] ?? 0) << 8) | (name[name.length - 1] ?? 0)
 }
 
-/** The text of a name, with one character for each byte. Most are known: no text is made of them. */
+/** Most names are known: no text is made of them. */
 function nameText(name: Uint8Array): string {
   for (const { text, bytes } of known.get(trait(name)) ?? NONE) if (isSame(bytes, name)) return text
   return latin1(name)

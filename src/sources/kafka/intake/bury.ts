@@ -1,8 +1,6 @@
 /**
- * Records become letters: the letter with its count and its history row, its event and its entry in the register of records. An event
- * that died again after it was sent reopens its letter, whatever the letter's state. It stands for the new record from then on; the one
- * before goes to its chain. Who held it meanwhile finds its claim and its event id gone. A publish that nobody knew the end of, and whose
- * event came back, did happen.
+ * Records become letters: one transaction for letter, count, history row, event and register. An event that died again after it was sent
+ * reopens its letter, whatever its state; the record before goes to the chain, and whoever held the event finds its claim gone.
  */
 import { type Instant, instant } from '../../../core/clock.ts'
 import { bury, type Death, type Taking } from '../../../letters/bury.ts'
@@ -28,21 +26,19 @@ import {
   unpacked,
 } from './store-incoming.ts'
 
-/** The letters that records may reopen, locked until the transaction ends. */
 interface Cases {
   readonly letters: ReadonlyMap<LetterId, CaseRow>
-  /** The publishes of these letters. */
   readonly sends: ReadonlyMap<EventId, KnownSend>
 }
 
 const NO_CASES: Cases = { letters: new Map(), sends: new Map() }
 
-/** Locks the letters of publishes that records may have died of, and tells what is true of them from then on. */
+/** Locks the letters of publishes that records may have died of. */
 export async function holdCases(tx: Transaction, ids: readonly EventId[]): Promise<Cases> {
   if (ids.length === 0) return NO_CASES
   const asked = await readSendsByIds(tx, ids)
   const letters = await lockLettersOf(tx, [...new Set([...asked.values()].map((send) => send.letterId))])
-  // Read again: another server may have reopened one before its lock was ours.
+  // Another server may have reopened one before we had its lock.
   const sends = await readSendsByIds(tx, ids)
   return {
     letters,
@@ -50,13 +46,13 @@ export async function holdCases(tx: Transaction, ids: readonly EventId[]): Promi
   }
 }
 
-/** A record that died; `send` is the publish that it died of, when its letter is known. */
+/** `send` is the publish that the record died of, when its letter is known. */
 interface RecordDeath extends Death {
   readonly entry: Entry
   readonly send: EventId | null
 }
 
-/** Makes letters of records, or reopens those that they have; gives what turned out to be published by it. */
+/** Makes letters of records, or reopens theirs. Returns the publishes that this settled. */
 export async function buryRecords(
   work: OfficeWork,
   registers: Registers,
@@ -98,7 +94,7 @@ function deathOf(
 
 const DAY_US = 86_400_000_000n
 
-/** When the record was written, by what it says; the present where that cannot be. */
+/** When the record was written; now, where its own time cannot be true. */
 function failedAt({ record: { timestampMs } }: Entry, now: Instant): Instant {
   const at = timestampMs * 1000n
   return timestampMs < 0n || at > now + DAY_US ? now : instant(at)
@@ -107,7 +103,7 @@ function failedAt({ record: { timestampMs } }: Entry, now: Instant): Instant {
 const EVENT = `letter_id, order_ts, record_offset, intake, record_ts, same_key, lease_until, partition, attempts, state, value_null,
   dlq_id, event_id, service, original_topic, topic, claim, claimed_by, record_key, facts`
 
-/** All of them in one statement: only inserts, beside one look for the letter of each source id. */
+/** One statement for all: inserts only, and one look for the letter of each source id. */
 const captureMany = captureStatement(
   'kafka.capture',
   `given AS (
@@ -133,7 +129,6 @@ const insertEvent = sql('kafka.insertEvent', {
     VALUES ($1, $2, $3, $4, $5, $6, NULL, $7, 1, ${STATE.pending}, $8, $9, NULL, $10, $11, $12, NULL, NULL, $13, $14)`,
 })
 
-/** Records leave nothing behind: their events are made, or those of their letters become theirs. */
 function takingRecords(
   work: OfficeWork,
   redriveOf: RedriveOf,
@@ -153,7 +148,7 @@ function takingRecords(
       settled.push(...(await settleOpenSends(work, round, letters, redriveOf)))
       await renewAll(work, round)
     },
-    // Each has a note of its own, in this order: records are told apart by their correlation ids.
+    // One note each, in this order: correlation ids tell records apart.
     all: (deaths) => ({ statement: captureMany, values: packed(deaths.map(({ entry }) => entry)) }),
     async each({ entry }, id) {
       intakes ??= await takeNumbers(tx, 'kafkaIntake', created)
@@ -182,7 +177,7 @@ function takingRecords(
 const LINK = `letter_id, number, record_offset, record_ts, superseded_at, partition, value_null, dlq_id, event_id, topic, facts, record_key,
   headers, value`
 
-/** What goes to the chain of a letter: its record so far. Its value too, unless the next record has the same. */
+/** The row of the chain: the record so far, with its value unless the next record has the same. */
 const linkOf = (next: Readonly<Record<'payload' | 'valueNull' | 'empty' | 'now' | 'send', string>>): string =>
   `event.attempts, event.record_offset, event.record_ts, ${next.now}, event.partition, event.value_null, event.dlq_id, ${next.send},
    event.topic, event.facts, event.record_key, letter.headers,
@@ -196,7 +191,7 @@ const GIVEN_LINK = linkOf({
   ...{ now: `${NOW}`, send: 'given.send' },
 })
 
-/** All of them in one statement: each event and each letter by primary key, one row more in the chain and in the register. */
+/** One statement for all: event and letter by primary key, one more row in chain and register. */
 const renewMany = sql('kafka.renewMany', {
   postgres: `
     WITH given AS (
@@ -239,7 +234,6 @@ const renewEvent = sql('kafka.renewEvent', {
     WHERE letter_id = $1`,
 })
 
-/** Renews the letters and events of these reopenings, each of another letter. */
 async function renewAll(work: OfficeWork, round: readonly Reopening[]): Promise<void> {
   const { tx, now } = work
   if (tx.dialect === 'postgres') {
@@ -289,10 +283,8 @@ const registration = ({ record, dlqId, fingerprint }: Entry, id: LetterId): Valu
   id,
 ]
 
-/** Names the redrive with a number; null when there is none any more. */
 export type RedriveOf = (session: Session, number: number) => Promise<RedriveRef | null>
 
-/** The queue of an event that turned out to be published. */
 export type Settled = Pick<EventFacts, 'service' | 'originalTopic'>
 
 const IS_OPEN = `event.event_id = send.event_id AND event.state IN (${STATE.claimed}, ${STATE.publishing}, ${STATE.uncertain})`
@@ -302,7 +294,7 @@ const OPEN = rowShape({
   ...{ dlqId, service: text, originalTopic: text, state: stateOf },
 })
 
-/** The current publishes of events that are not settled, and their events; both by primary key. */
+/** Unsettled publishes and their events, both by primary key. */
 const readOpen = sql(
   'kafka.openSends',
   `SELECT send.letter_id, send.event_id, send.target, send.actor, send.request_id, event.dlq_id, event.service,
@@ -312,7 +304,7 @@ const readOpen = sql(
   { bigints: true },
 )
 
-/** By primary key. What came back was published, whatever was known of it; it reopens its letter once. */
+/** By primary key. A record that came back was published, and reopens its letter once. */
 const spendSends = sql(
   'kafka.spendSends',
   `UPDATE bartleby.kafka_sends SET reopened = 1, outcome = ${SEND.published}, settled_at = coalesce(settled_at, $2)
@@ -320,8 +312,8 @@ const spendSends = sql(
 )
 
 /**
- * Notes that what came back was published, whatever was known of it. Where nobody knew, its letter is resolved by it now, before it dies
- * again; gives those that were uncertain.
+ * Settles publishes whose record came back: it was published, so its letter is resolved before it dies again. Returns those that were
+ * uncertain.
  */
 async function settleOpenSends(
   work: OfficeWork,
@@ -348,6 +340,6 @@ async function settleOpenSends(
     await change(work, 'retry', [sent], { actor, notes: RETRIED, redrive })
     cases.set(id, sentBack(known))
   }
-  // Who is publishing it counts it when the broker answers.
+  // The server that is publishing it counts it when the broker answers.
   return open.filter(({ state }) => state === STATE.uncertain)
 }

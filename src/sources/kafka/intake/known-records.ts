@@ -1,9 +1,9 @@
 /**
- * What the store knows already about records that come in: which of them it has, which names are taken, and which records are the
- * next death of something that was sent. The partitions of the records are locked, so none of them can be stored meanwhile.
+ * What the store knows of incoming records: which it has, which names are taken, which are the next death of a publish. Their partitions
+ * are locked, so nobody stores them meanwhile.
  *
- * A record says what it died of in one of three ways: by the id that was minted for the publish, by the place where the broker put it,
- * or, while that place is not on file, by looking like what was sent.
+ * A record tells what it died of in three ways: the id minted for the publish, the place where the broker put it or, while that is not on
+ * file, a likeness to what was sent.
  */
 
 import { type LetterId, letterId } from '../../../letters/letter.ts'
@@ -15,19 +15,15 @@ import { type DlqId, dlqId, type EventFacts, type EventId, eventId, UNKNOWN, UNP
 import { decodeHeaders, lastHeader, sameBytes } from '../wire/bytes.ts'
 import { derivedId, type Incoming, placeOf, sourceIdOf } from './store-incoming.ts'
 
-/**
- * Stretches of partitions: offsets that follow each other without a gap, as records mostly come. The store is asked about a stretch
- * at once, and answers with no more than what was asked about, however full the partition is.
- */
+/** Consecutive offsets of a partition, as records mostly come: one question for all of them. */
 interface Stretch {
   readonly topic: string
   readonly partition: number
   readonly first: bigint
-  /** With this one. */
+  /** Inclusive. */
   readonly last: bigint
 }
 
-/** The stretches that these places make up; each place is on one of them. */
 export function stretchesOf(
   places: readonly { readonly topic: string; readonly partition: number; readonly offset: bigint }[],
 ): Stretch[] {
@@ -45,7 +41,7 @@ export function stretchesOf(
   return [...done, ...open.values()]
 }
 
-/** A question about stretches, each of which it calls `given`. */
+/** A question about stretches, each called `given`. */
 const stretchQuery = (name: string, text: string): Statement =>
   sql(
     name,
@@ -55,7 +51,7 @@ const stretchQuery = (name: string, text: string): Statement =>
     { bigints: true },
   )
 
-/** The answers to a question about stretches, each with the one that it is of. */
+/** Each row with the stretch that it answers. */
 async function rowsOn<Row extends object, On extends Stretch = Stretch>(
   tx: Transaction,
   statement: Statement,
@@ -71,7 +67,7 @@ async function rowsOn<Row extends object, On extends Stretch = Stretch>(
   })
 }
 
-/** The records that are known on stretches of partitions, by primary key: not more than there are places on them. */
+/** Records of stretches, by primary key. */
 const readOn = stretchQuery(
   'kafka.recordsOn',
   `SELECT record_offset, fingerprint FROM bartleby.kafka_records
@@ -79,23 +75,23 @@ const readOn = stretchQuery(
    ORDER BY topic, partition, record_offset`,
 )
 
-/** Which of these names are taken, on their unique index. */
+/** By unique index. */
 const readTaken = sql(
   'kafka.takenIds',
   'SELECT dlq_id FROM bartleby.kafka_records WHERE dlq_id = ANY($1::uuid[])',
 )
 
 export interface Known {
-  /** The source ids of records that are in the store. */
+  /** Source ids of stored records. */
   readonly records: ReadonlySet<string>
-  /** Places that have a record, whichever. */
+  /** Places that have any record. */
   readonly places: ReadonlySet<string>
   readonly takenIds: ReadonlySet<DlqId>
-  /** What was sent, by the source id of the record that died of it. */
+  /** Publishes by the source id of the record that died of them. */
   readonly sends: ReadonlyMap<string, EventId>
 }
 
-/** Looks all of them up. On PostgreSQL the statements travel together. */
+/** On PostgreSQL the statements travel together. */
 export async function lookUp(tx: Transaction, all: readonly Incoming[]): Promise<Known> {
   const [at, takenIds, sends] = await Promise.all([
     recordsAt(tx, all),
@@ -124,7 +120,6 @@ async function recordsAt(
   return { records, places }
 }
 
-/** Which of these names records have already. */
 export async function takenAmong(tx: Transaction, ids: readonly DlqId[]): Promise<Set<DlqId>> {
   if (ids.length === 0) return new Set()
   const rows = await tx.rows<{ dlq_id: string }>(readTaken, ids)
@@ -135,14 +130,14 @@ const SEND = rowShape({
   ...{ eventId, letterId, reopened: flag, resends: integer, target: text },
   ...{ publishedPartition: orNull(integer), publishedOffset: orNull(big) },
 })
-/** The letters of ids that were minted, by primary key. */
+/** By primary key. */
 const readSends = sql(
   'kafka.sendsOf',
   `SELECT ${SEND.columns} FROM bartleby.kafka_sends WHERE event_id = ANY($1::uuid[])`,
   { bigints: true },
 )
 
-/** What was sent to stretches of partitions, on kafka_sends_at. */
+/** Publishes to stretches, on kafka_sends_at. */
 const readSendsOn = stretchQuery(
   'kafka.sendsOn',
   `SELECT event_id, made_at FROM bartleby.kafka_sends
@@ -150,9 +145,9 @@ const readSendsOn = stretchQuery(
      AND published_offset IS NOT NULL ORDER BY target, published_partition, published_offset`,
 )
 
-/** One publish of a service is under way at a time; the others are those that nobody ever learned the end of. */
+/** A service publishes one event at a time; the others are those whose end nobody learned. */
 const MOST_UNPLACED = 50
-/** The last publishes to topics whose place is not known, the newest first, on kafka_sends_unplaced. */
+/** Latest publishes without a known place, on kafka_sends_unplaced. */
 const readUnplaced = sql(
   'kafka.sendsUnplaced',
   `SELECT found.* FROM unnest($1::text[]) AS given (topic) CROSS JOIN LATERAL (
@@ -164,13 +159,12 @@ type UnplacedRow = Readonly<
   Record<'event_id' | 'target', string> & { record_key: Uint8Array | null; headers: Uint8Array }
 >
 
-/** A publish that records may have died of. */
 export interface KnownSend {
   readonly eventId: EventId
   readonly letterId: LetterId
-  /** Whether a record has reopened its letter already. */
+  /** A record has reopened its letter already. */
   readonly isSpent: boolean
-  /** Where its only copy is; null when that is not known, or there are several. */
+  /** The place of its only copy; null if unknown, or if there are several. */
   readonly place: string | null
 }
 
@@ -191,7 +185,7 @@ async function sendsNamed(tx: Transaction, all: readonly Incoming[]): Promise<Ma
   return new Map(named.filter(([, id]) => known.has(id)))
 }
 
-/** The id of the record that failed: most services tell it beside their own; some let the dead record keep it. */
+/** The id of the failed record: most services tell it beside their own, some keep it. */
 function sentAs({ facts: { originalEventId }, ownId }: Incoming): EventId | null {
   const id = originalEventId ?? ownId
   return id === null ? null : eventId(id.toLowerCase())
@@ -204,12 +198,12 @@ async function sendsAtPlaces(tx: Transaction, all: readonly Incoming[]): Promise
   })
   if (placed.length === 0) return new Map()
   const topics = [...new Set(placed.map(({ topic }) => topic))].map((topic) => ({ topic }))
-  // In this order: whoever settles a publish between the two is found by the second.
+  // In this order: a publish that is settled between the two is found by the second.
   const [unplaced, rows] = await Promise.all([
     rowsGiven<UnplacedRow>(tx, readUnplaced, topics),
     rowsOn<{ event_id: string; made_at: Integer }, (typeof placed)[number]>(tx, readSendsOn, placed),
   ])
-  // A topic that was made anew has places for the second time: what was sent there last is meant.
+  // A recreated topic has places twice; the last publish counts.
   rows.sort((a, b) => Number(BigInt(a.made_at) - BigInt(b.made_at)))
   const alike = placed.flatMap(({ topic, each }) => {
     const found = unplaced.find((send) => send.target === topic && isAlike(send, each))
@@ -221,7 +215,7 @@ async function sendsAtPlaces(tx: Transaction, all: readonly Incoming[]): Promise
   ])
 }
 
-/** Whether a record is what became of a publish: all that a service of hexkit leaves as it is. It writes the value anew. */
+/** Compares all that a hexkit service leaves as it is. It writes the value anew. */
 function isAlike({ record_key, headers }: UnplacedRow, { record, facts }: Incoming): boolean {
   const { originalTopic, type, correlationId } = facts
   if (originalTopic === UNKNOWN || correlationId === null || !sameBytes(record_key, record.key)) return false
@@ -230,7 +224,7 @@ function isAlike({ record_key, headers }: UnplacedRow, { record, facts }: Incomi
   return is('correlation_id', correlationId) && is('type', type) && is('original_topic', originalTopic)
 }
 
-/** Where the failed record was read, when anything of ours can be there: the text came with the record. */
+/** Where the failed record was read. Untrusted text. */
 function sentTo({ readFrom }: EventFacts): Stretch | null {
   if (readFrom === null || !isTopicName(readFrom.topic) || !/^\d{1,18}$/.test(readFrom.offset)) return null
   const { topic, partition } = readFrom
@@ -238,7 +232,6 @@ function sentTo({ readFrom }: EventFacts): Stretch | null {
   return partition >= 0 && partition < 2 ** 31 ? { topic, partition, first: offset, last: offset } : null
 }
 
-/** These publishes, as far as they were ours. */
 export async function readSendsByIds(
   tx: Transaction,
   ids: readonly EventId[],
@@ -257,7 +250,7 @@ export async function readSendsByIds(
   )
 }
 
-/** Whether a record was read somewhere else than where the publish is: it only looked alike while nobody knew. */
+/** Whether the record was read elsewhere: it only looked alike while the place was unknown. */
 export function isElsewhere({ facts: { readFrom } }: Incoming, { place }: KnownSend): boolean {
   if (readFrom === null || place === null) return false
   return placeOf(readFrom.topic, readFrom.partition, BigInt(readFrom.offset)) !== place

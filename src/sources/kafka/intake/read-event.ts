@@ -1,6 +1,6 @@
 /**
- * What a record of a DLQ topic means: who failed on it, where, why, and whether it may be published again. Any bytes are legal, and
- * nothing here throws: what cannot be understood is a reason or a warning, and the record's bytes stay beside the facts.
+ * What a record of a DLQ topic means: who failed on it, where, why, and whether it may be published again. Any bytes are legal and nothing
+ * throws: what cannot be understood is a reason or a warning.
  */
 import { storedText } from '../../../core/content.ts'
 import { type JsonScan, scanJson } from '../../../core/json/scan.ts'
@@ -39,14 +39,14 @@ import { isReadableForPython } from '../wire/json.ts'
 
 const NOTHING: HeaderFacts = { origin: {}, exception: {}, attempts: null }
 
-/** Whose event it is by what an operator says, whatever the record says itself. */
+/** The owner by an operator's word, whatever the record says. */
 export interface Assigned {
   readonly service: KafkaService
   /** null: as the record says. */
   readonly originalTopic: string | null
 }
 
-/** The facts of a record. `mint` makes a UUID v4, for events that come without a correlation id that can be used. */
+/** `mint` makes a UUID v4 for events without a usable correlation id. */
 export function readEvent(
   record: RawRecord,
   settings: KafkaSettings,
@@ -135,13 +135,13 @@ export function readEvent(
   return facts
 }
 
-/** At most so much longer is what goes out: escapes make of a character of two bytes six, and of one of four bytes twelve. */
+/** Escapes make six bytes of a two-byte character and twelve of a four-byte one. */
 const GROWTH = 3
-/** More than what is around one field, and more than what stands around and before all of them. */
+/** Upper bounds for the overhead of one field, and of the record. */
 const FIELD = 16
 const HEAD = 1_024
 
-/** Whether the record is too large to be published again, as it would be. Nearly every one is far below the limit: that is looked at first. */
+/** Whether the record would be too large to publish. Nearly all are far below the limit, so an upper bound comes first. */
 function isTooLarge(
   record: RawRecord,
   facts: EventFacts,
@@ -160,7 +160,7 @@ function isTooLarge(
 
 const ANY_ID = eventId('00000000-0000-4000-8000-000000000000')
 
-/** A batch that was not unpacked says nothing about its records but whose topic they are in. */
+/** A batch that was not unpacked tells nothing but its topic. */
 function factsOfBatch(
   { topic }: RawRecord,
   packed: PackedBatch,
@@ -193,10 +193,9 @@ function factsOfBatch(
   }
 }
 
-/** How a record of nobody is treated. */
 const HEXKIT_WAYS: Ways = kafkaService('', { dlq_topic: '', retry_topic: '' })
 
-/** Records of nobody are treated like those of all the owners of their topic, as far as these agree. */
+/** A record of nobody is treated as all owners of its topic agree. */
 function waysOf(service: KafkaService | null, owners: readonly KafkaService[]): Ways {
   if (service !== null) return service
   if (owners.length === 0) return HEXKIT_WAYS
@@ -207,17 +206,17 @@ function waysOf(service: KafkaService | null, owners: readonly KafkaService[]): 
   }
 }
 
-/** The text of a header, the last of its name; null when there is none, it is null or, unless asked for, empty. */
+/** The last header of a name; null if absent, null or, unless `evenEmpty`, empty. */
 function textOf(headers: NamedHeaders, name: string, evenEmpty = false): string | null {
   const value = headers.value(name)
   return value == null || (value.length === 0 && !evenEmpty) ? null : shownText(value, SHORT_TEXT)
 }
 
-/** A type goes out as it is read here: what is no text gets a character that is not ASCII, so that the guard finds it. */
+/** What is no text gets a character beyond ASCII, so that the guard finds it. */
 const typeText = (type: Uint8Array): string =>
   type.length > SHORT_TEXT || isText(type) ? shownText(type, SHORT_TEXT) : storedText(type)
 
-/** What hexkit's names tell comes first; another tool fills what they leave empty. */
+/** hexkit's headers come first; another tool fills the gaps. */
 function joined(hexkit: HeaderFacts, other: HeaderFacts): HeaderFacts {
   if (other === NOTHING) return hexkit
   if (hexkit === NOTHING) return other
@@ -230,7 +229,7 @@ function joined(hexkit: HeaderFacts, other: HeaderFacts): HeaderFacts {
   }
 }
 
-/** Generations 4 and 5 tell the place in another way; after a failed retry it is one in the retry topic. */
+/** Generations 4 and 5 name the place in the event id; after a failed retry it is one in the retry topic. */
 function withPlace(origin: Origin, readFrom: EventFacts['readFrom']): Origin {
   if (readFrom === null || readFrom.topic !== origin.topic) return origin
   return { partition: readFrom.partition, offset: readFrom.offset, ...origin }
@@ -247,10 +246,7 @@ function addValue(reasons: Reason[], warnings: Warning[], scan: JsonScan | null)
   }
 }
 
-/**
- * The original topic, as far as it can be one. Where it is sent to a consumer or is the target, it must not be one of the topics that
- * dead events go through; elsewhere it is only a name, and after a failed retry that of the retry topic.
- */
+/** Where the topic reaches a consumer, or is the target, it must not be one that dead events pass through. Elsewhere it is only a name. */
 function originalTopicOf(
   topic: string | undefined,
   { profile, retryTopic, originalTopics }: Ways,
@@ -271,7 +267,7 @@ function originalTopicOf(
   return topic
 }
 
-/** What tools other than hexkit write is binary, null or repeated by design: that is nothing to warn of. */
+/** Other tools write binary, null and repeated headers by design. */
 function addHeaders(
   warnings: Warning[],
   record: RawRecord,
@@ -299,28 +295,25 @@ function addHeaders(
 
 const BINARY: ReadonlySet<string> = new Set(['i32', 'i64', 'big', 'next attempt', 'bytes'])
 
-/**
- * What a record says of where it failed. It is hostile, and becomes part of a topic name: it counts only as far as the settings allow.
- */
+/** What a record claims. Hostile, and part of a topic name: it counts only as far as the settings allow. */
 export interface Claims {
   /** The DLQ topic it was read from. */
   readonly topic: string
   readonly service: string | null
-  /** The service in an event id of the generations 4 and 5. */
+  /** From an event id of generations 4 and 5. */
   readonly serviceInEventId: string | null
-  /** A consumer group that another tool put down. */
   readonly consumerGroup: string | null
 }
 
 interface Found {
   readonly service: KafkaService | null
-  /** Whether it was not named by the record. */
+  /** The record did not name it. */
   readonly guessed: boolean
   /** All listed services with this DLQ topic. */
   readonly owners: readonly KafkaService[]
 }
 
-/** The service of a record; null when nobody's claim holds. A record that names a service is never given to another one. */
+/** Null when no claim holds. A record that names a service is never given to another. */
 export function serviceOf(claims: Claims, settings: KafkaSettings): Found {
   const owners: KafkaService[] = []
   for (const service of settings.services.values()) {
@@ -337,7 +330,7 @@ export function serviceOf(claims: Claims, settings: KafkaSettings): Found {
   return { service: ofGroup ?? null, guessed: ofGroup !== undefined, owners }
 }
 
-/** A listed service has its own DLQ topic, and no other one speaks for it. */
+/** A listed service has one DLQ topic, and no other speaks for it. */
 function allowed(name: string, topic: string, settings: KafkaSettings): KafkaService | null {
   const listed = listedService(settings, name)
   if (listed === null) return serviceNamed(settings, name)
@@ -349,8 +342,8 @@ const LARGEST_PARTITION = 2 ** 31 - 1
 const LARGEST_OFFSET = 2n ** 63n - 1n
 
 /**
- * Event ids of the generations 4 and 5 of hexkit are `service,topic,partition,offset`, the place where the event was read that failed;
- * null when it is none, `readFrom` when that cannot be a place in Kafka.
+ * hexkit's generations 4 and 5: `service,topic,partition,offset`, where the failed event was read. `readFrom` is null when that is no place
+ * in Kafka.
  */
 export function readOldEventId(text: string) {
   const [, service, topic, partition, offset] = OLD.exec(text) ?? []

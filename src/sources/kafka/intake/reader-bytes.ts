@@ -1,13 +1,9 @@
-/**
- * Bytes as Kafka writes them: big-endian numbers, variable-length numbers, lengths before contents; and what compressed batches hold, as
- * far as it fits: a batch of a few bytes may unpack to any size.
- */
+/** Bytes as Kafka writes them, and batches unpacked within a limit: a batch of a few bytes may unpack to any size. */
 import { gunzipSync, zstdDecompressSync } from 'node:zlib'
 import type { KafkaLibrary } from '../../../outgoing/kafka/library.ts'
 import { COMPRESSIONS, type Compression } from '../../../outgoing/kafka/record.ts'
 import { uuidText } from '../wire/bytes.ts'
 
-/** The bytes end before what they promise, or promise what cannot be. */
 export class BytesUnreadable extends Error {
   override readonly name = 'BytesUnreadable'
 }
@@ -40,7 +36,7 @@ export class Cursor {
     return this.bytes.readBigInt64BE(this.#advance(8))
   }
 
-  /** Up to 32 bits, seven to a byte. */
+  /** Seven bits to a byte. */
   unsignedVarint(): number {
     let value = 0
     for (let shift = 0; shift < 35; shift += 7) {
@@ -51,13 +47,13 @@ export class Cursor {
     throw new BytesUnreadable('a number is longer than numbers are')
   }
 
-  /** The same with a sign, which is its lowest bit. */
+  /** The sign is the lowest bit. */
   varint(): number {
     const value = this.unsignedVarint()
     return (value >>> 1) ^ -(value & 1)
   }
 
-  /** Up to 64 bits. Most are small, and numbers are four times as fast as bigints. */
+  /** Most are small, and numbers are four times as fast as bigints. */
   varlong(): bigint {
     let low = 0
     for (let shift = 0; shift < 28; shift += 7) {
@@ -81,30 +77,29 @@ export class Cursor {
     return this.bytes.subarray(start, this.at)
   }
 
-  /** Bytes after their length, of which −1 stands for null. */
+  /** Length first; −1 is null. */
   nullableBytes(): Buffer | null {
     const length = this.varint()
     return length === -1 ? null : this.take(length)
   }
 
-  /** The text form of an id of 16 bytes, as the client library has it. */
   uuid(): string {
     return uuidText(this.take(16))
   }
 
-  /** A text after its length plus one. */
+  /** Length plus one first. */
   compactString(): string {
     return this.take(this.unsignedVarint() - 1).toString()
   }
 
-  /** Things after their number plus one; none where that is zero, for null. */
+  /** Count plus one first; zero is null. */
   compactArray<T>(read: () => T): T[] {
     const things: T[] = []
     for (let left = this.unsignedVarint() - 1; left > 0; left--) things.push(read())
     return things
   }
 
-  /** Fields that newer brokers add. */
+  /** Fields of newer brokers. */
   skipTags(): void {
     for (let left = this.unsignedVarint(); left > 0; left--) {
       this.unsignedVarint()
@@ -127,17 +122,16 @@ export class Cursor {
   }
 }
 
-/** A batch that grows beyond this is no batch of dead events but an attack on the memory of this server. */
+/** More than this is no batch of dead events but an attack on the server's memory. */
 export const MOST_BYTES = 268_435_456
 
-/** The compression that has this number in the head of a batch. */
 export function compressionOf(kind: number): Compression {
   const compression = COMPRESSIONS[kind]
   if (compression === undefined) throw new BytesUnreadable(`its compression has the unknown number ${kind}`)
   return compression
 }
 
-/** The content of a batch; null when it is larger than `most`. */
+/** Null when the content is larger than `most`. */
 export function unpack(
   { compressionsAlgorithms: { snappy, lz4 } }: Pick<KafkaLibrary, 'compressionsAlgorithms'>,
   compression: Compression,
@@ -151,7 +145,7 @@ export function unpack(
       return within(() => gunzipSync(content, { maxOutputLength: most }))
     case 'zstd':
       return within(() => zstdDecompressSync(content, { maxOutputLength: most }))
-    // The library has no limit for these two, so they are measured before.
+    // The library has no limit for these two, so they are measured first.
     case 'snappy':
       return snappySize(content) > most ? null : snappy.decompressSync(content)
     case 'lz4':
@@ -172,7 +166,7 @@ function within(decompress: () => Buffer): Buffer | null {
 const SNAPPY_JAVA = Buffer.from([0x82, 0x53, 0x4e, 0x41, 0x50, 0x50, 0x59, 0x00])
 const SNAPPY_JAVA_HEAD = 16
 
-/** The size that a reader of snappy makes room for: each block begins with it. */
+/** Each block begins with its size. */
 function snappySize(content: Buffer): number {
   if (!content.subarray(0, SNAPPY_JAVA.length).equals(SNAPPY_JAVA)) return snappyBlockSize(content, 0)
   let size = 0
@@ -199,7 +193,7 @@ const LZ4_HAS_SIZE = 0b1000
 const LZ4_HAS_DICTIONARY = 0b1
 const LZ4_IS_PLAIN = 0x8000_0000
 
-/** The size of a frame of LZ4, or one beyond `most` as soon as it is. What its head says may be absent, and need not be true. */
+/** Stops beyond `most`. The size in the head may be absent or untrue. */
 function lz4Size(content: Buffer, most: number): number {
   const flags = content[4] ?? 0
   const sums = (flags & LZ4_HAS_BLOCK_SUMS) === 0 ? 0 : 4
@@ -216,7 +210,7 @@ function lz4Size(content: Buffer, most: number): number {
   return size
 }
 
-/** Sequences of bytes as they are, and of bytes repeated; four bits tell the length of each, and more bytes behind when it is 15. */
+/** Literals and repeats in turn; four bits each for their lengths, more bytes behind when these are 15. */
 function lz4BlockSize(block: Buffer): number {
   let size = 0
   let at = 0
@@ -237,7 +231,7 @@ function lz4BlockSize(block: Buffer): number {
     size += plain
     at += plain
     if (at >= block.length) break
-    // How far back the repeated bytes are.
+    // The distance of the repeat.
     at += 2
     size += lengthFrom(token & 15) + 4
   }

@@ -1,8 +1,6 @@
 /**
- * Asks a broker for records, and gets them out of the batches in which brokers keep them. Requests are the library's; the answer is
- * taken apart here, so that each partition has its own outcome and the batches stay bytes until they are wanted. The library could read
- * batches too, but it stops at the first that it cannot read and loses all partitions of the answer with it, checks no checksum, hands
- * out records of aborted transactions when their end is not in the same answer, and takes no notice of topics whose time is the broker's.
+ * Fetches batches and decodes them. The library stops at the first batch it cannot read and loses the whole answer, checks no checksum,
+ * hands out records of aborted transactions when their end is in another answer, and ignores topics whose time is the broker's.
  */
 import type { Connection } from '@platformatic/kafka'
 import type { KafkaLibrary } from '../../../outgoing/kafka/library.ts'
@@ -10,16 +8,16 @@ import type { RawHeader } from '../../../outgoing/kafka/record.ts'
 import type { RawRecord } from '../event.ts'
 import { BytesUnreadable, Cursor, compressionOf, MOST_BYTES, unpack } from './reader-bytes.ts'
 
-/** Versions by which this asks: from 13 on, topics go by their ids, so that one that was made anew is told from the old one. */
+/** From 13 on topics go by id, so that a recreated one is told from the old. */
 export const FETCH_VERSIONS = [17, 16, 15, 14, 13, 12] as const
 type FetchVersion = (typeof FETCH_VERSIONS)[number]
 export const FETCH_KEY = 1
 
 const READ_COMMITTED = 1
 const MAX_WAIT_MS = 500
-/** What one partition gives at once; a batch that is larger comes alone. A full one is as fast as with all of `fetch_max_bytes`, and takes less memory. */
+/** Per partition; a larger batch comes alone. As fast as all of `fetch_max_bytes`, in less memory. */
 const PARTITION_BYTES = 4_194_304
-/** No session: every request says all that it wants. */
+/** Every request says all that it wants. */
 const NO_SESSION = { id: 0, epoch: -1 } as const
 
 interface PartitionAsk {
@@ -29,7 +27,7 @@ interface PartitionAsk {
   readonly offset: bigint
 }
 
-/** One question and its answer. An answer that says that the whole question was wrong is thrown, by its code. */
+/** Throws the answer's error code when the whole request was wrong. */
 export async function fetchPartitions(
   library: KafkaLibrary,
   connection: Connection,
@@ -96,20 +94,19 @@ export type PartitionAnswer = Readonly<ReturnType<typeof parsePartition>>
 
 function parsePartition(cursor: Cursor, topic: string) {
   const partition = cursor.int32()
-  // 0 when all is well.
   const errorCode = cursor.int16()
-  // The offset behind the last record there is, and below the first: negative when not known.
+  // The end of the log, and its beginning: negative if unknown.
   const end = cursor.int64()
-  // How far transactions are decided: the broker gives nothing beyond it.
+  // The last stable offset: nothing beyond it is given.
   cursor.int64()
   const begin = cursor.int64()
-  // Transactions whose records are not to be read, from this offset on until their end.
+  // Skipped from this offset on, until the transaction's end.
   const aborted = cursor.compactArray(() => {
     const one = { producerId: cursor.int64(), firstOffset: cursor.int64() }
     cursor.skipTags()
     return one
   })
-  // A replica that lies nearer; asking the leader is always right.
+  // A nearer replica; the leader is always right.
   cursor.int32()
   const length = cursor.unsignedVarint()
   const batches = cursor.take(Math.max(0, length - 1))
@@ -117,7 +114,7 @@ function parsePartition(cursor: Cursor, topic: string) {
   return { topic, partition, errorCode, end, begin, aborted, batches }
 }
 
-/** What a broker gave of a partition; `from` is where reading goes on, and batches may begin before it. */
+/** Batches may begin before `from`. */
 type PartitionBytes = Pick<PartitionAnswer, 'topic' | 'partition' | 'batches' | 'aborted'> & {
   readonly from: bigint
 }
@@ -128,11 +125,11 @@ interface DecodedBatch {
   readonly next: bigint
 }
 
-/** A batch that cannot be read. Reading stops before it: nothing is skipped. */
+/** Reading stops before it: nothing is skipped. */
 export class BatchUnreadable extends Error {
   override readonly name = 'BatchUnreadable'
   readonly offset: bigint
-  /** The offset behind it; null when it does not tell. */
+  /** The offset behind it; null if unknown. */
   readonly next: bigint | null
 
   constructor(offset: bigint, next: bigint | null, why: string) {
@@ -152,10 +149,9 @@ const COMPRESSION = 0b111
 const LOG_APPEND_TIME = 0b1000
 const TRANSACTIONAL = 0b1_0000
 const CONTROL = 0b10_0000
-/** The kind of marker that ends an aborted transaction. */
 const ABORT = 0
 
-/** The offset behind the last whole batch, found without reading them; `from` when there is none. Ends at one that is broken. */
+/** The offset behind the last whole batch; `from` when there is none. Stops at a broken one. */
 export function nextOffset({ from, batches }: Pick<PartitionBytes, 'from' | 'batches'>): bigint {
   let next = from
   try {
@@ -166,10 +162,7 @@ export function nextOffset({ from, batches }: Pick<PartitionBytes, 'from' | 'bat
   return next
 }
 
-/**
- * The batches one after the other, each read when it is asked for. One that unpacks to more than `most` bytes is one record, which holds
- * the batch as it is. Throws `BatchUnreadable` at the first that is broken.
- */
+/** Decodes batch by batch, on demand. A batch that unpacks to more than `most` bytes is one record that holds the batch as it is. */
 export function* decodeBatches(
   library: Pick<KafkaLibrary, 'crc32c' | 'compressionsAlgorithms'>,
   { topic, partition, from, batches, aborted }: PartitionBytes,
@@ -195,7 +188,7 @@ export function* decodeBatches(
         const compression = compressionOf(attributes & COMPRESSION)
         const unpacked = unpack(library, compression, content, most)
         if (unpacked === null) {
-          // At its last offset: the only one that is behind `from` in any case.
+          // Its last offset: the only one that is certainly not before `from`.
           const place = { topic, partition, offset: next - 1n, timestampMs: head.maxTimestamp }
           const packed = { compression, records: head.count, mostBytes: most }
           const value = batches.subarray(head.start, head.end)
@@ -231,7 +224,6 @@ function* heads(batches: Buffer): Generator<Head> {
 
 type Head = ReturnType<typeof headAt>
 
-/** Read in the order in which it is written. */
 function headAt(batches: Buffer, start: number, end: number) {
   const cursor = new Cursor(batches.subarray(start, end))
   const baseOffset = cursor.int64()
@@ -271,7 +263,7 @@ function readRecord(
   return { topic, partition, offset, timestampMs: brokersTime ?? timestampMs, key, value, headers }
 }
 
-/** Of the one record of a control batch: its key is a version and a kind. */
+/** The key of a control record is a version and a kind. */
 function markerKind(content: Buffer): number {
   const cursor = new Cursor(content)
   cursor.varint()

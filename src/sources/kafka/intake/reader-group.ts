@@ -1,8 +1,6 @@
 /**
- * Membership in the consumer group: joining, heartbeats, committed offsets, leaving. The library's consumer does the same, but its
- * group fails as a whole when one topic of it is missing, and it joins again on its own in the middle of commits.
- *
- * One version of each request, which brokers from 2.7 to 4.x understand.
+ * Membership in the consumer group, and its committed offsets. The library's consumer fails as a whole when one topic is missing, and
+ * rejoins on its own in the middle of commits. One version of each request, which brokers from 2.7 to 4.x understand.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Broker, Connection, ConnectionPool } from '@platformatic/kafka'
@@ -27,14 +25,13 @@ export interface Offset {
   readonly offset: bigint
 }
 
-/** What became of one offset that was to be committed, or asked for. */
 export interface OffsetAnswer extends Offset {
   /** '' when all is well. */
   readonly code: string
 }
 
 const PROTOCOL = { type: 'consumer', name: 'roundrobin' } as const
-/** Beyond the time after which brokers wait for no further member. */
+/** Beyond the time that brokers wait for members. */
 const GATHERING_MARGIN_MS = 10_000
 const MOST_TRIES = 50
 const PAUSE_MS = 200
@@ -46,7 +43,7 @@ const GATHERING = ['REBALANCE_IN_PROGRESS', 'ILLEGAL_GENERATION']
 export class Group {
   readonly #link: BrokerLink
   readonly #options: GroupOptions
-  /** Of its own: it waits while the group gathers. */
+  /** Its own: it waits while the group gathers. */
   readonly #pool: ConnectionPool
   #coordinator: Broker | null = null
   #memberId = ''
@@ -58,7 +55,7 @@ export class Group {
     this.#options = options
   }
 
-  /** Joins, or joins again; gives what this member is to read. Waits until all members have come. */
+  /** Joins, or joins again, and waits for all members. Returns this member's partitions. */
   async join(): Promise<readonly TopicPartitions[]> {
     for (let tries = 1; ; tries++) {
       try {
@@ -74,7 +71,6 @@ export class Group {
     }
   }
 
-  /** Shows that this member lives. 'rejoin' when the group gathers anew. */
   async heartbeat(): Promise<'fine' | 'rejoin'> {
     try {
       const { api } = this.#link.library.heartbeatV4
@@ -114,7 +110,7 @@ export class Group {
     return answers
   }
 
-  /** What the group committed of these; −1 where it has nothing. */
+  /** −1 where the group has committed nothing. */
   async committed(wanted: readonly TopicPartitions[]): Promise<readonly OffsetAnswer[]> {
     const topics = wanted.map(({ topic, partitions }) => ({ name: topic, partitionIndexes: [...partitions] }))
     const { api } = this.#link.library.offsetFetchV7
@@ -136,7 +132,7 @@ export class Group {
   async leave(): Promise<void> {
     if (this.#memberId === '') return
     const { api } = this.#link.library.leaveGroupV4
-    // The usual connection may be waiting for the group to gather.
+    // The usual connection may be waiting for the group.
     const connection = await this.#connect(this.#link.asking)
     await api.async(connection, this.#options.groupId, [{ memberId: this.#memberId }])
     this.#memberId = ''
@@ -196,7 +192,7 @@ export class Group {
     return pool.get(this.#coordinator)
   }
 
-  /** Whether trying again is all that is needed; forgets what the error proves wrong. */
+  /** Whether trying again may help. Forgets what the error disproves. */
   #isPassing(error: unknown): boolean {
     const hasMoved = isTrouble(error, ...MOVED, 'PLT_KFK_NETWORK', 'PLT_KFK_TIMEOUT')
     const isForgotten = isTrouble(error, ...FORGOTTEN)
@@ -208,7 +204,7 @@ export class Group {
 
 /** Brokers refuse the first try and name the member. */
 const memberIdOf = (error: unknown): string => {
-  // Set by the library on errors that it found inside an answer.
+  // Set by the library on errors inside an answer.
   const { response } = error as { readonly response?: { readonly memberId?: string } }
   return response?.memberId ?? ''
 }
@@ -224,9 +220,8 @@ export interface TopicPartitions {
 }
 
 /**
- * Who of the group reads which partition; the member that the brokers call the leader decides it for all. Deals
- * them out in turn, each topic's among the members that want it: an instance that does not know of a new topic yet gets none of it. All
- * topics count on, so that many topics of one partition do not all go to the first member.
+ * Deals each topic's partitions to the members that want it; the group's leader decides for all. One count over all topics: many topics of
+ * one partition must not all go to the first member.
  */
 export function assign(
   members: readonly Membership[],
@@ -263,8 +258,8 @@ interface CommitsOptions {
 const PAUSE_AFTER_FAILURE_US = 1_000_000n
 
 /**
- * Commits offsets of records that are durable. One request is under way at a time; what gathers meanwhile goes with the next. A refusal
- * is logged and tried again: until it works, the records are read twice at worst, and the store knows them.
+ * Commits offsets of durable records, one request at a time. A refusal is tried again; until then records are read twice at worst, and the
+ * store knows them.
  */
 export class Commits {
   readonly #options: CommitsOptions
@@ -285,19 +280,17 @@ export class Commits {
     this.#rounds.start()
   }
 
-  /** The records before this offset are durable. */
   note(offset: Offset): void {
     this.#waiting.set(partitionKey(offset), offset)
     // After a failure it goes with the next try.
     if (!this.#rounds.state().isFailing) void this.#rounds.now()
   }
 
-  /** Another member reads this partition now. */
   forget(partition: Pick<Offset, 'topic' | 'partition'>): void {
     this.#waiting.delete(partitionKey(partition))
   }
 
-  /** Tries what waits once more, and ends. */
+  /** Tries once more, then ends. */
   async close(): Promise<void> {
     await this.#rounds.now()
     await this.#rounds.stop()
@@ -318,7 +311,7 @@ export class Commits {
 
   #done(offset: Offset): void {
     const key = partitionKey(offset)
-    // A later one may have come while this one was under way.
+    // A later one may have come meanwhile.
     if (this.#waiting.get(key)?.offset === offset.offset) this.#waiting.delete(key)
     this.#options.onCommitted(offset)
   }

@@ -1,4 +1,4 @@
-/** The partitions that this member reads: where each is, how far, and what keeps it from going on. */
+/** The partitions that this member reads: where each stands, and what keeps it from going on. */
 import type { BrokerLink } from '../../../outgoing/kafka/brokers.ts'
 import type { TopicsFound } from '../../../outgoing/kafka/connection.ts'
 import { troubleOf } from '../../../outgoing/kafka/library.ts'
@@ -12,13 +12,12 @@ interface ReadersParts {
   readonly board: Board
   readonly group: Group
   readonly commits: Commits
-  /** Topics that were made anew since they were read last: what was committed of them is of the old ones. */
+  /** Topics recreated since the last session: their committed offsets are the old topic's. */
   readonly anew: ReadonlySet<string>
 }
 
-/** Asks for the first offset that there is. */
 const EARLIEST = -2n
-/** Stands for an offset that is not known yet. */
+/** Not known yet. */
 const NOWHERE = -1n
 
 export class PartitionReaders {
@@ -37,7 +36,7 @@ export class PartitionReaders {
     return this.#readers.get(partitionKey({ topic, partition }))
   }
 
-  /** Makes the readers what the group assigned: those that stay go on where they are, new ones begin where the group committed. */
+  /** Readers that stay go on where they are; new ones begin at the committed offset. */
   async arrange(assignment: readonly TopicPartitions[], { found }: TopicsFound): Promise<void> {
     const readers = new Map<string, PartitionReader>()
     for (const { topic, partitions } of assignment) {
@@ -56,13 +55,11 @@ export class PartitionReaders {
     await this.#find(this.all().filter(({ doneAt, isResting }) => doneAt === NOWHERE && !isResting))
   }
 
-  /** Goes on here. */
   place(reader: PartitionReader, offset: bigint): void {
     reader.doneAt = offset
     reader.fetchAt = offset
   }
 
-  /** The first offset there is. */
   async earliest({ topic, partition, leader }: PartitionReader): Promise<bigint> {
     const { link } = this.#parts
     const connection = await link.to(leader)
@@ -75,7 +72,7 @@ export class PartitionReaders {
     return offset
   }
 
-  /** The broker forbids it, or says of it what cannot be repaired here. The others go on; it is tried again later. */
+  /** The broker forbids it, or we cannot repair it. The others go on; this one is tried again later. */
   rest(reader: PartitionReader, code: string): void {
     reader.isResting = true
     const right =
@@ -83,7 +80,7 @@ export class PartitionReaders {
     this.#parts.board.partitionTrouble(reader, `${nameOf(reader)} cannot be read: ${code}${right}.`)
   }
 
-  /** Its next batch makes no sense. Nothing is skipped; the batch is asked for again later. */
+  /** Its next batch is broken. Nothing is skipped; the batch is asked for again later. */
   restAt(reader: PartitionReader, { offset, next, message }: BatchUnreadable): void {
     reader.isResting = true
     reader.fetchAt = reader.doneAt
@@ -95,7 +92,7 @@ export class PartitionReaders {
     )
   }
 
-  /** Whether any reader rested and is to be tried now. */
+  /** Whether any reader was resting. */
   wake(): boolean {
     const resting = this.all().filter(({ isResting }) => isResting)
     for (const reader of resting) reader.isResting = false
@@ -120,11 +117,11 @@ export class PartitionReaders {
     }
   }
 
-  /** Where nothing is committed, reading begins with the first record there is. */
+  /** Without a committed offset reading begins with the first record. */
   async #begin(reader: PartitionReader): Promise<void> {
     try {
       this.place(reader, await this.earliest(reader))
-      // What is committed of the old topic would be taken for the new one's after a restart.
+      // After a restart the old topic's offset would be taken for the new one's.
       if (this.#parts.anew.has(reader.topic)) this.#parts.commits.note({ ...reader, offset: reader.doneAt })
     } catch (error) {
       this.rest(reader, troubleOf(error).code)

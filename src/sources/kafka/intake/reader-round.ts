@@ -1,7 +1,6 @@
 /**
- * Reads from one broker all partitions that it leads: fetch, decode, store, commit. While records are stored, the next ones are decoded
- * and prepared, and the next answer is under way; so three answers are in memory at most. Records are put into the store for as long as
- * it takes, and those that were read later not before them.
+ * Reads all partitions that one broker leads: fetch, decode, store, commit. While one answer is stored, the next is decoded and a third is
+ * under way. Storing is tried for as long as it takes, and never out of order.
  */
 import type { ConnectionPool } from '@platformatic/kafka'
 import { type BackoffPolicy, backoffDelayMs } from '../../../core/backoff.ts'
@@ -31,20 +30,19 @@ export interface RoundParts {
   readonly store: RecordStore
   readonly log: Log
   readonly link: BrokerLink
-  /** Connections that wait for records. */
   readonly pool: ConnectionPool
   readonly board: Board
   readonly readers: PartitionReaders
   readonly commits: Commits
   /** A topic is no longer what it was. */
   readonly onGone: () => void
-  /** Another broker leads some of these partitions now. */
+  /** Another broker leads some of these partitions. */
   readonly onMoved: () => Promise<void>
 }
 
-/** One under way, one being prepared, one being stored: together they are no larger than `fetch_max_bytes`. */
+/** Together no larger than `fetch_max_bytes`. */
 const ANSWERS_IN_MEMORY = 3
-/** More than this makes nothing faster. */
+/** More makes nothing faster. */
 const MOST_FETCH_BYTES = 8_388_608
 
 const GONE = ['UNKNOWN_TOPIC_OR_PARTITION', 'UNKNOWN_TOPIC_ID', 'INCONSISTENT_TOPIC_ID']
@@ -66,7 +64,7 @@ interface Answered {
   readonly answer: PartitionAnswer
 }
 
-/** Reads until `signal`, or until there is nothing that could be read; throws when the broker cannot be asked. */
+/** Reads until `signal`, or until nothing can be read. Throws when the broker cannot be asked. */
 export async function readFrom(
   parts: RoundParts,
   leader: number,
@@ -80,7 +78,6 @@ export async function readFrom(
     // Brokers fill their answer in this order; the first has room for a batch of any size.
     const first = turn++ % Math.max(1, open.length)
     const asked = fetch(parts, leader, [...open.slice(first), ...open.slice(0, first)])
-    // It is looked at when its turn has come.
     asked.catch(() => {})
     return asked
   }
@@ -88,7 +85,7 @@ export async function readFrom(
     for (let asked = ask(); !signal.aborted; ) {
       const answers = await asked
       if (signal.aborted || answers === null) return
-      // Something came between asking and this answer where the places differ: it is asked for again.
+      // A reader that moved meanwhile is asked again.
       const valid = answers.filter(({ reader, from }) => reader.fetchAt === from && !reader.isResting)
       for (const { reader, answer, from } of valid) {
         if (answer.errorCode === 0) reader.fetchAt = nextOffset({ from, batches: answer.batches })
@@ -97,12 +94,12 @@ export async function readFrom(
       await takeIn(parts, storing, valid, signal)
     }
   } finally {
-    // Where reading goes on after this is where it ends.
+    // The next round goes on where this one ends.
     await storing.idle()
   }
 }
 
-/** null when nothing is left to ask for. */
+/** Null when nothing is left to ask for. */
 async function fetch(
   { link, pool, settings }: RoundParts,
   leader: number,
@@ -132,7 +129,7 @@ async function takeIn(
   signal: AbortSignal,
 ): Promise<void> {
   let chunk: Chunk | null = null
-  /** False when the round ended before the store took what came before. */
+  /** False when the round ended first. */
   const flush = async (): Promise<boolean> => {
     const full = chunk
     chunk = null
@@ -168,7 +165,7 @@ async function takeIn(
   await flush()
 }
 
-/** Puts chunks into the store one after the other. While one is being stored, the next one is prepared. */
+/** Stores chunks in order; prepares the next meanwhile. */
 class Storing {
   readonly #parts: RoundParts
   readonly #signal: AbortSignal
@@ -179,7 +176,7 @@ class Storing {
     this.#signal = signal
   }
 
-  /** Begins to store a chunk once the one before it is durable. False when the round ended before. */
+  /** Waits until the chunk before is durable. False when the round ended first. */
   async begin(chunk: Chunk): Promise<boolean> {
     const store = this.#parts.store.prepare(chunk.records)
     if (!(await this.#underWay)) return false
@@ -187,7 +184,7 @@ class Storing {
     return true
   }
 
-  /** Resolves when nothing is being stored. False when the round ended before everything was. */
+  /** False when the round ended first. */
   idle(): Promise<boolean> {
     return this.#underWay
   }
@@ -218,7 +215,7 @@ async function onRefused(
   else parts.readers.rest(reader, code)
 }
 
-/** Records were lost, or never were: goes on with the first there is. What was stored before is known to the store. */
+/** Records are gone, or never were: goes on with the first there is. */
 async function bridge(
   parts: RoundParts,
   reader: PartitionReader,
@@ -239,13 +236,13 @@ async function bridge(
   parts.commits.note({ topic, partition, offset: found })
 }
 
-/** A store call takes about 4 MB: 1,000 records of the usual 1 KB leave room for larger ones. */
+/** About 4 MB a call: 1,000 records of the usual 1 KB leave room for larger ones. */
 const MOST_RECORDS = 1_000
 const MOST_BYTES = 4_194_304
 
 const BACKOFF: BackoffPolicy = { baseMs: 200, factor: 2, maxMs: 10_000, jitter: 0.3 }
 
-/** Records of one topic on their way into the store, and how far that brings each partition. */
+/** Records of one topic, and how far they bring each partition. */
 class Chunk {
   readonly topic: string
   readonly records: RawRecord[] = []
@@ -267,13 +264,13 @@ class Chunk {
     for (const { name, value } of record.headers) this.#bytes += name.length + (value?.length ?? 0)
   }
 
-  /** Everything before the offset is read, also what was no record: marks of transactions, what was compacted away. */
+  /** Counts what is no record too: transaction markers, offsets compacted away. */
   reach(reader: PartitionReader, offset: bigint): void {
     this.reached.set(reader, offset)
   }
 }
 
-/** Writes until it works. Nothing is read meanwhile, so nothing can be lost or overtake. False when `signal` came before. */
+/** Writes until it works. Nothing is read meanwhile, so nothing is lost or overtakes. False when `signal` came first. */
 async function insist(
   { board, log }: RoundParts,
   signal: AbortSignal,
@@ -286,7 +283,7 @@ async function insist(
       return true
     } catch (error) {
       const isAway = error instanceof StoreUnavailable
-      // Anything else is a mistake of ours. Its message may hold what records hold.
+      // A mistake of ours. Its message may hold what records hold.
       if (!isAway)
         log.error(
           { error: error instanceof Error ? error.name : 'unknown' },

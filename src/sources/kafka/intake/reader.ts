@@ -1,7 +1,6 @@
 /**
- * Intake: reads all DLQ topics and puts every record into the store; an offset is committed after its record is durable. Whatever
- * happens, it goes on: when brokers fail, sessions follow each other with growing pauses, for ever. A session is a membership in the
- * group and what it reads, until it is stopped, the topics change or brokers fail; nothing but offsets carries over.
+ * Intake: every record of every DLQ topic goes into the store; its offset is committed once it is durable. Sessions follow each other for
+ * ever, with growing pauses while brokers fail. A session is one membership in the group; only offsets outlive it.
  *
  *   join ──► arrange readers ──► round: one loop per broker ──► arrange …
  *    ▲                                      │
@@ -31,14 +30,14 @@ interface ReaderParts {
 }
 
 const BACKOFF: BackoffPolicy = { baseMs: 500, factor: 2, maxMs: 15_000, jitter: 0.3 }
-/** A topic that was just deleted is still shown for a moment. */
+/** A deleted topic is shown for a moment longer. */
 const CHANGED_PAUSE_MS = 200
 
 export class Reader {
   readonly #parts: ReaderParts
   readonly #board: Board
   readonly #wanted: readonly string[]
-  /** As they were when they were read last. */
+  /** As of the last session. */
   readonly #topicIds = new Map<string, string>()
   #stopping = new AbortController()
   #session: ReadingSession | null = null
@@ -50,7 +49,7 @@ export class Reader {
     this.#wanted = dlqTopicsOf(parts.settings)
   }
 
-  /** Begins to read. Nothing is thrown, now or later: see `standing`. */
+  /** Never throws, now or later: see `standing`. */
   start(): void {
     if (this.#work !== null) return
     this.#stopping = new AbortController()
@@ -58,7 +57,7 @@ export class Reader {
     this.#work = this.#readOn()
   }
 
-  /** Commits what is durable and leaves the group, within some seconds whatever brokers do. */
+  /** Commits what is durable and leaves the group, within seconds whatever brokers do. */
   async stop(): Promise<void> {
     this.#stopping.abort()
     this.#session?.end()
@@ -91,7 +90,7 @@ export class Reader {
     }
   }
 
-  /** One session, when there is anything to read; gives how long to rest after it. */
+  /** Returns how long to rest after the session. */
   async #readOnce(onReading: () => void): Promise<number> {
     const { settings } = this.#parts
     const link = await BrokerLink.open(settings.connection)
@@ -114,7 +113,7 @@ export class Reader {
     }
   }
 
-  /** The topics that have another id than when they were read last. */
+  /** Topics with another id than in the last session. */
   #recogniseNew({ found }: TopicsFound): ReadonlySet<string> {
     const anew = new Set<string>()
     for (const [name, { id }] of found) {
@@ -135,7 +134,6 @@ export class Reader {
 
 interface SessionParts extends ReaderParts, Pick<RoundParts, 'link' | 'board'> {
   readonly wanted: readonly string[]
-  /** Topics that were made anew since they were read last. */
   readonly anew: ReadonlySet<string>
   /** Called when records can come. */
   readonly onReading: () => void
@@ -144,10 +142,9 @@ interface SessionParts extends ReaderParts, Pick<RoundParts, 'link' | 'board'> {
 const HEARTBEAT_MS = 3_000
 const MOVED_PAUSE_MS = 200
 const BROKER_AWAY_PAUSE_MS = 1_000
-/** For each of the two steps of leaving: what is being stored, then commit and goodbye. */
+/** For each of two steps: what is being stored, then commit and goodbye. */
 const CLOSE_TIMEOUT_MS = 2_000
 
-/** One session; when it ends, the reader begins another. */
 class ReadingSession {
   readonly #parts: SessionParts
   readonly #group: Group
@@ -186,11 +183,11 @@ class ReadingSession {
     })
     this.#fetching = link.newPool()
     this.#readers = new PartitionReaders({ link, board, group: this.#group, commits: this.#commits, anew })
-    // `run` looks at it, but may not have come that far when it is rejected.
+    // `run` may not wait for it yet when it is rejected.
     this.#ended.promise.catch(() => {})
   }
 
-  /** Reads until the end, which `end` or a change brings; throws what went wrong. */
+  /** Throws what went wrong. */
   async run(): Promise<void> {
     let work: readonly Promise<void>[] = []
     try {
@@ -205,7 +202,7 @@ class ReadingSession {
     }
   }
 
-  /** Asks the session to end, because of an error or without one; `run` returns when it has. */
+  /** Asks the session to end; `run` returns when it has. */
   end(error?: Error): void {
     if (this.#ending.signal.aborted) return
     if (error === undefined) this.#ended.resolve()
@@ -242,7 +239,7 @@ class ReadingSession {
     }
   }
 
-  /** Topics come, go and grow; and what could not be read may be readable now. */
+  /** Topics come, go and grow; resting partitions may be readable now. */
   async #lookAgain(): Promise<void> {
     while (await this.#rest(this.#parts.settings.topicRefreshMs)) {
       await this.#refresh()
@@ -290,7 +287,6 @@ class ReadingSession {
     }
   }
 
-  /** Asks where partitions are now, and begins another round. */
   async #askAgain(pauseMs: number): Promise<void> {
     if (!(await this.#rest(pauseMs))) return
     await this.#refresh()

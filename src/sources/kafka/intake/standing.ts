@@ -1,8 +1,7 @@
-/** How intake stands: what is behind, what is wrong, and whether somebody should look. */
+/** How intake stands: lag, trouble, and whether somebody should look. */
 import type { Clock, Instant } from '../../../core/clock.ts'
 import type { Log } from '../../../core/log.ts'
 
-/** What is told of a partition. */
 export type PartitionStanding = Readonly<
   Pick<PartitionReader, 'topic' | 'partition' | 'committed' | 'end' | 'trouble'>
 >
@@ -11,22 +10,19 @@ export const INTAKE_STATES = ['starting', 'reading', 'degraded', 'stopped'] as c
 
 export interface IntakeStanding {
   readonly state: (typeof INTAKE_STATES)[number]
-  /** What is wrong, one sentence each; empty when nothing is. */
+  /** One sentence each. */
   readonly troubles: readonly string[]
-  /** Topics of the configuration that the brokers do not have. */
+  /** Configured topics that the brokers do not have. */
   readonly missingTopics: readonly string[]
   readonly partitions: readonly PartitionStanding[]
   readonly since: Instant
 }
 
-/** How many records of a partition are not taken in yet; null when that is not known. Markers of transactions count too. */
+/** Offsets not taken in yet, transaction markers among them; null if unknown. */
 export const lagOf = ({ committed, end }: Pick<PartitionStanding, 'committed' | 'end'>): bigint | null =>
   committed === null || end === null ? null : end > committed ? end - committed : 0n
 
-/**
- * What is wrong, for everybody to read: without names of topics, brokers and services, and without what brokers say, which are the
- * business of those with a token. Empty when all is well.
- */
+/** Troubles for everybody: without names of topics, brokers and services, which need a token. */
 export function publicTroubles({
   state,
   troubles,
@@ -47,7 +43,6 @@ export function publicTroubles({
 const counted = (count: number, what: string, one: string, many: string): string =>
   count === 1 ? `1 ${what} ${one}` : `${count} ${what}s ${many}`
 
-/** A partition that this member reads. */
 export interface PartitionReader {
   readonly topic: string
   readonly partition: number
@@ -57,20 +52,20 @@ export interface PartitionReader {
   fetchAt: bigint
   /** The next offset that is not durable. */
   doneAt: bigint
-  /** The offset behind the last one that was committed; null when none is known. */
+  /** Null if unknown. */
   committed: bigint | null
-  /** The offset behind the last record there is; null when it is not known. */
+  /** The end of the log; null if unknown. */
   end: bigint | null
   trouble: string | null
-  /** It is left alone until brokers are asked again where topics are. */
+  /** Left alone until topics are looked up again. */
   isResting: boolean
 }
 
-/** Troubles are written here when they come and go, and logged once. */
+/** Troubles come and go here, each logged once. */
 export class Board {
   readonly #clock: Clock
   readonly #log: Log
-  /** What concerns more than one partition, by what it is about. */
+  /** Beyond single partitions, by subject. */
   readonly #troubles = new Map<string, string>()
   #readers: ReadonlyMap<string, PartitionReader> = new Map()
   #missing: readonly string[] = []
@@ -107,7 +102,6 @@ export class Board {
     this.#update()
   }
 
-  /** Which topics cannot be read at all. */
   topics({ missing, forbidden }: Record<'missing' | 'forbidden', readonly string[]>): void {
     const known = [...this.#missing, ...this.#forbidden]
     const unread = [...missing, ...forbidden].filter((topic) => !known.includes(topic))
@@ -117,7 +111,7 @@ export class Board {
     this.#update()
   }
 
-  /** Something is wrong, or no longer (null). */
+  /** Null: no longer. */
   trouble(about: string, sentence: string | null): void {
     const before = this.#troubles.get(about) ?? null
     if (before === sentence) return
@@ -126,7 +120,6 @@ export class Board {
     this.#logChange(before, sentence)
   }
 
-  /** Something is wrong with one partition, or no longer (null). */
   partitionTrouble(reader: PartitionReader, sentence: string | null): void {
     const before = reader.trouble
     if (before === sentence) return

@@ -1,7 +1,4 @@
-/**
- * Records on their way into the store: what is worked out of each before the transaction, and what is decided in it. What a record is
- * stays the same, whoever reads it and how often: its content in 32 bytes, and the id that clients call it by.
- */
+/** Records on their way into the store: all that follows from the record alone, whoever reads it and how often. */
 import { hash, randomUUID } from 'node:crypto'
 import { storable, textBytes } from '../../../core/content.ts'
 import { signatureOf } from '../../../core/signature.ts'
@@ -25,39 +22,36 @@ import { eventKey, factsBytes, sameKeyOf } from '../stored-event.ts'
 import { bufferOf, encodeHeaders, lastHeader, latin1, shownBytes, uuidText } from '../wire/bytes.ts'
 import { readEvent } from './read-event.ts'
 
-/** A record with all that depends on nothing but itself. */
 export interface Incoming {
   readonly record: RawRecord
   readonly fingerprint: Uint8Array
-  /** Topic, partition and offset in one text. */
+  /** Topic, partition and offset. */
   readonly place: string
-  /** The same with the fingerprint: the source id of its letter, and what makes it a duplicate. */
+  /** Place and fingerprint: equal for duplicates. */
   readonly sourceId: string
-  /** The name it brought along; null when it has none that can be used. */
+  /** Null when it brought no usable name. */
   readonly ownId: DlqId | null
   readonly facts: EventFacts
   readonly cause: Cause
-  /** What is kept of it. */
   readonly bytes: EntryBytes
   /** A hash of its key; null without one. */
   readonly sameKey: bigint | null
 }
 
-/** A record that is new, with its name and its place in the order. */
+/** With its name and its place in the order. */
 export interface Entry extends Incoming {
   readonly dlqId: DlqId
   readonly orderTs: bigint
 }
 
-/** A record that is the next death of a letter. */
+/** The next death of a letter. */
 export interface Reopening {
   readonly entry: Entry
   readonly letterId: LetterId
-  /** The publish that it died of. */
   readonly send: EventId
 }
 
-/** Works out what records say that are stored together. Never throws, whatever their bytes. */
+/** Never throws, whatever the bytes. */
 export function incoming(records: readonly RawRecord[], settings: KafkaSettings): readonly Incoming[] {
   const causeOf = causes()
   return records.map((record) => {
@@ -78,32 +72,29 @@ export function incoming(records: readonly RawRecord[], settings: KafkaSettings)
   })
 }
 
-/** The same record with what the store knows about it. */
 export const withFacts = (each: Incoming, facts: EventFacts): Incoming =>
   facts === each.facts ? each : { ...each, facts, bytes: { ...each.bytes, facts: factsBytes(facts) } }
 
-/** The name of a record that brings none along, or one that is taken. */
+/** For a record without a name, or with one that is taken. */
 export const derivedId = ({ record, fingerprint }: Incoming): DlqId => derivedDlqId(record, fingerprint)
 
-/** Facts with what the store knows about them. */
 export const withWarnings = (facts: EventFacts, more: readonly Warning[]): EventFacts =>
   more.length === 0 ? facts : { ...facts, warnings: [...new Set([...facts.warnings, ...more])] }
 
 /** Correlation ids are indexed; those of consumers have 36 characters. */
 const MAX_CORRELATION_BYTES = 256
 
-/** What the office finds an event by: its own correlation id, whatever it is, or one that stands for it. */
+/** Its own correlation id, whatever it is, or one that stands for it. */
 export const correlationOf = ({ facts, dlqId }: Entry): string =>
   storable(facts.correlationId ?? '', MAX_CORRELATION_BYTES) || facts.mintedCorrelationId || dlqId
 
 export const placeOf = (topic: string, partition: number, offset: bigint): string =>
   `${topic}:${partition}:${offset}`
 
-/** The same with what it is: the source id of its letter. */
 export const sourceIdOf = (place: string, fingerprint: Uint8Array): string =>
   `${place}:${bufferOf(fingerprint).toString('hex')}`
 
-/** What letters say about a failure that no header explains. */
+/** The class of a failure that no header explains. */
 const UNKNOWN_CLASS = 'unknown'
 
 const RECORD: Cause['record'] = {
@@ -114,7 +105,7 @@ const RECORD: Cause['record'] = {
   actor: SYSTEM.actor,
 }
 
-/** The causes of records that are stored together; their signatures are known from then on. */
+/** Records that are stored together share their causes and signatures. */
 function causes(): (facts: EventFacts) => Cause {
   const kinds = new Map<string, Cause>()
   return (facts) => {
@@ -140,17 +131,14 @@ function causes(): (facts: EventFacts) => Cause {
   }
 }
 
-/** The queue of the drawer that letters of this event lie in. */
+/** The queue of its drawer. */
 export const queueOf = ({ service, originalTopic }: Pick<EventFacts, 'service' | 'originalTopic'>): string =>
   `${service}/${originalTopic}`
 
-/** Where records of usual sizes are laid out to be hashed in one call; nothing else runs meanwhile. */
+/** Records of usual sizes are laid out here and hashed in one call; nothing else runs meanwhile. */
 const DESK = Buffer.allocUnsafeSlow(64 * 1024)
 
-/**
- * SHA-256 of the record's time, key, value and headers. Byte strings have their length before them, −1 for null, so that no two
- * records are laid out alike.
- */
+/** SHA-256 of time, key, value and headers. Lengths come first, −1 for null, so that no two records are laid out alike. */
 export function fingerprintOf({ timestampMs, key, value, headers }: RawRecord): Uint8Array {
   let length = 8 + fieldLength(key) + fieldLength(value) + 4
   for (const header of headers) length += fieldLength(header.name) + fieldLength(header.value)
@@ -176,17 +164,17 @@ function layField(desk: Buffer, bytes: Uint8Array | null, from: number): number 
   return at + bytes.length
 }
 
-/** The id of a record that has none of its own: from its place and content, so that every reader finds the same one. */
+/** From place and content, so that every reader finds the same. */
 export function derivedDlqId({ topic, partition, offset }: RawRecord, fingerprint: Uint8Array): DlqId {
   const place = `${topic}\n${partition}\n${offset}\n${bufferOf(fingerprint).toString('hex')}`
   const bytes = Buffer.from(hash('sha256', place, 'hex').slice(0, 32), 'hex')
-  // A UUID says which kind it is: version 4, in the variant of RFC 4122.
+  // Version 4, in the variant of RFC 4122.
   bytes[6] = ((bytes[6] ?? 0) & 0x0f) | 0x40
   bytes[8] = ((bytes[8] ?? 0) & 0x3f) | 0x80
   return dlqId(uuidText(bytes))
 }
 
-/** The id that its service gave the record: its event id, when that is a UUID v4; in lower case. */
+/** Its event id, if that is a UUID v4; in lower case. */
 export function ownDlqId({ headers }: RawRecord): DlqId | null {
   const value = lastHeader(headers, 'event_id')
   if (value == null || value.length !== 36) return null
@@ -194,7 +182,7 @@ export function ownDlqId({ headers }: RawRecord): DlqId | null {
   return isUuidV4(text) ? dlqId(text.toLowerCase()) : null
 }
 
-/** What a letter and an event keep of a record, in bytes; NULL where there is nothing. */
+/** What letter and event keep of a record; null for nothing. */
 interface EntryBytes {
   readonly fingerprint: Uint8Array
   readonly facts: Uint8Array
@@ -202,7 +190,7 @@ interface EntryBytes {
   readonly kind: Uint8Array | null
   readonly reference: Uint8Array | null
   readonly key: Uint8Array | null
-  /** NULL when it is empty, as letters have it, and when it is null. */
+  /** Null when it is empty, as letters have it, and when it is null. */
   readonly payload: Uint8Array | null
 }
 
@@ -216,16 +204,14 @@ export const bytesOf = (record: RawRecord, fingerprint: Uint8Array, facts: Event
   payload: record.value === null || record.value.length === 0 ? null : record.value,
 })
 
-/** A hash of the key; null without one. */
 export function sameKeyOfRecord({ record, facts }: Pick<Incoming, 'record' | 'facts'>): bigint | null {
   const key = eventKey(record.key, facts)
   return key === null ? null : sameKeyOf(key)
 }
 
-/** What goes into a statement of an entry. */
 type PackedEntry = Pick<Entry, 'record' | 'facts' | 'dlqId' | 'orderTs' | 'bytes' | 'sameKey'>
 
-/** The columns of a record that travel as lists, each with its type in PostgreSQL. */
+/** Columns that travel as lists, with their PostgreSQL types. */
 const COLUMNS: readonly (readonly [name: string, type: string, of: (entry: PackedEntry) => List[number]])[] =
   [
     ['topic', 'text', ({ record }) => record.topic],
@@ -240,16 +226,15 @@ const COLUMNS: readonly (readonly [name: string, type: string, of: (entry: Packe
     ['value_null', 'smallint', ({ record }) => (record.value === null ? 1 : 0)],
   ]
 
-/** The parts of its bytes, in the order in which they follow each other behind the fingerprint. */
+/** In the order in which they follow the fingerprint. */
 const PARTS = ['facts', 'headers', 'kind', 'reference', 'key', 'payload'] as const
 const FINGERPRINT_BYTES = 32
 
-/** All bytes, the lists, and where the bytes of each record and its parts begin and end. */
+/** All bytes, the lists, and the beginnings and lengths of the parts. */
 export const PACKED_PARAMETERS = 1 + COLUMNS.length + 1 + PARTS.length
 
 /**
- * PostgreSQL's query over what `packed` made, which are the parameters from `$first` on: one row for each record, numbered from 1,
- * in their order. What has no length is NULL, as `substring` has it.
+ * PostgreSQL's query over the parameters of `packed`, from `$first` on: one row a record, numbered from 1. A part without length is NULL.
  */
 export function unpacked(first: number): string {
   const names = COLUMNS.map(([name]) => name).join(', ')
@@ -265,8 +250,8 @@ export function unpacked(first: number): string {
 }
 
 /**
- * Many records as the parameters of one statement. On PostgreSQL all their bytes travel as one parameter, in binary, and the
- * statement cuts them apart: a list of byte strings would travel as text, at twice the size, and be read character by character.
+ * Many records as the parameters of one statement. On PostgreSQL all bytes are one binary parameter, which the statement cuts apart: a list
+ * of byte strings would travel as text, at twice the size.
  */
 export function packed(entries: readonly PackedEntry[]): Value[] {
   const all = entries.map(({ bytes }) => bytes)

@@ -1,10 +1,10 @@
-/** The books of partitions: how far each was read and what came of its records. Who stores records of a partition locks its row. */
+/** How far each partition was read, and what came of its records. Whoever stores records of a partition locks its row. */
 import { sql, type Transaction } from '../../../store/database.ts'
 import { rowsGiven, runGiven } from '../../../store/idioms.ts'
 import { big, integer, rowShape, text } from '../../../store/row.ts'
 import { partitionKey } from '../event.ts'
 
-/** What came of storing records; the sum of the last three is the first. */
+/** `received` is the sum of the others. */
 export interface Stored {
   readonly received: number
   readonly duplicates: number
@@ -12,17 +12,16 @@ export interface Stored {
   readonly reopened: number
 }
 
-/** Where a partition begins and how far it was committed, when that is no longer there. */
+/** Offsets that were lost before they were read. */
 export interface Gap {
   readonly topic: string
   readonly partition: number
-  /** The offset that was to be read next. */
+  /** The next offset to be read. */
   readonly expected: bigint
-  /** The offset at which reading goes on. */
+  /** Where reading goes on. */
   readonly found: bigint
 }
 
-/** Before every record there is. */
 const BEFORE_ALL = -(2n ** 63n)
 const LAST = 2n ** 63n - 1n
 
@@ -31,10 +30,7 @@ interface Progress {
   nextOffset: bigint
 }
 
-/**
- * The order time of the next record of a partition, which is noted as its last one: its own, but never before that of the record before
- * it, so that a clock that goes backwards changes nothing.
- */
+/** The order time of a record: its own, but never before that of the record before it, so that a clock set back changes nothing. */
 export function advance(
   progress: Progress,
   record: { readonly timestampMs: bigint; readonly offset: bigint },
@@ -44,7 +40,6 @@ export function advance(
   return progress.orderTs
 }
 
-/** A partition with what the transaction at hand adds to its books. */
 interface PartitionBook extends Place, Progress, Record<keyof Stored | 'gaps', number> {}
 
 interface Place {
@@ -54,7 +49,7 @@ interface Place {
 
 const BOOK = rowShape({ topic: text, partition: integer, orderTs: big, nextOffset: big })
 
-/** The partitions that are new, in a fixed order; of two who make the same, the second waits for the first. */
+/** In a fixed order; of two servers with the same partition, the second waits. */
 const addPartitions = sql(
   'kafka.addPartitions',
   `INSERT INTO bartleby.kafka_partitions
@@ -64,7 +59,7 @@ const addPartitions = sql(
    ON CONFLICT (topic, partition) DO NOTHING`,
 )
 
-/** Partitions by primary key, locked one after the other as they are asked for. */
+/** By primary key, locked in the order given. */
 const lockPartitions = sql(
   'kafka.lockPartitions',
   `SELECT found.* FROM unnest($1::text[], $2::int[]) AS given (topic, partition) CROSS JOIN LATERAL (
@@ -73,7 +68,7 @@ const lockPartitions = sql(
   { bigints: true },
 )
 
-/** One partition by primary key. It is locked. */
+/** By primary key, locked. */
 const writeBook = sql(
   'kafka.writePartition',
   `UPDATE bartleby.kafka_partitions SET order_ts = $3, next_offset = $4, received = received + $5, duplicates = duplicates + $6,
@@ -83,7 +78,7 @@ const writeBook = sql(
 
 export type Books = ReadonlyMap<string, PartitionBook>
 
-/** Opens the books of the partitions of these records and locks them until the transaction ends. */
+/** Locks the partitions until the transaction ends. */
 export async function openBooks(tx: Transaction, places: readonly Place[]): Promise<Books> {
   const asked = [...new Map(places.map((place) => [partitionKey(place), place])).values()]
     .map(({ topic, partition }) => ({ topic, partition }))
@@ -103,7 +98,7 @@ export function bookOf(books: Books, place: Place): PartitionBook {
   return book
 }
 
-/** Writes the books with the commit. */
+/** Written with the commit. */
 export function closeBooks(tx: Transaction, books: Books): void {
   for (const book of books.values()) {
     const { topic, partition, orderTs, nextOffset, received, duplicates, created, reopened, gaps } = book
@@ -112,7 +107,6 @@ export function closeBooks(tx: Transaction, books: Books): void {
   }
 }
 
-/** What came of the records of all partitions, by topic. */
 export function storedByTopic(books: Books): ReadonlyMap<string, Stored> {
   const topics = new Map<string, Stored>()
   for (const { topic, received, duplicates, created, reopened } of books.values()) {

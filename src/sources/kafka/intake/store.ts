@@ -1,8 +1,6 @@
 /**
- * Keeps records as letters. One chunk is one transaction: what it stored is durable when it returns, with letters, counts, history,
- * order and register all or none. A record that is here already is counted and changes nothing, so whatever is read twice is stored
- * once, also by two servers at once: who stores records of a partition locks it. What becomes of each record is decided here: a copy of
- * one that is here, the next death of a letter, or a letter of its own.
+ * Keeps records as letters, one transaction a chunk. Each record is a copy of one that is here, the next death of a letter, or a letter of
+ * its own. A record read twice, even by two servers at once, is stored once.
  */
 
 import { randomUUID } from 'node:crypto'
@@ -53,20 +51,16 @@ export interface RecordStoreOptions {
   readonly clock: Clock
   readonly registers: Registers
   readonly settings: KafkaSettings
-  /** Redrives by their numbers. */
   readonly redriveOf: RedriveOf
   readonly listener?: KafkaListener
 }
 
-/** Keeps records as letters. */
 export interface RecordStore {
   /**
-   * Works out what can be known of records before the store is asked. What it gives stores them, each partition's in the order of its
-   * offsets, in one transaction: when that returns they are durable, and their offsets may be committed. It throws `StoreUnavailable`
-   * when the store is away; nothing is stored then, and it may be called again.
+   * Reads the records before the store is asked. The returned function stores them in one transaction, each partition's in the order of its
+   * offsets; then their offsets may be committed. It throws `StoreUnavailable` with nothing stored, and may be called again.
    */
   prepare(records: readonly RawRecord[]): () => Promise<Stored>
-  /** Puts on record that offsets of a partition were lost. */
   gap(gap: Gap): Promise<void>
 }
 
@@ -149,20 +143,19 @@ async function recordGap(work: OfficeWork, { topic, partition, expected, found }
   ])
 }
 
-/** What came in, sorted; each in the order in which it came. */
+/** Both in the order in which they came. */
 export interface Sorted {
   readonly created: readonly Entry[]
   readonly reopened: readonly Reopening[]
 }
 
-/** A record that is not here yet, with its name. */
 interface Named {
   readonly each: Incoming
   readonly id: DlqId
   readonly isReused: boolean
 }
 
-/** Those that are not in the store, each once, with the names they get. The others are counted as duplicates. */
+/** New records, each once, with their names; the others count as duplicates. */
 async function sortOut(
   tx: Transaction,
   all: readonly Incoming[],
@@ -197,20 +190,16 @@ async function nameAll(
   const named = fresh.map((one) => ({ ...one, id: claimed(one.each.ownId ?? derivedId(one.each)) }))
   const nameless = named.filter(({ id }) => id === null).map(({ each }) => derivedId(each))
   for (const id of await takenAmong(tx, nameless)) taken.add(id)
-  // Whoever writes to a topic may call a record what the store would call the next one.
+  // Whoever writes to a topic may use the name that the store would derive for the next record.
   const second = (each: Incoming): DlqId => claimed(derivedId(each)) ?? dlqId(randomUUID())
   return named.map(({ id, ...one }) => ({ ...one, id: id ?? second(one.each) }))
 }
 
-/** The publishes that these records may have died of. */
 const sendsOf = (named: readonly Named[], { sends }: Known): readonly EventId[] => [
   ...new Set(named.flatMap(({ each }) => sends.get(each.sourceId) ?? [])),
 ]
 
-/**
- * Gives each its place in the order, and tells new letters from those that reopen. `sends` are the publishes whose letters are
- * there, and locked.
- */
+/** Gives each its place in the order, and tells new letters from reopened ones. `sends` have their letters locked. */
 function arrange(
   named: readonly Named[],
   known: Known,
@@ -246,7 +235,7 @@ function arrange(
   return { created, reopened }
 }
 
-/** The publish that a record died of, as it is now that its letter is locked. */
+/** The publish that the record died of, now that its letter is locked. */
 function sendOf(each: Incoming, known: Known, sends: ReadonlyMap<EventId, KnownSend>): KnownSend | undefined {
   const sent = known.sends.get(each.sourceId)
   const send = sent === undefined ? undefined : sends.get(sent)

@@ -1,25 +1,25 @@
-/** What a processor is: code of the user's that decides what happens to a dead event. For its authors. */
+/** For authors of processors: code of the user's that decides what happens to a dead event. */
 import type { ExceptionFacts } from '../event.ts'
 
 /**
- * Looks at an event and says what shall become of it. It must be a function of the event: it runs for a dry run and for the real thing
- * alike, and cannot tell them apart. It runs in a thread of its own, which is ended when it takes too long.
+ * Decides about an event. It must be a function of the event: a dry run and the real thing make the same call. It runs in a thread of its
+ * own, which is ended when it takes too long.
  */
 export type Processor = (event: DeadEvent, context: ProcessorContext) => Result | Promise<Result>
 
-/** Beside the processor a module may export `when`: whether the event is for this processor. Otherwise the next entry is asked. */
+/** A module may also export `when`: false passes the event to the next entry. */
 export type When = (event: DeadEvent) => boolean
 
 export interface ProcessorContext {
-  /** Writes a line to the log of the server. Long lines are cut, and there is an end to how many. */
+  /** Writes a line to the server's log. Length and number are limited. */
   log(message: string): void
   /** Aborted when the time is up; the thread ends right after. */
   readonly signal: AbortSignal
 }
 
-/** What shall become of the event. Anything else, also nothing, leaves it where it is and is reported as a failure. */
+/** Anything else, also nothing, leaves the event where it is and is reported as a failure. */
 export type Result =
-  /** To be sent to its service, with these changes; left out: as it is, byte for byte. */
+  /** Sent to its service; without changes byte for byte. */
   | { readonly action: 'publish'; readonly change?: ResultChange }
   | { readonly action: 'discard'; readonly reason?: string }
 
@@ -35,17 +35,17 @@ export interface ResultChange {
   readonly correlationId?: string
 }
 
-/** A dead event, to be looked at: a copy that is frozen all the way down. */
+/** A copy, frozen all the way down. */
 export interface DeadEvent {
-  /** `~unknown` when there is none. */
+  /** `~unknown` without one. */
   readonly service: string
-  /** The original topic; null when it is not known. */
+  /** The original topic; null if unknown. */
   readonly topic: string | null
-  /** '' when there is none. */
+  /** '' without one. */
   readonly type: string
-  /** null when there is none, and when it is no text. */
+  /** Null without one, or if it is no text. */
   readonly key: string | null
-  /** undefined when the value is not JSON. Integers beyond ±(2^53−1) are bigint; NaN and the infinities are numbers. */
+  /** Undefined when the value is not JSON. Integers beyond ±(2^53−1) are bigint; NaN and the infinities are numbers. */
   readonly payload: unknown
   readonly rawKey: Uint8Array | null
   readonly rawValue: Uint8Array | null
@@ -54,7 +54,7 @@ export interface DeadEvent {
   readonly correlationId: string | null
   readonly originalEventId: string | null
   readonly timestamp: Date
-  /** Where it was read: in the DLQ topic. */
+  /** In the DLQ topic. */
   readonly position: { readonly topic: string; readonly partition: number; readonly offset: bigint }
   readonly exception: ExceptionFacts
   /** How often it died. */

@@ -1,7 +1,6 @@
 /**
- * The processors of a configuration, and which of them an event is for. A dry run and the real thing are the same call, and nothing that
- * a processor sees differs between them. They run in a few threads, started when they are needed, each with one run at a time. Runs wait
- * in their order.
+ * The processors of a configuration, and which of them an event is for. They run in a few threads, started on demand, with one run at a
+ * time each; runs wait in order. A dry run is the same call.
  */
 import { type Log, silentLog } from '../../../core/log.ts'
 import { describeError } from '../../../core/thrown.ts'
@@ -10,17 +9,16 @@ import type { StoredEvent } from '../stored-event.ts'
 import type { ResultChange } from './processor.ts'
 import { type RunRequest, sentEvent, Thread, type ThreadListener } from './thread.ts'
 
-/** What a processor wants changed, the value in the bytes that go out. Left out: as it is. */
+/** The value in the bytes that leave. */
 export type Change = Omit<ResultChange, 'payload' | 'rawValue'> & { readonly value?: Uint8Array }
 
 export type Decision =
   | { readonly action: 'publish'; readonly change: Change }
   | { readonly action: 'discard'; readonly reason: string | null }
-  /** It threw, rejected or gave something else. */
   | { readonly action: 'failed'; readonly message: string }
   | { readonly action: 'timeout'; readonly message: string }
 
-/** Services are resolved one event at a time, each for itself: more than two rarely meet, and threads cost memory. */
+/** Services are resolved one event at a time: more than two rarely meet, and threads cost memory. */
 const MOST_THREADS = 2
 
 const UNCHANGED: Decision = { action: 'publish', change: {} }
@@ -35,10 +33,10 @@ export class Processors implements ThreadListener {
   readonly #entries: readonly ProcessorSettings[]
   readonly #timeoutMs: number
   readonly #log: Log
-  /** Which entries must be asked whether an event is for them. */
+  /** Which entries have a `when`. */
   #whens: readonly boolean[] = []
   readonly #threads = new Set<Thread>()
-  /** Those that are of no use any more and have not ended yet. */
+  /** Of no use, but not ended yet. */
   readonly #ending = new Set<Thread>()
   readonly #ready: Thread[] = []
   readonly #waiting: Waiting[] = []
@@ -50,7 +48,7 @@ export class Processors implements ThreadListener {
     this.#log = log
   }
 
-  /** Loads all modules, in a thread. Rejects with a ConfigError that says what is wrong with them. Close it when done. */
+  /** Loads all modules in a thread. Rejects with a ConfigError. Close it when done. */
   static async load(settings: KafkaSettings, log: Log = silentLog): Promise<Processors> {
     const processors = new Processors(settings, log)
     if (settings.processors.length === 0) return processors
@@ -63,14 +61,14 @@ export class Processors implements ThreadListener {
     }
   }
 
-  /** What the first processor that is for the event decides. Most events have none; no thread is troubled with them. */
+  /** Most events have no processor, and cost no thread. */
   async decide(event: StoredEvent): Promise<Decision> {
     const entries = this.#entriesFor(event)
     if (entries.length === 0) return UNCHANGED
     if (this.#isClosed) return CLOSED
     const { dlqId, service } = event
     const said = (text: string): void => this.#log.info({ dlqId, service, text }, 'a processor writes')
-    // The time for it begins when a thread is free.
+    // The time begins when a thread is free.
     const request = { entries, event: sentEvent(event), timeoutMs: this.#timeoutMs, said }
     return new Promise((decide) => {
       this.#waiting.push({ request, decide })
@@ -78,7 +76,6 @@ export class Processors implements ThreadListener {
     })
   }
 
-  /** Ends all threads, whatever they do. */
   async close(): Promise<void> {
     this.#isClosed = true
     for (const { decide } of this.#waiting.splice(0)) decide(CLOSED)
@@ -99,14 +96,14 @@ export class Processors implements ThreadListener {
     thread.loaded.then(
       () => this.#next(),
       (error: unknown) => {
-        // They were loaded once, so somebody has changed them since. One run learns of it, and the next one tries again.
+        // They were loaded once, so somebody has changed them. One run learns of it, and the next tries again.
         this.#waiting.shift()?.decide({ action: 'failed', message: describeError(error).errorMessage })
         this.#next()
       },
     )
   }
 
-  /** The entries to ask, in their order: up to the first that takes every event that fits. */
+  /** In order, up to the first without a `when`. */
   #entriesFor(event: StoredEvent): readonly number[] {
     const found: number[] = []
     for (const [index, { match }] of this.#entries.entries()) {

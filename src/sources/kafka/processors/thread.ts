@@ -1,5 +1,5 @@
 /**
- * One thread of processors, seen from the server, and what the two say to each other.
+ * One thread of processors, and its messages.
  *
  *   loading ──► ready ──► running ──► decided ──► ready
  *      └──────────┴──────────┴───────────┴──────► gone    it ended, is out of time or memory, or is no longer needed
@@ -14,14 +14,14 @@ import { shownBytes } from '../wire/bytes.ts'
 import type { DeadEvent } from './processor.ts'
 import type { Decision } from './processors.ts'
 
-/** What one thread may hold; the biggest events are some tens of megabytes. */
+/** The biggest events are some tens of megabytes. */
 const LIMITS = { maxOldGenerationSizeMb: 256, maxYoungGenerationSizeMb: 32, stackSizeMb: 4 }
-/** Buffers do not count to the heap: they are looked after here. */
+/** Buffers do not count to the heap: they are watched here. */
 const MOST_BUFFER_BYTES = 256 * 1_048_576
 const LOOK_EVERY_MS = 50
 
 const LOAD_MS = 30_000
-/** What is left to a processor once its signal was aborted. */
+/** Left to a processor after its signal. */
 const GRACE_MS = 100
 
 const TOO_MUCH_MEMORY = 'the processor used too much memory'
@@ -34,11 +34,10 @@ export interface ThreadListener {
 }
 
 export interface RunRequest {
-  /** The entries to ask, in this order. */
   readonly entries: readonly number[]
   readonly event: SentEvent
   readonly timeoutMs: number
-  /** Told of the lines that are written, until the next run begins. */
+  /** Called for each line, until the next run begins. */
   readonly said: (text: string) => void
 }
 
@@ -46,16 +45,15 @@ interface Run {
   readonly decide: (decision: Decision) => void
   isDecided: boolean
   readonly timer: NodeJS.Timeout
-  /** Ends the look after its memory. */
+  /** Ends the watch over memory. */
   readonly over: AbortController
 }
 
 export class Thread {
-  /** Which entries have a `when`; rejects with a ConfigError when they cannot be loaded. */
+  /** Which entries have a `when`; rejects with a ConfigError. */
   readonly loaded: Promise<readonly boolean[]>
   readonly #worker: Worker
   readonly #listener: ThreadListener
-  /** Resolves when nothing of it is left. */
   readonly exited: Promise<void>
   readonly #loading = Promise.withResolvers<readonly boolean[]>()
   readonly #loadTimer: NodeJS.Timeout
@@ -64,16 +62,15 @@ export class Thread {
   #isGone = false
   #isOut = false
   #grace: NodeJS.Timeout | undefined
-  /** Why it ends, as far as that is known. */
+  /** As far as it is known. */
   #reason = 'the processor ended its thread, as process.exit does'
 
   constructor(entries: readonly ModuleExport[], listener: ThreadListener, said: RunRequest['said']) {
     this.#listener = listener
     this.#said = said
     this.loaded = this.#loading.promise
-    // Whoever is interested waits for it.
     this.loaded.catch(() => {})
-    // From the sources it is TypeScript, in the package JavaScript.
+    // TypeScript in the sources, JavaScript in the package.
     const code = new URL(`./worker${extname(import.meta.filename)}`, import.meta.url)
     this.#worker = new Worker(code, {
       name: 'bartleby-processors',
@@ -103,7 +100,7 @@ export class Thread {
     )
   }
 
-  /** Asks the first entry that is for the event. Only when the thread is ready. */
+  /** Only when the thread is ready. */
   run({ entries, event, timeoutMs, said }: RunRequest): Promise<Decision> {
     this.#said = said
     return new Promise((decide) => {
@@ -115,7 +112,7 @@ export class Thread {
     })
   }
 
-  /** Ends it, whatever it does; resolves when it is over. */
+  /** Ends it, whatever it does. */
   async end(reason = 'the processors were closed'): Promise<void> {
     this.#leave(reason)
     clearTimeout(this.#grace)
@@ -158,7 +155,7 @@ export class Thread {
     this.#run = null
   }
 
-  /** A decision is there, but the thread does not come to rest; or there is none. */
+  /** No decision came, or one did and the thread does not come to rest. */
   #timeIsUp(timeoutMs: number): void {
     this.#decide({ action: 'timeout', message: `the processor took longer than ${timeoutMs} ms` })
     this.#leave(this.#reason)
@@ -168,14 +165,14 @@ export class Thread {
 
   async #watchMemory(over: AbortSignal): Promise<void> {
     while (await sleep(LOOK_EVERY_MS, over)) {
-      // A thread that has ended meanwhile has no statistics.
+      // A thread that has ended has no statistics.
       const statistics = await this.#worker.getHeapStatistics().catch(() => null)
       if (statistics !== null && statistics.external_memory > MOST_BUFFER_BYTES)
         await this.end(TOO_MUCH_MEMORY)
     }
   }
 
-  /** From here on it is of no use to anybody; who still waits for it is told why. */
+  /** Of no use from here on; whoever waits is told why. */
   #leave(reason: string): void {
     if (this.#isGone) return
     this.#isGone = true
@@ -191,7 +188,7 @@ export class Thread {
   }
 }
 
-/** What ended a thread that did not end by itself. Messages of the user's errors are passed on, their stacks are not. */
+/** The user's messages are passed on, their stacks are not. */
 function reasonOf(error: unknown): string {
   const code = error instanceof Error && 'code' in error ? error.code : undefined
   if (code === 'ERR_WORKER_OUT_OF_MEMORY') return TOO_MUCH_MEMORY
@@ -199,35 +196,32 @@ function reasonOf(error: unknown): string {
   return `the processor left an error unhandled: ${message.slice(0, 1_000)}`
 }
 
-/** An export of a file; a thread is given all of them when it starts. */
 export interface ModuleExport {
   readonly module: string
   readonly export: string
 }
 
-/** An event on its way to a thread. The payload is read there: it may take long, or too much memory. */
+/** The payload is read in the thread: it may take long, or too much memory. */
 export type SentEvent = Omit<DeadEvent, 'payload' | 'timestamp' | 'key'> & {
   readonly timestampMs: number
-  /** As it is published when nothing is changed; null also when there is none. */
+  /** As published without changes; null also without one. */
   readonly publishedKey: Uint8Array | null
 }
 
 export type ToThread =
-  /** Asks these entries, in this order, the first that is for the event. */
   | { readonly kind: 'run'; readonly entries: readonly number[]; readonly event: SentEvent }
   | { readonly kind: 'abort' }
 
 export type FromThread =
-  /** `whens`: which entries must be asked whether an event is for them. */
   | { readonly kind: 'loaded'; readonly whens: readonly boolean[] }
-  /** What is wrong with entries, by their keys. */
+  /** By their keys. */
   | { readonly kind: 'broken'; readonly problems: readonly string[] }
   | { readonly kind: 'said'; readonly text: string }
   | { readonly kind: 'decided'; readonly decision: Decision }
   /** Everything that the last run set going at once is done. */
   | { readonly kind: 'ready' }
 
-/** The event for a thread, in bytes of its own: none of them belongs to anything larger. */
+/** In bytes of its own, so that they can be handed over. */
 export function sentEvent(event: StoredEvent): SentEvent {
   const { facts, order } = event
   return {
@@ -252,7 +246,6 @@ export function sentEvent(event: StoredEvent): SentEvent {
   }
 }
 
-/** What may be handed over instead of being copied once more. */
 const buffersOf = ({ rawKey, rawValue, publishedKey, headers }: SentEvent): readonly ArrayBuffer[] =>
   [rawKey, rawValue, publishedKey, ...headers.map(({ value }) => value)].flatMap((bytes) =>
     bytes?.buffer instanceof ArrayBuffer ? [bytes.buffer] : [],

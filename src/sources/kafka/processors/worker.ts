@@ -1,7 +1,7 @@
 /**
- * The thread in which processors run. Whatever they do to it, an endless loop, `process.exit`, a heap that only grows, the server ends
- * this thread and starts another. Whatever is not exactly a result is a failure and never a discard: a key that does not exist here was
- * meant to do something, and an event that went out without it would be wrong without a trace.
+ * The thread in which processors run. An endless loop, `process.exit`, a growing heap: the server ends this thread and starts another. What
+ * is not exactly a result is a failure, never a discard: an unknown key was meant to do something, and its event would go out wrong without
+ * a trace.
  */
 import { isUtf8 } from 'node:buffer'
 import { existsSync } from 'node:fs'
@@ -19,7 +19,7 @@ import type { FromThread, ModuleExport, SentEvent, ToThread } from './thread.ts'
 const MOST_LINES = 100
 const MOST_LINE_CHARACTERS = 1_000
 const MOST_MESSAGE_CHARACTERS = 2_000
-/** Longer reasons are cut: they stand in the history. */
+/** They stand in the history. */
 const MOST_REASON_CHARACTERS = 1_000
 
 if (parentPort === null) throw new Error('processors run in a thread')
@@ -27,7 +27,7 @@ const port = parentPort
 
 const post = (message: FromThread): void => port.postMessage(message)
 
-/** Lines that may still be written in this run. */
+/** Of this run. */
 let linesLeft = MOST_LINES
 
 function say(...parts: readonly unknown[]): void {
@@ -38,7 +38,7 @@ function say(...parts: readonly unknown[]): void {
   post({ kind: 'said', text })
 }
 
-/** What is thrown while something is shown must not end the run. */
+/** A throw while something is shown must not end the run. */
 function textOf(parts: readonly unknown[]): string {
   try {
     return format(...parts)
@@ -58,7 +58,6 @@ const failed = (thrown: unknown): Decision => ({
   message: shortened(describeError(thrown).errorMessage, MOST_MESSAGE_CHARACTERS),
 })
 
-/** The first of these entries that is for the event. */
 function entryFor(candidates: readonly LoadedEntry[], event: SentEvent): LoadedEntry | null {
   for (const entry of candidates) {
     if (entry.when === null) return entry
@@ -95,7 +94,7 @@ function serve(entries: readonly LoadedEntry[]): void {
     time = new AbortController()
     const candidates = asked.flatMap((index) => entries[index] ?? [])
     post({ kind: 'decided', decision: await decide(candidates, event, time.signal) })
-    // Promises that the run left behind fail before the thread is given the next one.
+    // Promises that the run left behind fail before the next run.
     setImmediate(() => post({ kind: 'ready' }))
   }
   port.on('message', (message: ToThread) => {
@@ -104,10 +103,7 @@ function serve(entries: readonly LoadedEntry[]): void {
   })
 }
 
-/**
- * A fresh event for each function that is called, so that what it does to the bytes stays with it. Frozen all the way down; bytes
- * cannot be frozen, and are copies.
- */
+/** A fresh event for each function, frozen all the way down. Bytes cannot be frozen, and are copies. */
 function deadEvent(sent: SentEvent): DeadEvent {
   const { publishedKey, timestampMs, rawKey, rawValue, headers, ...rest } = sent
   return frozen({
@@ -155,7 +151,7 @@ type Loaded =
   | { readonly entries: readonly LoadedEntry[]; readonly problems: readonly [] }
   | { readonly entries: null; readonly problems: readonly string[] }
 
-/** All entries, or what is wrong with them so that it can be put right, each by its key in the configuration. */
+/** Problems go by their keys in the configuration. */
 async function loadModules(given: readonly ModuleExport[]): Promise<Loaded> {
   const entries: LoadedEntry[] = []
   const problems: string[] = []
@@ -191,8 +187,8 @@ async function loadEntry(given: ModuleExport): Promise<LoadedEntry | { readonly 
 }
 
 /**
- * An export by its name. What CommonJS exports is the default export as a whole, and only some of its members are found by their names;
- * `exports.default`, as compilers write it, is meant to be the default.
+ * What CommonJS exports is the default export as a whole, and only some of its members are found by name; `exports.default`, as compilers
+ * write it, is the default.
  */
 function exportOf(namespace: Readonly<Record<string, unknown>>, name: string): unknown {
   const common = namespace['module.exports']
@@ -208,10 +204,10 @@ function exportOf(namespace: Readonly<Record<string, unknown>>, name: string): u
 const isFunction = <Kind extends Processor | When>(value: unknown): value is Kind =>
   typeof value === 'function'
 
-/** The decision that a result means. Throws a TypeError with what is wrong with it. */
+/** Throws a TypeError that says what is wrong. */
 function decisionOf(result: unknown): Decision {
   if (!isRecord(result)) throw new TypeError(`the processor returned ${kindOf(result)}, not a result`)
-  // Read once: it may be an object that answers differently each time.
+  // Read once: it may answer differently each time.
   const { action, ...rest } = { ...result }
   switch (action) {
     case 'publish': {
@@ -269,14 +265,14 @@ function onlyKeys(where: string, given: object, known: readonly string[]): void 
   }
 }
 
-/** What something is, without its content. */
+/** Without its content. */
 function kindOf(value: unknown): string {
   if (value === null || value === undefined) return String(value)
   if (Array.isArray(value)) return 'an array'
   return typeof value === 'object' ? 'an object' : `a ${typeof value}`
 }
 
-// As the server gave it. Not awaited here: Node would complain on standard error of modules that are never done loading.
+// As the server gave it. Not awaited: Node would complain on standard error of modules that never end loading.
 void loadModules(workerData as readonly ModuleExport[]).then((loaded) => {
   if (loaded.entries === null) {
     post({ kind: 'broken', problems: loaded.problems })

@@ -1,14 +1,13 @@
 /**
- * One attempt to send an event back, whoever asked for it. Nobody waits here.
+ * One attempt to send an event back. Nobody waits here.
  *
  *   claim ──► prepare ──► intend ──► publish ──► settle
  *     │          ├──► discard     a durable mark     └──► published, pending again, or uncertain
  *     │          └──► release                        ▲
  *     └──► what is uncertain is sent again as it was ┘
  *
- * Preparing writes nothing, and is the same for a dry run and for the real thing: the processor decides about the event, the record is
- * made, the guard looks at it. What may have arrived is not made anew: it goes out under the same id and in the same bytes, so that
- * consumers can drop the copy.
+ * Preparing writes nothing, and is the same in a dry run: processor, record, guard. An uncertain event goes out again under the same id and
+ * in the same bytes, so that consumers can drop the copy.
  */
 import { randomUUID } from 'node:crypto'
 import { inOffice } from '../../../letters/work.ts'
@@ -26,7 +25,7 @@ import { type Rendering, renderRecord, topicOf } from './render.ts'
 import { type Again, locate, outOfTurn, peek } from './service-queue.ts'
 import type { Obstacle, ReturnParts, Target, Terms } from './terms.ts'
 
-/** Makes an attempt. `live` has the token of its claim meanwhile. */
+/** `live` holds the token of its claim meanwhile. */
 export async function attempt(
   parts: ReturnParts,
   live: Set<string>,
@@ -45,7 +44,7 @@ export async function attempt(
   }
 }
 
-/** A claimed event; `again` is on file to be sent once more. */
+/** `again` is on file, to be sent once more. */
 type Taken = Readonly<{ claim: Claim; again: Ready | null }>
 
 function take(
@@ -80,7 +79,6 @@ function take(
   })
 }
 
-/** What a claimed event becomes. */
 async function proceed(parts: ReturnParts, claim: Claim): Promise<Ended | Again> {
   const { event, terms } = claim
   const prepared = await prepare(parts, event, terms).catch(async (error: unknown) => {
@@ -104,7 +102,6 @@ async function proceed(parts: ReturnParts, claim: Claim): Promise<Ended | Again>
   return prepared.outcome === 'discarded' ? prepared : send(parts, claim, prepared, false)
 }
 
-/** Sends what is on file. */
 async function send(parts: ReturnParts, claim: Claim, ready: Ready, isResend: boolean): Promise<Ended> {
   const obstacle = await publish(parts, { claim, ...ready, isResend })
   return obstacle ?? { outcome: 'published', event: claim.event, ...ready }
@@ -124,14 +121,13 @@ function discardClaimed(
   })
 }
 
-/** A record that may leave. */
 export interface Ready {
   readonly eventId: EventId
   readonly record: OutgoingRecord
   readonly warnings: readonly Warning[]
 }
 
-/** What was done with an event, or would be; in a dry run the id is of no use. */
+/** In a dry run the id is of no use. */
 export type Resolution =
   | (Ready & { readonly outcome: 'published'; readonly event: StoredEvent })
   | {
@@ -141,12 +137,11 @@ export type Resolution =
       readonly warnings: readonly Warning[]
     }
 
-/** How an attempt ended, or would. */
 export type Ended = Resolution | Obstacle
 
 const UNCHANGED: Change = {}
 
-/** Decides about an event; says how an attempt would end if Kafka took what is sent. */
+/** How the attempt would end if Kafka took the record. */
 async function prepare(parts: ReturnParts, event: StoredEvent, terms: Terms): Promise<Ended> {
   const { override, mintCorrelationId } = terms
   const edited = terms.edit ?? event.editedValue
@@ -177,7 +172,7 @@ async function prepare(parts: ReturnParts, event: StoredEvent, terms: Terms): Pr
   }
 }
 
-/** The record of an uncertain event, as it was sent; or what is in the way of sending it again. */
+/** The record of an uncertain event as it was sent, or what is in the way of sending it again. */
 async function prepareAgain(
   parts: ReturnParts,
   session: Session,
@@ -196,7 +191,7 @@ async function prepareAgain(
   return 'reasons' in judged ? { why: 'guarded', event, reasons: judged.reasons } : { eventId, ...judged }
 }
 
-/** How an attempt would end at this moment: the same code up to and including the guard, without taking or writing anything. */
+/** The same code up to and including the guard, without taking or writing anything. */
 export async function rehearse(parts: ReturnParts, target: Target, terms: Terms): Promise<Ended> {
   const seen = await parts.db.session('kafka.rehearse', async (session): Promise<StoredEvent | Ended> => {
     const event = await peek(session, target)
@@ -208,12 +203,12 @@ export async function rehearse(parts: ReturnParts, target: Target, terms: Terms)
   return 'letterId' in seen ? prepare(parts, seen, terms) : seen
 }
 
-/** Looks at the record of an event: why it must not leave, or what is odd about it. */
+/** Why the record must not leave, or what is odd about it. */
 async function judge(
   { settings }: ReturnParts,
   event: StoredEvent,
   how: {
-    /** Whether it was never sent before: then it is known by whom its value was made. */
+    /** Never sent before, so that it is known who made its value. */
     readonly isNew: boolean
     readonly record: (service: KafkaService) => Promise<OutgoingRecord>
     readonly read: (look: (session: Session) => Promise<boolean>) => Promise<boolean>
@@ -221,7 +216,7 @@ async function judge(
 ): Promise<Omit<Ready, 'eventId'> | { readonly reasons: readonly Reason[] }> {
   const { warnings, reasons: known } = event.facts
   const service = serviceNamed(settings, event.service)
-  // Nothing can be sent to a service that nobody knows; what else is wrong was seen when the record came.
+  // An unknown service has no target; what else is wrong was seen at intake.
   if (service === null) {
     return { reasons: known.includes('service_unknown') ? known : ['service_unknown', ...known] }
   }
@@ -234,7 +229,7 @@ async function judge(
   return { record, warnings: isOutrun ? [...warnings, 'later_same_key'] : warnings }
 }
 
-/** Whether what goes out is a batch that was not unpacked. Whatever somebody made of it is a record. */
+/** A batch that nobody unpacked or edited. */
 const isBatch = ({ facts, value }: StoredEvent, record: OutgoingRecord): boolean =>
   facts.packed !== undefined && record.value === value
 
@@ -245,7 +240,7 @@ function obstacleOf(
   settings: KafkaSettings,
 ): Obstacle {
   const { override } = rendering
-  // A service that nobody knows and a later letter are no fault of what was given.
+  // An unknown service and a later letter are no fault of what was given.
   const isOfEvent = reasons.includes('service_unknown') || reasons.includes('later_same_key')
   if (isOfEvent) return { why: 'guarded', event, reasons }
   if (override !== null) return { why: 'override_guarded', reasons }

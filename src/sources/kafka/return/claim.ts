@@ -1,6 +1,6 @@
 /**
- * Who holds an event. It is claimed under a token of its own until a lease runs out; whoever lost it can do nothing to it. Whoever
- * changes the row of an event has locked its letter, so what was read behind the lock stays true until the transaction ends.
+ * Who holds an event. Each claim has its own token and a lease; whoever lost it can do nothing to the event. Whoever changes the row of an
+ * event has locked its letter.
  */
 import { later } from '../../../core/clock.ts'
 import { said, storable } from '../../../core/content.ts'
@@ -27,30 +27,28 @@ import { leaseUs, type Obstacle, type ReturnParts, type Terms } from './terms.ts
 
 export interface Claim {
   readonly event: StoredEvent
-  /** Of this claim alone. */
   readonly token: string
   readonly terms: Terms
 }
 
-/** Who holds an event, as it is on file. */
 const CLAIM = rowShape({
   letterId,
   service: text,
   state: stateOf,
-  /** The token of the claim that it is under; null when it is free. */
+  /** Null when it is free. */
   claim: orNull(text),
   claimedBy: orNull(text),
   leaseUntil: orNull(at),
   eventId: orNull(eventId),
-  /** How history names the letter, where that is not its source id. */
+  /** How history names the letter, unless by its source id. */
   correlationId: orNull(text),
   sourceId: text,
-  /** The redrive that the letter left for last. */
+  /** The redrive that it left for last. */
   redrive: orNull(integer),
 })
 export type ClaimOnFile = RowOf<typeof CLAIM>
 
-/** An event and its letter, both by primary key. */
+/** Both by primary key. */
 const readClaim = sql(
   'kafka.claimOnFile',
   `SELECT event.letter_id, event.service, event.state, event.claim, event.claimed_by, event.lease_until, event.event_id,
@@ -60,21 +58,21 @@ const readClaim = sql(
   { bigints: true },
 )
 
-/** One row by primary key. */
+/** By primary key. */
 const writeClaim = sql(
   'kafka.putClaim',
   `UPDATE bartleby.kafka_events SET state = $2, event_id = $3, claim = $4, claimed_by = $5, lease_until = $6
    WHERE letter_id = $1`,
 )
 
-/** Locks a letter until the transaction ends, and tells who holds its event; null when there is none. */
+/** Locks a letter until the transaction ends. Null when it has no event. */
 export async function lockClaim(tx: Transaction, letterId: LetterId): Promise<ClaimOnFile | null> {
-  // By a statement of its own: one that waited for the lock would not see what was committed meanwhile.
+  // Its own statement: one that waited for the lock would not see what was committed meanwhile.
   const [, [row]] = await Promise.all([lockLetters(tx, [letterId]), tx.rows<object>(readClaim, letterId)])
   return row === undefined ? null : CLAIM.read(row)
 }
 
-/** Takes the event of a locked letter, or goes on with one that was taken: the lease begins anew. */
+/** Claims the event of a locked letter, or renews the claim's lease. */
 export const claimEvent = (
   { tx, now }: OfficeWork,
   { event: { letterId }, token, terms: { caller } }: Claim,
@@ -94,7 +92,7 @@ export const claimEvent = (
     markHeld(tx, letterId, true),
   ])
 
-/** Lets go of the event of a locked letter: it is in this state now. */
+/** Ends the claim on the event of a locked letter. */
 export const letGo = (
   tx: Transaction,
   letterId: LetterId,
@@ -105,10 +103,9 @@ export const letGo = (
 
 const on = (instance: string): string => ` on ${instance}`
 
-/** Whether it was this server that claimed it. */
 export const isClaimOf = (claimedBy: string, instance: string): boolean => claimedBy.endsWith(on(instance))
 
-/** Gives back a claimed event that did not leave. History says what was in the way; null, after what nobody expected. */
+/** Gives back a claimed event that did not leave. `obstacle` is null after an unexpected error. */
 export function release(
   { db, clock, listener }: ReturnParts,
   { event, token, terms: { caller } }: Claim,
@@ -126,7 +123,7 @@ export function release(
   })
 }
 
-/** Discards an event whose letter is locked, and that nobody else holds. A processor may give a reason. */
+/** For an event whose letter is locked and that nobody else holds. */
 export async function discardEvent(
   { listener }: ReturnParts,
   work: OfficeWork,
@@ -135,7 +132,7 @@ export async function discardEvent(
   caller: Caller,
   reason: string | null = null,
 ): Promise<void> {
-  // The id of a publish that nobody knows the end of stays: its record may come back.
+  // The id of an uncertain publish stays: its record may come back.
   await letGo(work.tx, letterId, STATE.discarded, eventId)
   const details = outputOf(caller, { dlq_id: dlqId, by })
   const plain = by === 'processor' ? 'Discarded by its processor' : 'Discarded'
@@ -153,11 +150,9 @@ interface Note {
   readonly operation: keyof typeof KAFKA_OPERATIONS
   readonly caller: Caller
   readonly details: object
-  /** What went wrong; null when nothing did. */
   readonly error: string | null
 }
 
-/** Adds a row about the letter of an event, with who asked for it and in which request. */
 export async function note(
   { tx, now }: OfficeWork,
   { letterId, sourceId, correlationId }: ClaimOnFile,
@@ -180,13 +175,12 @@ export async function note(
   ])
 }
 
-/** The output of rows of this module. */
 export const outputOf = ({ requestId }: Caller, details: object): object => ({
   request_id: requestId,
   ...details,
 })
 
-/** History of an obstacle that was found before anything was sent. */
+/** An obstacle that was met before anything was sent. */
 export function noteOf(obstacle: Obstacle, caller: Caller, dlqId: string): Note {
   switch (obstacle.why) {
     case 'processor_failed':

@@ -1,6 +1,6 @@
 /**
- * The last look at a record before it is written to a topic. A bad record on a retry topic stops a hexkit service at every start until
- * somebody moves its offset, or is ignored and forgotten: neither can be undone, so every record passes here, in rehearsals too.
+ * The last look at a record before it leaves, in dry runs too. A bad record on a retry topic stops a hexkit service at every start until
+ * somebody moves its offset, or is silently dropped: neither can be undone.
  */
 import { scanJson } from '../../../core/json/scan.ts'
 import { isTopicName, type OutgoingRecord } from '../../../outgoing/kafka/record.ts'
@@ -13,7 +13,6 @@ import { isReadableForPython } from '../wire/json.ts'
 
 const HEXKIT_HEADERS: ReadonlySet<string> = new Set(['original_topic', 'type', 'event_id', 'correlation_id'])
 
-/** Why the record must not be sent for the service; nothing when it may. */
 export function guard(
   record: OutgoingRecord,
   service: KafkaService,
@@ -73,7 +72,7 @@ function valueReasons(value: Uint8Array | null): readonly Reason[] {
   return reasons
 }
 
-/** A consumer forgets events that claim to come from its retry topic; from a DLQ topic none comes. */
+/** A consumer drops events that claim to come from its retry topic; none comes from a DLQ topic. */
 const canBeOriginal = (topic: string, service: KafkaService, settings: KafkaSettings): boolean =>
   isTopicName(topic) && topic !== service.retryTopic && !isPassageTopic(settings, topic)
 

@@ -1,8 +1,7 @@
 /**
- * Publishing an event: what is sent is on file, durably, before its first byte leaves; then the broker has its say, and what it said is
- * written down. Who lost the claim meanwhile changes nothing of the event: its record came back before we knew that it had arrived, or
- * others took it to be lost. `kafka_sends` has one row for each id that was minted, so that what was sent can be sent again as it was,
- * and be recognised.
+ * Publishing: intent on file, then the broker, then the result on file. `kafka_sends` has one row for each minted id, so that the same
+ * bytes can be sent again and be recognised. Whoever lost the claim meanwhile leaves the event alone: its record came back, or others gave
+ * it up.
  */
 import { createHash } from 'node:crypto'
 import { change, NOBODY } from '../../../letters/change.ts'
@@ -25,7 +24,7 @@ const insertSend = sql(
    VALUES ($1, $2, $3, 0, ${SEND.publishing}, 0, $4, $5, $6, $7, $8, $9, $10, $11)`,
 )
 
-/** One row by primary key. */
+/** By primary key. */
 const readSend = sql(
   'kafka.readSend',
   'SELECT value_kept, target, record_key, value, headers FROM bartleby.kafka_sends WHERE event_id = $1',
@@ -44,16 +43,15 @@ const putReceipt = sql(
    WHERE event_id = $1`,
 )
 
-/** A record on its way. */
 interface Publishing {
   readonly claim: Claim
   readonly eventId: EventId
   readonly record: OutgoingRecord
-  /** Whether it was sent before, and nobody knows with what end. */
+  /** Sent before, with unknown end. */
   readonly isResend: boolean
 }
 
-/** Writes down what is about to be sent; false when the claim is gone, and nothing may be sent. */
+/** Puts the intent on file. False when the claim is gone, and nothing may be sent. */
 export function intend(parts: ReturnParts, { claim, eventId, record }: Publishing): Promise<boolean> {
   const { event, token, terms } = claim
   const { letterId } = event
@@ -64,7 +62,7 @@ export function intend(parts: ReturnParts, { claim, eventId, record }: Publishin
     if (terms.edit !== null) await replaceEdit(tx, letterId, terms.edit)
     if (held.redrive !== (terms.redrive?.number ?? null))
       await change(work, 'intend', [{ id: letterId, engine: KAFKA }], { ...NOBODY, redrive: terms.redrive })
-    // A value that is the letter's own is not kept twice.
+    // The letter's own value is not kept twice.
     const isOwn = sameBytes(record.value, event.value)
     const { actor, requestId } = terms.caller
     const sent = [record.topic, digestOf(record), actor, requestId, record.key] as const
@@ -84,7 +82,7 @@ export function intend(parts: ReturnParts, { claim, eventId, record }: Publishin
   })
 }
 
-/** Claims an uncertain event, whose letter is locked, and writes down that the same is sent once more. */
+/** Claims an uncertain event, whose letter is locked, to send the same once more. */
 export async function intendAgain(
   parts: ReturnParts,
   work: OfficeWork,
@@ -99,7 +97,6 @@ export async function intendAgain(
   await note(work, held, { operation: 'resent', caller: terms.caller, details, error: null })
 }
 
-/** What was sent under an id of this event. */
 export async function sentRecord(
   session: Session,
   event: StoredEvent,
@@ -121,7 +118,7 @@ export async function sentRecord(
   }
 }
 
-/** Sends it, and writes down what came of it; gives what was in the way, or null when it is published. */
+/** Null when it is published. */
 export async function publish(parts: ReturnParts, publishing: Publishing): Promise<Obstacle | null> {
   const { claim, eventId, record } = publishing
   const outcome = await outcomeOf(parts, record)
@@ -148,7 +145,7 @@ async function outcomeOf({ publisher, log }: ReturnParts, record: OutgoingRecord
   }
 }
 
-/** Writes down what the broker said, in one transaction, as far as the event is still what this attempt made it. */
+/** Writes the result, as far as the event is still this attempt's. */
 function settle(parts: ReturnParts, publishing: Publishing, outcome: PublishOutcome): Promise<void> {
   const { claim, eventId } = publishing
   const { letterId, service, originalTopic } = claim.event
@@ -159,7 +156,7 @@ function settle(parts: ReturnParts, publishing: Publishing, outcome: PublishOutc
     if (outcome.outcome === 'published') {
       await work.tx.run(putReceipt, eventId, work.now, outcome.partition, outcome.offset)
       work.afterCommit(() => parts.listener?.resolved?.(service, originalTopic, 'published'))
-      // When others gave us up, we still know better than they did.
+      // Others gave us up, but we know better.
       if (isOurs || (isCurrent && held.state === STATE.uncertain)) await resolve(work, publishing, outcome)
     } else if (isOurs) {
       await settleUnsent(work, held, publishing, outcome)
@@ -169,7 +166,6 @@ function settle(parts: ReturnParts, publishing: Publishing, outcome: PublishOutc
   })
 }
 
-/** The broker has it: the letter is resolved, with its receipt. */
 async function resolve(
   work: OfficeWork,
   { claim: { event, terms }, eventId, record: { topic } }: Publishing,
@@ -190,7 +186,7 @@ async function resolve(
   await terms.settled?.(work, { messageId: eventId, queue: topic })
 }
 
-/** It is what it was before, when it is certain that it was not written; nobody knows otherwise. */
+/** Certainly not written: the event is what it was before. Otherwise it is uncertain. */
 async function settleUnsent(
   work: OfficeWork,
   held: ClaimOnFile,
@@ -205,7 +201,7 @@ async function settleUnsent(
   const { tx, now } = work
   const { letterId } = event
   if (terms.edit !== null) await replaceEdit(tx, letterId, event.editedValue)
-  // Of what is sent again an earlier copy may be there all the same.
+  // An earlier copy may be there all the same.
   await tx.run(endSend, eventId, isResend ? SEND.uncertain : SEND.failed, now)
   await letGo(tx, letterId, isResend ? STATE.uncertain : STATE.pending, isResend ? eventId : null)
   const { why, message } = outcome
@@ -217,7 +213,6 @@ async function settleUnsent(
   })
 }
 
-/** Nobody knows whether it arrived, and it is shown so. */
 export async function endUncertain(
   work: OfficeWork,
   held: ClaimOnFile,
@@ -229,7 +224,7 @@ export async function endUncertain(
   await note(work, held, { operation: 'uncertain', ...why })
 }
 
-/** Of key and value, each with its length before it; −1 for none. */
+/** Lengths first, −1 for none. */
 function digestOf({ key, value }: OutgoingRecord): string {
   const hash = createHash('sha256')
   for (const bytes of [key, value]) {

@@ -1,4 +1,4 @@
-/** The record that an event becomes when it is sent back. Pure; whether it may go out is for the guard to say. */
+/** The record that an event becomes when it is sent back. Pure; the guard decides whether it may leave. */
 import { isUtf8 } from 'node:buffer'
 import type { OutgoingRecord, RawHeader } from '../../../outgoing/kafka/record.ts'
 import { isStrippedHeader } from '../dialects/families.ts'
@@ -11,25 +11,24 @@ import { escapeNonAscii } from '../wire/json.ts'
 import type { Override } from './terms.ts'
 
 export interface Rendering {
-  /** What a processor wants changed. */
+  /** By a processor. */
   readonly change: Change
-  /** Goes before what a processor wants. */
+  /** Goes before `change`. */
   readonly override: Override | null
-  /** What an operator made of the value. */
+  /** By an operator. */
   readonly edited: Uint8Array | null
-  /** Whether the correlation id that was made at intake replaces one that no consumer can read. */
+  /** Whether the id made at intake replaces one that no consumer can read. */
   readonly mintCorrelationId: boolean
   readonly eventId: EventId
 }
 
-/** What is rendered of an event, and for whom. */
 type Renderable = Pick<StoredEvent, 'originalTopic' | 'key' | 'value' | 'headers' | 'facts'>
 export type Ways = Pick<
   KafkaService,
   'profile' | 'keyFormat' | 'retryTopic' | 'originalTopics' | 'stripHeaders'
 >
 
-/** The record of an event for its service. What the event lacks is left out. */
+/** What the event lacks is left out. */
 export function renderRecord(event: Renderable, service: Ways, rendering: Rendering): OutgoingRecord {
   const target = service.retryTopic === ORIGINAL ? topicOf(event, rendering) : Buffer.from(service.retryTopic)
   return {
@@ -43,7 +42,7 @@ export function renderRecord(event: Renderable, service: Ways, rendering: Render
   }
 }
 
-/** The topic that the event says it comes from, as it would be sent: also one that is not allowed. */
+/** The original topic as it would be sent, allowed or not. */
 export function topicOf(
   { originalTopic, headers }: Renderable,
   { change, override }: Pick<Rendering, 'change' | 'override'>,
@@ -63,7 +62,7 @@ function outgoingKey(event: Renderable, service: Ways, { change, override }: Ren
     : event.key
 }
 
-/** Processors give the bytes that go out. All others may give JSON in UTF-8, which consumers of hexkit cannot read. */
+/** A processor gives the bytes that leave. Other values may be JSON in UTF-8, which hexkit's consumers cannot read. */
 function outgoingValue(
   event: Renderable,
   { profile }: Ways,
@@ -72,7 +71,7 @@ function outgoingValue(
   const given = override?.value ?? edited
   if (given === null && change.value !== undefined) return change.value
   const value = given ?? event.value
-  // What is no UTF-8 is left to the guard: escaped, it would be something else.
+  // Without UTF-8 it is for the guard: escaped, it would be something else.
   return value === null || profile === 'generic' || !isUtf8(value) ? value : escapeNonAscii(value)
 }
 
@@ -100,7 +99,7 @@ function correlationIdOf({ facts }: Renderable, { change, mintCorrelationId }: R
   return given === null ? null : Buffer.from(given)
 }
 
-/** Nobody adds headers to those that the event has; what is changed is the value of one that is there. */
+/** Only values change; no header is added. */
 function genericHeaders(
   { headers, facts }: Renderable,
   { stripHeaders }: Ways,

@@ -1,9 +1,8 @@
 /**
- * How dead events leave. Calls on one service come one after the other: within this server in the order in which they were made,
- * and among servers as the store has it, where one event of a service is in flight at a time. Whoever gets no turn in time is told.
+ * How dead events leave: the only way for calls on queues, retries and redrives. Calls on one service follow each other, in the order of
+ * their arrival on this server and one at a time among servers; whoever gets no turn in time is refused.
  *
- * After a crash, what is held by nobody any more is let go. What was claimed is pending again; of what was being published nobody
- * knows whether it arrived, and it is shown so. Live claims are left alone, whoever has them.
+ * After a crash, claims that nobody holds any more end: a claimed event is pending again, one that was being published is uncertain.
  */
 
 import { type BackoffPolicy, backoffDelayMs } from '../../../core/backoff.ts'
@@ -30,11 +29,10 @@ import {
 } from './service-queue.ts'
 import type { Obstacle, QueueHead, ReturnParts, Target, Terms } from './terms.ts'
 
-/** One door for whoever asks: calls on queues, the office's retry and redrives differ in target and terms. What was in the way is a value. */
 export class ReturnPath {
   readonly #parts: ReturnParts
   readonly #queues = new ServiceQueues()
-  /** The tokens of the claims that this process has. */
+  /** Tokens of this process's claims. */
   readonly #live = new Set<string>()
   readonly #calls = new Set<Promise<unknown>>()
   readonly #stopped = new AbortController()
@@ -45,34 +43,31 @@ export class ReturnPath {
     this.#recovery = recovery(parts, this.#live)
   }
 
-  /** Recovers what this server held when it ended, and from now on what others leave. */
   async start(): Promise<void> {
     await this.#recovery.now()
     this.#recovery.start()
   }
 
-  /** What is done every so often, for whoever watches over that. */
   get rounds(): readonly Rounds[] {
     return [this.#recovery]
   }
 
-  /** Ends when no call is under way any more; those that wait for their turn are refused. */
+  /** Waits for calls under way; those that wait for their turn are refused. */
   async stop(): Promise<void> {
     this.#stopped.abort(new Error('the server stops'))
     await Promise.all([this.#recovery.stop(), Promise.allSettled(this.#calls)])
   }
 
-  /** Sends an event back: the next of a queue, or that of a letter. */
   send(target: Target, terms: Terms): Promise<Ended> {
     return this.#inTurn(target.service, () => attempt(this.#parts, this.#live, target, terms))
   }
 
-  /** How that would end. Writes nothing. */
+  /** How `send` would end. Writes nothing. */
   rehearse(target: Target, terms: Terms): Promise<Ended> {
     return rehearse(this.#parts, target, terms)
   }
 
-  /** Discards the next event of a queue. No processor runs. */
+  /** No processor runs. */
   discardNext(target: QueueHead, caller: Caller): Promise<StoredEvent | Obstacle> {
     const parts = this.#parts
     return this.#inTurn(target.service, () =>
@@ -84,14 +79,14 @@ export class ReturnPath {
     )
   }
 
-  /** Discards an event by its id, wherever it stands, unless there is none, or it is resolved already. */
+  /** Discards an event wherever it stands, unless it is resolved. */
   async discard(dlqId: string, caller: Caller): Promise<StoredEvent | Obstacle> {
     if (!isUuid(dlqId)) return EMPTY
     const id = dlqId.toLowerCase()
     return this.#counted(() => this.#untilFree(this.#deadline(), () => this.#tryDiscard(id, caller)))
   }
 
-  /** Takes only its own letter: what else is in flight of the service does not matter. */
+  /** Locks its own letter alone: other events of the service do not matter. */
   #tryDiscard(dlqId: string, caller: Caller): Promise<StoredEvent | Obstacle | Again> {
     const parts = this.#parts
     return inOffice(parts.db, parts.clock, 'kafka.discard', async (work) => {
@@ -109,7 +104,7 @@ export class ReturnPath {
     })
   }
 
-  /** Acts when all earlier calls of this server on the service have ended. */
+  /** Acts after all earlier calls of this server on the service. */
   #inTurn<T extends object>(service: string, act: () => Promise<T | Again>): Promise<T | Obstacle> {
     return this.#counted(async () => {
       const deadline = this.#deadline()
@@ -127,7 +122,7 @@ export class ReturnPath {
     })
   }
 
-  /** Makes attempts until nobody else's event is in the way any more, or until the deadline. */
+  /** Tries until nobody else's event is in the way, or until the deadline. */
   async #untilFree<T extends object>(
     deadline: AbortSignal,
     act: () => Promise<T | Again>,
@@ -141,12 +136,10 @@ export class ReturnPath {
     }
   }
 
-  /** Over after the time that calls wait, or when the server stops. */
   #deadline(): AbortSignal {
     return AbortSignal.any([AbortSignal.timeout(this.#parts.settings.busyWaitMs), this.#stopped.signal])
   }
 
-  /** Calls that `stop` waits for. */
   async #counted<T>(act: () => Promise<T>): Promise<T> {
     const call = act()
     this.#calls.add(call)
@@ -159,7 +152,7 @@ export class ReturnPath {
 }
 
 const EMPTY: Obstacle = { why: 'empty' }
-/** Before another attempt. Not always the same time: others wait too. */
+/** Jitter: others wait too. */
 const PAUSE: BackoffPolicy = { baseMs: 100, factor: 1, maxMs: 100, jitter: 0.75 }
 
 const busy = (by: Pick<InFlight, 'service' | 'dlqId'> | null, service = ''): Obstacle => ({
@@ -168,7 +161,7 @@ const busy = (by: Pick<InFlight, 'service' | 'dlqId'> | null, service = ''): Obs
   dlqId: by?.dlqId ?? null,
 })
 
-/** Lets go of one event whose claim is over, unless it is under another by now, or was prolonged. */
+/** Ends the claim, unless it was renewed or replaced meanwhile. */
 function letLapse(parts: ReturnParts, { letterId, claim, leaseUntil }: InFlight): Promise<void> {
   return inOffice(parts.db, parts.clock, 'kafka.recover', async (work) => {
     const held = await lockClaim(work.tx, letterId)
@@ -190,10 +183,10 @@ function letLapse(parts: ReturnParts, { letterId, claim, leaseUntil }: InFlight)
 
 const EVERY_US = 5_000_000n
 
-/** Looks every few seconds for events that somebody held and let go of without a word. `live` are the claims that this process has. */
+/** Ends claims that nobody holds any more. `live` are those of this process. */
 function recovery(parts: ReturnParts, live: ReadonlySet<string>): Rounds {
   const { db, clock, log, instance } = parts
-  // What this server held before it ended is let go in the first round that succeeds.
+  // The first round that succeeds ends this server's claims of before.
   let isFirst = true
   return new Rounds({
     ...{ name: 'kafka.recovery', clock, log, everyUs: EVERY_US, isFirstLater: true },
@@ -201,7 +194,7 @@ function recovery(parts: ReturnParts, live: ReadonlySet<string>): Rounds {
       const held = await db.session('kafka.inFlight', allInFlight)
       const now = clock.now()
       for (const each of held) {
-        // A file has one server at a time: on SQLite whoever held something is gone.
+        // A file has one server at a time: on SQLite earlier holders are gone.
         const isOfBefore = db.dialect === 'sqlite' || isClaimOf(each.claimedBy, instance)
         const isAbandoned = isFirst && isOfBefore && !live.has(each.claim)
         if (isAbandoned || isOver(each, now)) await letLapse(parts, each)

@@ -1,7 +1,6 @@
 /**
- * The queue of a service, as those see it who take an event out: what is next, and who is in the way. The event is found and locked
- * within the transaction that takes it: "next" is never read first and taken later. First the row of the service is locked, which
- * every call that takes an event of the service does, then the letter.
+ * The queue of a service: what is next, and who is in the way. An event is found and locked in the transaction that takes it. Lock order:
+ * the row of the service, which every taker locks, then the letter.
  */
 import type { Instant } from '../../../core/clock.ts'
 import { Semaphore } from '../../../core/semaphore.ts'
@@ -19,25 +18,23 @@ import {
 } from '../stored-event.ts'
 import type { Obstacle, OneLetter, QueueHead, Target } from './terms.ts'
 
-/** The first of a queue. */
 const HEAD = rowShape({ letterId, dlqId })
 
-/** An event in flight, and who has it for how long. */
 const IN_FLIGHT = rowShape({ letterId, service: text, dlqId, claim: text, claimedBy: text, leaseUntil: at })
 export type InFlight = RowOf<typeof IN_FLIGHT>
 
 type Named = Pick<InFlight, 'letterId' | 'service' | 'dlqId'>
 
-/** Somebody is in the way, and another attempt may do. */
+/** Somebody is in the way; another attempt may do. */
 export type Again =
   /** An event of the service is in flight. */
   | { readonly again: 'held'; readonly by: Named }
-  /** One is said to be in flight, by somebody who is gone. */
+  /** Its holder is gone. */
   | { readonly again: 'lapsed'; readonly by: InFlight }
-  /** What was claimed was taken away: it died again meanwhile. */
+  /** The claimed event died again meanwhile. */
   | { readonly again: 'lost'; readonly by: Named }
 
-/** The first of a queue that is unresolved: one row of the index of the queue. */
+/** One row of the queue's index. */
 const head = (name: string, index: string, where: string, order: string) =>
   sql(
     name,
@@ -53,7 +50,7 @@ const headOfTopic = head(
   `service, original_topic, ${ORDER}`,
 )
 
-/** What is in flight, on kafka_in_flight: one of each service at most. */
+/** On kafka_in_flight: at most one of each service. */
 const inFlight = (name: string, where: string) =>
   sql(
     name,
@@ -64,7 +61,6 @@ const inFlight = (name: string, where: string) =>
 const inFlightOfService = inFlight('kafka.inFlight', 'service = $1')
 const inFlightOfAll = inFlight('kafka.allInFlight', "service > ''")
 
-/** The row of a service, locked until the transaction ends. */
 const lockRow = sql(
   'kafka.lockService',
   'SELECT service FROM bartleby.kafka_services WHERE service = $1 FOR UPDATE',
@@ -74,10 +70,8 @@ const insertRow = sql(
   'INSERT INTO bartleby.kafka_services (service) VALUES ($1) ON CONFLICT (service) DO NOTHING',
 )
 
-/** Whether the claim on an event in flight is over. */
 export const isOver = ({ leaseUntil }: InFlight, now: Instant): boolean => leaseUntil < now
 
-/** The event of a service that is in flight; null when none is. */
 export async function inFlightOf(session: Session, service: string): Promise<InFlight | null> {
   const [row] = await session.rows<object>(inFlightOfService, service)
   return row === undefined ? null : IN_FLIGHT.read(row)
@@ -87,7 +81,7 @@ export async function allInFlight(session: Session): Promise<InFlight[]> {
   return (await session.rows<object>(inFlightOfAll)).map(IN_FLIGHT.read)
 }
 
-/** The event that is the target at this moment. Locks nothing. */
+/** Locks nothing. */
 export async function peek(session: Session, target: Target): Promise<StoredEvent | Obstacle> {
   const head = target.by === 'queue' ? await headOf(session, target) : null
   const id = target.by === 'letter' ? target.letterId : (head?.letterId ?? null)
@@ -101,7 +95,7 @@ const EMPTY: Obstacle = { why: 'empty' }
 const isNext = (target: Target, head: string): boolean =>
   target.by === 'letter' || target.dlqId === null || target.dlqId.toLowerCase() === head
 
-/** Finds the target; when nobody has it, its service and its letter are locked until the transaction ends. */
+/** Locks service and letter until the transaction ends, unless somebody holds an event. */
 export const locate = (
   tx: Transaction,
   target: Target,
@@ -115,7 +109,7 @@ async function locateHead(
   now: Instant,
 ): Promise<StoredEvent | Obstacle | Again> {
   const { service } = target
-  // Before anything is locked: services that have nothing get no row.
+  // Before any lock: a service without events gets no row.
   if ((await headOf(tx, target)) === null) return EMPTY
   await lockService(tx, service)
   for (;;) {
@@ -125,7 +119,7 @@ async function locateHead(
     if (busy !== null) return busy
     if (!isNext(target, next.dlqId)) return { why: 'not_next', expected: next.dlqId }
     const event = await lockEvent(tx, next.letterId)
-    // Discarded, reopened or reassigned while its lock was waited for: then something else is next.
+    // Discarded, reopened or reassigned while we waited for its lock: something else is next.
     if (event?.service === service && event.dlqId === next.dlqId && isOpen(event)) return event
   }
 }
@@ -147,7 +141,7 @@ async function locateLetter(
   return event.service === before.service ? event : { again: 'held', by: event }
 }
 
-/** Who names a letter may take it out of its turn, but not before an older one with the same key. */
+/** A letter may be taken out of its turn, but not before an older one with the same key. */
 export async function outOfTurn(
   session: Session,
   target: Target,
@@ -158,7 +152,7 @@ export async function outOfTurn(
   return { why: 'earlier_same_key', before: (await eventOfLetter(session, before))?.rowKey ?? '' }
 }
 
-/** Whether it is unresolved, and nobody holds it. */
+/** Unresolved, and held by nobody. */
 export const isOpen = ({ state }: StoredEvent): boolean =>
   state === STATE.pending || state === STATE.uncertain
 
@@ -170,19 +164,17 @@ async function headOf(session: Session, { service, topic }: QueueHead): Promise<
   return row === undefined ? null : HEAD.read(row)
 }
 
-/** Whoever has an event of the service in flight; null when nobody does. */
 export async function inTheWay(tx: Transaction, service: string, now: Instant): Promise<Again | null> {
   const by = await inFlightOf(tx, service)
   return by === null ? null : { again: isOver(by, now) ? 'lapsed' : 'held', by }
 }
 
-/** Locks a letter until the transaction ends, and gives its event; null when there is none. */
+/** Locks the letter until the transaction ends. */
 export async function lockEvent(tx: Transaction, id: LetterId): Promise<StoredEvent | null> {
   const [, event] = await Promise.all([lockLetters(tx, [id]), eventOfLetter(tx, id)])
   return event
 }
 
-/** Locks a service until the transaction ends. */
 async function lockService(tx: Transaction, service: string): Promise<void> {
   if ((await tx.rows(lockRow, service)).length > 0) return
   await tx.run(insertRow, service)
@@ -191,15 +183,15 @@ async function lockService(tx: Transaction, service: string): Promise<void> {
 
 interface Line {
   readonly turns: Semaphore
-  /** How many calls have the turn or wait for it. */
+  /** Calls that have the turn or wait for it. */
   calls: number
 }
 
-/** The calls of this process on one service, one after the other, in the order in which they came. Each waits only so long. */
+/** Calls of this process on one service, in the order in which they came. */
 export class ServiceQueues {
   readonly #lines = new Map<string, Line>()
 
-  /** Acts when it is its turn; rejects with the signal's reason when that is aborted before. */
+  /** Rejects with the signal's reason when that comes first. */
   async inTurn<T>(service: string, deadline: AbortSignal, act: () => Promise<T>): Promise<T> {
     const line = this.#lines.get(service) ?? { turns: new Semaphore(1), calls: 0 }
     this.#lines.set(service, line)

@@ -1,4 +1,4 @@
-/** What attempts to send events back are made with: which event, on what terms, for whom, how long it may be held, and what can be in the way. */
+/** What attempts are made with: target, terms, parts; and what can be in the way. */
 import type { Clock } from '../../../core/clock.ts'
 import type { Log } from '../../../core/log.ts'
 import type { LetterId, RedriveRef, Settled } from '../../../letters/letter.ts'
@@ -18,14 +18,14 @@ export interface ReturnParts {
   readonly publisher: Publisher
   readonly processors: Pick<Processors, 'decide'>
   readonly listener?: KafkaListener
-  /** Unique among all running servers; the same after a restart, when what it held shall be free at once. */
+  /** Unique among running servers. */
   readonly instance: string
 }
 
-/** For what the store takes. Who is later all the same sends nothing any more, or is believed when it knows that it arrived. */
+/** For the store. Whoever is later still sends nothing, or is believed when the broker has it. */
 const MARGIN_MS = 10_000
 
-/** How long an event may be held: longer than a processor and a publish may take together. */
+/** Longer than processor and publish may take together. */
 export const leaseUs = ({ processorTimeoutMs, publishTimeoutMs }: KafkaSettings): bigint =>
   BigInt(processorTimeoutMs + publishTimeoutMs + MARGIN_MS) * 1_000n
 
@@ -33,13 +33,13 @@ export const leaseUs = ({ processorTimeoutMs, publishTimeoutMs }: KafkaSettings)
 export interface QueueHead {
   readonly by: 'queue'
   readonly service: string
-  /** null: of all topics of the service. */
+  /** Null: all topics of the service. */
   readonly topic: string | null
-  /** The next event must be this one; null: whichever it is. */
+  /** The next event must be this one; null: any. */
   readonly dlqId: string | null
 }
 
-/** The event of one letter, wherever it stands. */
+/** Wherever it stands. */
 export interface OneLetter {
   readonly by: 'letter'
   readonly service: string
@@ -52,40 +52,38 @@ export interface Override {
   readonly topic: string
   readonly type: string
   readonly key: string
-  /** JSON, byte for byte as it was given; made ASCII before it is published. */
+  /** JSON as it was given; made ASCII before it is published. */
   readonly value: Uint8Array
 }
 
 export interface Terms {
   readonly caller: Caller
-  /** Replaces topic, type, key and value, and keeps processors out. */
+  /** Replaces topic, type, key and value; no processor runs. */
   readonly override: Override | null
-  /** Replaces the value, and keeps processors out. */
+  /** Replaces the value; no processor runs. */
   readonly edit: Uint8Array | null
   readonly mintCorrelationId: boolean
-  /** Whether what may have been published already is sent again. */
+  /** Whether an uncertain event is sent again. */
   readonly resend: boolean
-  /** Whether the event is discarded when its processor says so. */
+  /** Whether its processor may discard it. */
   readonly mayDiscard: boolean
   readonly notes: string | null
-  /** The redrive that sends it; left out: none does. */
   readonly redrive?: RedriveRef | undefined
-  /** Runs in the transaction that writes that it was published. */
+  /** Runs in the transaction that settles the publish. */
   readonly settled?: Settled | undefined
 }
 
-/** What was in the way of an attempt. The Kafka API and the office each put it into their own words. */
+/** What was in the way of an attempt. Each API has its own words for it. */
 export type Obstacle =
   /** Nothing is unresolved there. */
   | { readonly why: 'empty' }
-  /** Another event is next. */
   | { readonly why: 'not_next'; readonly expected: DlqId }
-  /** Another event of the service is in flight, and was for as long as one waits. */
+  /** Another event of the service was in flight for as long as a call waits. */
   | { readonly why: 'busy'; readonly service: string; readonly dlqId: DlqId | null }
-  /** An unresolved event with the same key comes before it. */
+  /** An unresolved event with the same key comes first. */
   | { readonly why: 'earlier_same_key'; readonly before: string }
   | { readonly why: 'guarded'; readonly event: StoredEvent; readonly reasons: readonly Reason[] }
-  /** The override is not allowed, or the topic that the event names is none to come from. */
+  /** The override is not allowed, or the event's topic is one that dead events pass through. */
   | { readonly why: 'override_guarded'; readonly reasons: readonly Reason[] }
   | {
       readonly why: 'processor_failed' | 'processor_timeout'

@@ -117,7 +117,7 @@ async function discard(request: KafkaRequest, calls: KafkaCalls): Promise<Answer
   return noContent()
 }
 
-/** Also of an event that is gone, or never was: who asks twice is told the same. */
+/** Also of an event that is gone, or never was: asking twice gives the same answer. */
 async function discardById(id: string, request: KafkaRequest, calls: KafkaCalls): Promise<Answer> {
   if (!isUuidV4(id)) {
     throw new ShapeRefused([{ loc: ['path', 'dlq_id'], kind: 'uuid_version', input: JSON.stringify(id) }])
@@ -134,7 +134,7 @@ const resolveFlags = (request: KafkaRequest): Omit<ResolveRequest, 'service' | '
   override: null,
 })
 
-/** The service of the path: listed, or the one of nobody's or, where those are accepted, unlisted and with letters. */
+/** Listed, nobody's or, where those are accepted, unlisted with letters. */
 async function knownService(request: KafkaRequest, { settings, reader }: KafkaCalls): Promise<string> {
   const service = request.param('service')
   if (service === UNKNOWN || settings.services.has(service)) return service
@@ -142,7 +142,7 @@ async function knownService(request: KafkaRequest, { settings, reader }: KafkaCa
   throw new KafkaRefused('unknownServiceError', { service }, `there is no service named '${service}'`)
 }
 
-/** Nobody shall believe that what a body said was used. One that is larger is not empty, whatever it is. */
+/** Nobody shall believe that a body was used. One beyond the limit is not empty. */
 async function insistOnNoBody(request: KafkaRequest): Promise<void> {
   const body = await request.body(SMALL_BODY_BYTES).catch((error: unknown) => {
     if (error instanceof BartlebyError && error.code === 'body_too_large') return 'too large'
@@ -152,7 +152,7 @@ async function insistOnNoBody(request: KafkaRequest): Promise<void> {
   throw new KafkaRefused('unexpectedBodyError', {}, 'this call takes no body')
 }
 
-/** The next event must be the one that `If-Match` names; any, without the header or with `*`. What is no id of an event matches none. */
+/** `If-Match` names the next event; none or `*` means any. What is no id matches nothing. */
 function condition({ ifMatch }: KafkaRequest): string | null {
   const given = ifMatch?.trim() ?? '*'
   if (given === '*') return null

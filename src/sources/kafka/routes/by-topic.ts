@@ -1,4 +1,4 @@
-/** The calls by service and original topic, in the shapes of the DLQ service of GHGA; and those that concern all. */
+/** The calls by service and original topic, in the shapes of GHGA's DLQ service, and those about all services. */
 
 import type { Answer } from '../../../api/exact-answer.ts'
 import { INTEGER } from '../../../api/shapes.ts'
@@ -91,7 +91,7 @@ async function processNext(request: KafkaRequest, calls: KafkaCalls): Promise<An
   const resend = request.flag('resend')
   const { dlqId, override, overrideText } = readProcessBody(await request.body())
   const [service, topic] = [request.param('service'), request.param('topic')]
-  // What is not known here, and was never listed, has no letters, and is nobody's to be locked.
+  // An unknown service has no letters, and gets no row to lock.
   const isKnown = calls.settings.services.has(service) || (await calls.reader.hasLetter(service))
   if (!isKnown || !canHaveLetters(service, topic))
     throw new KafkaRefused('emptyDLQError', { service, topic }, 'nothing is unresolved there')
@@ -113,7 +113,7 @@ async function processNext(request: KafkaRequest, calls: KafkaCalls): Promise<An
 const isOverrideRefusal = (error: unknown): error is KafkaRefused<'overrideValidationError'> =>
   error instanceof KafkaRefused && error.id === 'overrideValidationError'
 
-/** With the override as it was given: its digits may be what is wrong with it. */
+/** With the override as it was given: its digits may be what is wrong. */
 function refusedOverride(
   error: KafkaRefused<'overrideValidationError'>,
   overrideText: NonNullable<ProcessBody['overrideText']>,
@@ -123,11 +123,11 @@ function refusedOverride(
   return refused(error, data)
 }
 
-/** `{"dlq_id": …, "override": …}`. The payload of an override is cut out as it was written, so that every digit reaches Kafka. */
+/** `{"dlq_id": …, "override": …}`. The payload is cut out as it was written, so that every digit reaches Kafka. */
 interface ProcessBody {
   readonly dlqId: string
   readonly override: Override | null
-  /** The override as it was given, with its four members alone; JSON. */
+  /** JSON of its four members. */
   readonly overrideText: string | null
 }
 
@@ -135,7 +135,7 @@ const EVENT_CORE = ['topic', 'type_', 'payload', 'key'] as const
 
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 
-/** Reads the body, or refuses it with all that is wrong with it. */
+/** Refuses with all that is wrong. */
 export function readProcessBody(bytes: Uint8Array): ProcessBody {
   if (bytes.length === 0) throw new ShapeRefused([missing(['body'], 'null')])
   const text = jsonTextOf(bytes)
@@ -144,7 +144,7 @@ export function readProcessBody(bytes: Uint8Array): ProcessBody {
   const faults: ShapeFault[] = []
   for (const name of EVENT_CORE) {
     const given = members.at(name)?.written
-    // Who writes these here means an override; left aside, another event than that would be published.
+    // These mean an override; ignored, another event would be published.
     if (given !== undefined) faults.push(wrong(['body', name], 'extra_forbidden', given))
   }
   const dlqId = readDlqId(members.at('dlq_id')?.written, text, faults)
@@ -154,7 +154,7 @@ export function readProcessBody(bytes: Uint8Array): ProcessBody {
   return { dlqId, override: override?.override ?? null, overrideText: override?.text ?? null }
 }
 
-/** Refuses what is no JSON; the position is where reading stopped, if that is known. */
+/** The fault has the position where reading stopped, if known. */
 function jsonTextOf(bytes: Uint8Array): string {
   try {
     const text = utf8.decode(bytes)
@@ -212,12 +212,12 @@ function readOverride(
 
 const isObject = (text: string): boolean => text.startsWith('{')
 
-/** The string that a JSON text is; null when it is something else. */
+/** Null when it is no string. */
 function textOf(json: string): string | null {
   return json.startsWith('"') ? String(JSON.parse(json)) : null
 }
 
-/** Half a surrogate pair cannot be written in any bytes. */
+/** Half a surrogate pair has no bytes. */
 function stringFault(json: string): FaultKind | null {
   const text = textOf(json)
   if (text === null) return 'string_type'

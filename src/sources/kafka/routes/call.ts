@@ -1,4 +1,4 @@
-/** One call of the Kafka API: where it is, how it is described, what answers it, and what it reads of its request. */
+/** One call of the Kafka API: path, description, answer, and what it reads of its request. */
 
 import { randomUUID } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
@@ -17,7 +17,6 @@ export interface KafkaCalls {
   readonly reader: QueueReader
 }
 
-/** What a server needs of the Kafka part of an office. */
 export type ServedKafka = Pick<Kafka, 'calls' | 'metrics' | 'standing' | 'reassign'>
 
 export interface KafkaCall {
@@ -26,15 +25,13 @@ export interface KafkaCall {
   readonly path: string
   readonly operationId: string
   readonly summary: string
-  /** Whether nobody is asked for a token. */
+  /** No token is asked for. */
   readonly isOpen?: boolean
-  /** The headers and the parameters of the query that it reads. */
   readonly headers?: Readonly<Record<string, JsonSchema>>
   readonly query?: Readonly<Record<string, JsonSchema>>
   readonly body?: JsonSchema
-  /** The statuses of success, each with the JSON that comes with it. */
+  /** Statuses of success, with their JSON. */
   readonly success: Readonly<Record<number, { readonly meaning: string; readonly shape?: JsonSchema }>>
-  /** The other statuses that it knows. */
   readonly errors: readonly number[]
   answer(request: KafkaRequest, calls: KafkaCalls): Promise<Answer>
 }
@@ -43,7 +40,7 @@ const INTEGER = /^[+-]?\d+$/
 const YES: readonly string[] = ['true', '1', 'yes', 'on']
 const NO: readonly string[] = ['false', '0', 'no', 'off']
 
-/** Of parameters that are given twice the last counts; unknown ones are ignored. */
+/** Of repeated parameters the last counts; unknown ones are ignored. */
 export class KafkaRequest {
   readonly caller: Caller
   readonly #request: FastifyRequest
@@ -57,17 +54,14 @@ export class KafkaRequest {
     this.#query = queryOf(request)
   }
 
-  /** A variable part of the path, decoded. */
   param(name: string): string {
     return paramsOf(this.#request)[name] ?? ''
   }
 
-  /** The condition that the request makes; null when it makes none. */
   get ifMatch(): string | null {
     return this.#request.headers['if-match'] ?? null
   }
 
-  /** A parameter that is true or false; false when it is not given. */
   flag(name: string): boolean {
     const text = this.#last(name)
     if (text === null) return false
@@ -77,7 +71,7 @@ export class KafkaRequest {
     throw fault(name, 'bool_parsing', text)
   }
 
-  /** A parameter that is a whole number; null when it is not given. What is beyond all numbers is as far as they go. */
+  /** Numbers beyond the safe range are cut to it. */
   integer(name: string): number | null {
     const text = this.#last(name)
     if (text === null) return null
@@ -89,7 +83,7 @@ export class KafkaRequest {
     return this.#query.getAll(name).at(-1) ?? null
   }
 
-  /** The whole body, of at most so many bytes; a client that is too slow to send it is cut off. */
+  /** A client that is too slow is cut off. */
   body(limit: number = this.#limits.maxBodyBytes): Promise<Buffer> {
     return readWithin(this.#request.raw, limit, this.#limits.readTimeoutSeconds)
   }
@@ -98,12 +92,11 @@ export class KafkaRequest {
 const fault = (name: string, kind: FaultKind, text: string) =>
   new ShapeRefused([{ loc: ['query', name], kind, input: JSON.stringify(text.toWellFormed()) }])
 
-/** One thing that is wrong. */
 export interface ShapeFault {
-  /** Where: `query`, `path` or `body`, then the names on the way. */
+  /** `query`, `path` or `body`, then the names on the way. */
   readonly loc: readonly (string | number)[]
   readonly kind: FaultKind
-  /** What was given, as JSON. */
+  /** As JSON. */
   readonly input: string
 }
 
@@ -123,16 +116,12 @@ const MESSAGES = {
 } as const
 export type FaultKind = keyof typeof MESSAGES
 
-/** What is longer than this is not repeated. */
+/** Longer inputs are not repeated. */
 const SHOWN_CHARACTERS = 4_096
 
-/**
- * A request of another shape than a call takes: 422 with a list of what is wrong, in the words that clients of FastAPI know. What was
- * given is shown as it was written, because to write it anew could change it, or fail.
- */
+/** 422 with a list of faults, in FastAPI's words. Inputs are shown as they were written: written anew they could change, or fail. */
 export class ShapeRefused extends Error {
   override readonly name = 'ShapeRefused'
-  /** The answer's. */
   readonly body: string
 
   constructor(faults: readonly ShapeFault[]) {
@@ -148,13 +137,12 @@ function faultText({ loc, kind, input }: ShapeFault): string {
 
 const HEADER = 'x-request-id'
 
-/** Whether the caller sent an id that can be used. */
 export function hasRequestId({ headers }: Pick<IncomingMessage, 'headers'>): boolean {
   const sent = headers[HEADER]
   return typeof sent === 'string' && isUuidV4(sent)
 }
 
-/** The id of a request, on every answer and in history: the caller's UUID v4 as it was sent, or a new one. */
+/** On every answer and in history: the caller's UUID v4, or a new one. */
 export function kafkaRequestId(request: Pick<IncomingMessage, 'headers'>): string {
   return hasRequestId(request) ? String(request.headers[HEADER]) : randomUUID()
 }

@@ -1,4 +1,4 @@
-/** How the calls of the Kafka API look in the OpenAPI document. */
+/** How calls of the Kafka API look in the OpenAPI document. */
 import { objectOf, paramsIn } from '../../../api/describe.ts'
 import type { JsonSchema } from '../../../api/proto-schema.ts'
 import { INTEGER, TEXT } from '../../../api/shapes.ts'
@@ -6,7 +6,7 @@ import type { KafkaCall } from './call.ts'
 
 const flag = (description: string): JsonSchema => ({ type: 'boolean', default: false, description })
 
-/** Parameters that are true or false; `1`, `yes` and `on` are true too. */
+/** `1`, `yes` and `on` are true too. */
 const FLAGS = {
   dry_run: flag('Show what would be published, and write nothing'),
   mint_correlation_id: flag(
@@ -16,7 +16,6 @@ const FLAGS = {
   detail: flag('Add the member `bartleby`; quarantined events always have it'),
 } as const
 
-/** Of calls that resolve the next event. */
 export const { dry_run: DRY_RUN, ...RESOLVE_QUERY } = FLAGS
 
 export const PROCESS_BODY: JsonSchema = {
@@ -102,5 +101,5 @@ export function describeCall(call: KafkaCall): Readonly<Record<string, unknown>>
   }
 }
 
-/** The role that tokens of the server need for a call. */
+/** For tokens of the server. */
 export const roleOf = ({ method }: Pick<KafkaCall, 'method'>) => (method === 'GET' ? 'viewer' : 'operator')

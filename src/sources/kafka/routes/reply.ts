@@ -1,6 +1,6 @@
 /**
- * The answers of the Kafka API, to the byte; refusals, which are thrown where they are found, among them. Bodies are texts, because
- * payloads go into them as they were stored; nothing here writes them anew.
+ * The answers of the Kafka API, to the byte, and its refusals, thrown where they are found. Bodies are texts: payloads stand in them as
+ * they were stored.
  */
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { type Answer, sendAnswer } from '../../../api/exact-answer.ts'
@@ -10,15 +10,14 @@ import type { ShapeRefused } from './call.ts'
 
 type Nothing = Readonly<Record<never, never>>
 
-/** A status, and the type of the data that comes with it. */
 const refusal = <Data extends object = Nothing>(
   status: number,
 ): { readonly status: number; readonly data?: Data } => ({ status })
 
-/** The refusals, as the contract has them. Clients switch on `exception_id`. */
+/** As in the contract: clients switch on `exception_id`. */
 const REFUSALS = {
   previewParamsError: refusal<{ skip: number; limit: number }>(400),
-  /** The event is the override as it was given, which the call puts in. */
+  /** The call puts the override in as it was given. */
   overrideValidationError: refusal<{ event: Nothing; reason: string; reasons: readonly Reason[] }>(400),
   unexpectedBodyError: refusal(400),
   invalidCorrelationId: refusal(400),
@@ -42,7 +41,7 @@ export class KafkaRefused<Id extends RefusalId = RefusalId> extends Error {
   override readonly name = 'KafkaRefused'
   readonly id: Id
   readonly data: RefusalData<Id>
-  /** Differs from the table's only where a condition of the request failed: 412 instead of 409. */
+  /** 412 instead of 409 where a condition of the request failed. */
   readonly status: number
 
   constructor(id: Id, data: RefusalData<Id>, description: string, status: number = REFUSALS[id].status) {
@@ -55,19 +54,18 @@ export class KafkaRefused<Id extends RefusalId = RefusalId> extends Error {
 
 const JSON_HEADERS = { 'Content-Type': 'application/json' }
 
-/** What was asked for; `text` is JSON. */
+/** `text` is JSON. */
 export const json = (text: string, headers: Answer['headers'] = {}): Answer => ({
   status: 200,
   body: text,
   headers: { ...JSON_HEADERS, ...headers },
 })
 
-/** Nothing, on purpose: what was asked for would be discarded. */
+/** The event would be discarded. */
 export const empty = (headers: Answer['headers']): Answer => ({ status: 200, body: '', headers })
 
 export const noContent = (headers: Answer['headers'] = {}): Answer => ({ status: 204, body: '', headers })
 
-/** What concerns the request alone: who sends it, where to. */
 const detail = (status: number, text: string, headers: Answer['headers'] = {}): Answer => ({
   status,
   body: JSON.stringify({ detail: text }),
@@ -76,14 +74,13 @@ const detail = (status: number, text: string, headers: Answer['headers'] = {}): 
 
 const CHALLENGE = { 'WWW-Authenticate': 'Bearer' }
 
-/** Answers to those who are not let in. */
 export const NOT_ADMITTED = {
   unauthenticated: detail(401, 'Not authenticated', CHALLENGE),
   wrong_token: detail(401, 'Invalid authentication credentials', CHALLENGE),
   role_too_low: detail(403, 'Not authorized'),
 } as const satisfies Record<string, Answer>
 
-/** What is limited for everybody: wrong tokens, and the time of a body. Null for everything else. */
+/** Limits for everybody; null for anything else. */
 export function limited(thrown: unknown): Answer | null {
   if (!(thrown instanceof BartlebyError)) return null
   const { code, message, details } = thrown
@@ -94,7 +91,6 @@ export function limited(thrown: unknown): Answer | null {
 
 export const UNKNOWN_PATH: Answer = detail(404, 'Not Found')
 
-/** The path is there, but not for this method. */
 export const methodNotAllowed = (allow: string): Answer => detail(405, 'Method Not Allowed', { Allow: allow })
 
 /** `data` is JSON. */
@@ -104,10 +100,9 @@ const failed = (status: number, id: string, description: string, data: string): 
   headers: JSON_HEADERS,
 })
 
-/** How long who meets them should wait, in seconds. */
+/** Seconds. */
 const RETRY_AFTER: Readonly<Record<string, string>> = { dlqBusyError: '1', kafkaUnavailableError: '5' }
 
-/** A refusal; `data` is JSON, left out it is that of the refusal. */
 export function refused({ id, status, message, data }: KafkaRefused, dataText?: string): Answer {
   const answer = failed(status, id, message, dataText ?? JSON.stringify(data))
   const seconds = RETRY_AFTER[id]
@@ -118,17 +113,15 @@ export function refused({ id, status, message, data }: KafkaRefused, dataText?: 
 
 export const misshapen = ({ body }: ShapeRefused): Answer => ({ status: 422, body, headers: JSON_HEADERS })
 
-/** Beyond what the contract knows: bodies have a limit. */
+/** Beyond the contract. */
 export const bodyTooLarge = (limit: number): Answer =>
   failed(413, 'bodyTooLargeError', `the body has more than ${limit} bytes`, JSON.stringify({ limit }))
 
-/** The server ends; another one, or this one in a while, can be asked. */
 export const STOPPING: Answer = {
   ...failed(503, 'kafkaUnavailableError', 'the server is shutting down', '{}'),
   headers: { ...JSON_HEADERS, 'Retry-After': '1' },
 }
 
-/** What cannot be told to anybody but the log. */
 export const INTERNAL: Answer = failed(500, 'internalServerError', 'something went wrong inside', '{}')
 
 const ALWAYS = { 'X-Content-Type-Options': 'nosniff', 'Cache-Control': 'no-store' }

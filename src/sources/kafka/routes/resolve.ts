@@ -1,8 +1,4 @@
-/**
- * What calls on the queue of a service ask of the return path. They enter it by the door that letters of the office leave by, `send` and
- * `rehearse`: only the target is the next event, whichever it is, instead of that of one letter. What was in the way is told in the
- * words of this API.
- */
+/** Calls on the queue of a service, by the same door as letters of the office; obstacles in the words of this API. */
 import type { Caller } from '../event.ts'
 import type { Resolution } from '../return/attempt.ts'
 import type { Obstacle, QueueHead, Terms } from '../return/terms.ts'
@@ -13,10 +9,9 @@ import { KafkaRefused } from './reply.ts'
 type Path = Pick<KafkaCalls, 'returnPath'>
 type Next = Omit<QueueHead, 'by'>
 
-/** What somebody wants to be done with the next event of a queue. */
 export type ResolveRequest = Next & Pick<Terms, 'caller' | 'mintCorrelationId' | 'resend' | 'override'>
 
-/** Sends the next event of a queue back, or discards it when its processor says so; a dry run only tells how that would end. */
+/** Sends the next event back, or discards it when its processor says so. */
 export async function resolveNext(
   { returnPath, settings }: Path & Pick<KafkaCalls, 'settings'>,
   { service, topic, dlqId, resend, ...asked }: ResolveRequest,
@@ -35,14 +30,13 @@ export async function resolveNext(
   return ended
 }
 
-/** Discards the next event of a service. No processor runs. */
 export async function discardNext({ returnPath }: Path, next: Next, caller: Caller): Promise<StoredEvent> {
   const ended = await returnPath.discardNext({ by: 'queue', ...next }, caller)
   if ('why' in ended) throw refusalOf(ended, next)
   return ended
 }
 
-/** Discards an event by its id, wherever it stands; false when there is none to discard, or it is resolved already. */
+/** False when there is none to discard. */
 export async function discardNamed({ returnPath }: Path, dlqId: string, caller: Caller): Promise<boolean> {
   const ended = await returnPath.discard(dlqId, caller)
   if (!('why' in ended)) return true
@@ -50,7 +44,6 @@ export async function discardNamed({ returnPath }: Path, dlqId: string, caller: 
   throw refusalOf(ended, { service: '', topic: null, dlqId })
 }
 
-/** The refusal of a call on a queue. */
 function refusalOf(obstacle: Obstacle, { service, topic, dlqId }: Next): KafkaRefused {
   switch (obstacle.why) {
     case 'empty':
@@ -64,7 +57,7 @@ function refusalOf(obstacle: Obstacle, { service, topic, dlqId }: Next): KafkaRe
         'dlqSequenceError',
         { service, topic, supplied_dlq_id: dlqId ?? '', expected_dlq_id: obstacle.expected },
         'another event is next',
-        // Without a topic it is a condition of the request that failed.
+        // Without a topic a condition of the request failed.
         topic === null ? 412 : 409,
       )
     case 'busy':
@@ -110,7 +103,7 @@ function refusalOf(obstacle: Obstacle, { service, topic, dlqId }: Next): KafkaRe
   }
 }
 
-/** What to do with an event of nobody. Nothing else is true of it before it has a service. */
+/** The only advice for an event of nobody. */
 const wayOut = ({ event, reasons }: Extract<Obstacle, { why: 'guarded' }>): string =>
   reasons.includes('service_unknown')
     ? `; give it to a service with: bartleby kafka reassign ${event.dlqId} SERVICE [--topic TOPIC]`

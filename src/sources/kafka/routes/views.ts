@@ -1,6 +1,6 @@
 /**
- * Events as the Kafka API shows them, as text: of each field how it is described, and where it comes from. Payloads are the stored JSON
- * itself: parsed and written again, large integers would be rounded and `1.0` would become `1`.
+ * Events as the Kafka API shows them: for each field its description and its origin. Payloads are the stored JSON itself: parsed and
+ * written again, large integers would be rounded and `1.0` would become `1`.
  */
 import { type AnswerFields, answerOf, objectOf, shapeOf } from '../../../api/describe.ts'
 import type { Answer } from '../../../api/exact-answer.ts'
@@ -24,7 +24,7 @@ const PAYLOAD: JsonSchema = { description: 'The JSON as it was stored; null when
 const HEADERS: JsonSchema = { type: 'object', additionalProperties: TEXT_OR_NULL }
 const TEXTS: JsonSchema = { type: 'array', items: TEXT }
 
-/** The time of a record: six fraction digits, or none at all on a whole second; as near as years have four digits. */
+/** Six fraction digits, or none on a whole second; within years of four digits. */
 export function recordTime(timestampMs: bigint): string {
   const at = instant(timestampMs * 1_000n)
   if (!isTimestamp(at)) return at < ZERO_TIME ? '0001-01-01T00:00:00Z' : '9999-12-31T23:59:59.999000Z'
@@ -59,19 +59,18 @@ const sentView = (sent: Sent) => ({
   at: formatMicros(sent.madeAt),
 })
 
-/** An event for operators. */
 interface Seen extends DetailedEvent {
   /** Whether a value that is no JSON is shown too. */
   readonly withValue: boolean
-  /** The size of a value that was left out; null when none was. */
+  /** The size of a value that was left out. */
   readonly omittedBytes: number | null
-  /** What it became meanwhile; left out, it is as it was read. */
+  /** What became of it meanwhile. */
   readonly outcome?: string
-  /** What was found besides, when it was processed. */
+  /** Found when it was processed. */
   readonly warnings?: readonly string[]
 }
 
-/** The extra member: where the event came from and how it stands. */
+/** The extra member `bartleby`. */
 const EXTRA: AnswerFields<Seen> = {
   letter_id: [
     { ...TEXT, description: "The row key of the letter at the office's API" },
@@ -111,7 +110,7 @@ function extraText(event: Seen): string {
   })
 }
 
-/** What is odd about an event; `more` was found when it was processed. */
+/** `more` was found when it was processed. */
 export const warningsOf = (
   { facts, hasLaterSameKey }: Pick<DetailedEvent, 'facts' | 'hasLaterSameKey'>,
   more: readonly string[] = [],
@@ -119,10 +118,9 @@ export const warningsOf = (
   ...new Set([...facts.warnings, ...more, ...(hasLaterSameKey ? ['later_same_key'] : [])]),
 ]
 
-/** Fields as JSON. */
 type TextFields<Of> = Readonly<Record<string, readonly [schema: JsonSchema, of: (one: Of) => string]>>
 
-/** One form of events: how it is described, and its text, with the extra member that it may have. */
+/** One form of events: its shape, and its text with the extra member. */
 const form = <Of>(fields: TextFields<Of>) => ({
   shape: {
     ...shapeOf<Of>({ ...fields, bartleby: [EXTRA_SHAPE, () => null] }),
@@ -134,11 +132,11 @@ const form = <Of>(fields: TextFields<Of>) => ({
   },
 })
 
-/** Headers by their names, except some; of a name that comes twice the last value. */
+/** Without `hidden`; of a repeated name the last value. */
 function headersText(headers: readonly RawHeader[], ...hidden: readonly string[]): string {
   const shown = new Map(headers.map(({ name, value }) => [shownBytes(name), shownBytes(value)]))
   for (const name of hidden) shown.delete(name)
-  // No header becomes a member of the prototype: entries are defined, not assigned.
+  // From entries, not by assignment: a header may be called `__proto__`.
   return text(Object.fromEntries(shown))
 }
 
@@ -151,14 +149,14 @@ const CONTENT: TextFields<StoredEvent> = {
   key: [TEXT_OR_NULL, ({ key }) => text(shownBytes(key))],
 }
 
-/** The next event of a service: where it was read, with every header. */
+/** As it was read, with every header. */
 export const PREVIEW_EVENT = form<StoredEvent>({
   topic: [TEXT, ({ order }) => text(order.topic)],
   ...CONTENT,
   headers: [HEADERS, ({ headers }) => headersText(headers, 'type')],
 })
 
-/** The same by its original topic: *StoredDLQEvent*. */
+/** *StoredDLQEvent*. */
 export const STORED_EVENT = form<StoredEvent>({
   headers: [
     HEADERS,
@@ -187,23 +185,22 @@ const RECORD: TextFields<OutgoingRecord> = {
   key: [TEXT_OR_NULL, ({ key }) => text(shownBytes(key))],
 }
 
-/** What a dry run would publish, in the form of a preview. Its id is not shown: it is minted only when it is published. */
+/** Without its id, which is minted when it is published. */
 export const REHEARSED_EVENT = form<OutgoingRecord>({
   ...RECORD,
   headers: [HEADERS, ({ headers }) => headersText(headers, 'type', 'event_id')],
 })
 
-/** What is published, or would be: *PublishableEventData*. */
+/** *PublishableEventData*. */
 export const PUBLISHABLE_EVENT = form<OutgoingRecord>({
   headers: [HEADERS, ({ headers }) => headersText(headers, 'type', 'event_id', 'correlation_id')],
   ...RECORD,
 })
 
-/** When it is asked for; and always where an event cannot be published as it is, because the reasons are there. */
+/** Always in quarantine: the reasons are there. */
 const isShownInDetail = ({ facts }: StoredEvent, wanted: boolean): boolean =>
   wanted || facts.reasons.length > 0
 
-/** A part of a queue, each event in the shape of `textOf`. */
 export async function previewAnswer(
   { reader, settings }: KafkaCalls,
   part: Omit<QueuePart, 'maxBytes'>,
@@ -224,7 +221,6 @@ export async function previewAnswer(
   return json(`[${texts.join(',')}]`, truncated ? { 'Bartleby-Truncated': 'true' } : {})
 }
 
-/** The extra member of an event that was published, or would be. */
 export async function extraOfResolution(
   { reader }: KafkaCalls,
   { event, outcome, warnings }: Resolution,
@@ -235,13 +231,12 @@ export async function extraOfResolution(
   try {
     return extraText({ ...(await reader.detailed(event)), ...seen })
   } catch (error) {
-    // What was published was published: that its past cannot be read now must not look like a failure.
+    // It was published: that its past cannot be read must not look like a failure.
     if (isDryRun) throw error
     return null
   }
 }
 
-/** What was done, or would be, and what is odd about it. */
 export const outcomeHeaders = ({ outcome, warnings }: Resolution): Answer['headers'] => ({
   'Bartleby-Outcome': outcome,
   ...(warnings.length === 0 ? {} : { 'Bartleby-Warnings': warnings.join(',') }),

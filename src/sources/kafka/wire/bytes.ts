@@ -1,7 +1,6 @@
 /**
- * The bytes of records: shown as text as far as they are text, measured as brokers do, and headers as letters keep them. Those are a JSON
- * list of [name, value], readable and searchable, from which every byte comes back. What is no UTF-8 is `{"base64": …}`, a null value is
- * null; order and repetition stay.
+ * Bytes of records: shown as text, measured as brokers do, and headers as letters keep them: a JSON list of [name, value], searchable, from
+ * which every byte comes back. What is no UTF-8 is `{"base64": …}`.
  */
 import { isAscii, isUtf8 } from 'node:buffer'
 import type { OutgoingRecord, RawHeader } from '../../../outgoing/kafka/record.ts'
@@ -18,7 +17,7 @@ export function decodeHeaders(kept: Uint8Array | null): readonly RawHeader[] {
   return pairs.map(([name, value]) => ({ name: bytes(name) ?? Buffer.alloc(0), value: bytes(value) }))
 }
 
-/** Bytes as responses show them: text, or `base64:` and base64 when they are no UTF-8; null stays null. */
+/** Text, or `base64:` and base64 when it is no UTF-8. */
 export function shownBytes(value: Uint8Array): string
 export function shownBytes(value: Uint8Array | null): string | null
 export function shownBytes(value: Uint8Array | null): string | null {
@@ -26,7 +25,7 @@ export function shownBytes(value: Uint8Array | null): string | null {
   return isUtf8(value) ? utf8(value) : `base64:${bufferOf(value).toString('base64')}`
 }
 
-/** The value of the last header with this name, as consumers read it; undefined when there is none, null when it is null. */
+/** As consumers read it; undefined if absent, null if null. */
 export function lastHeader(headers: readonly RawHeader[], name: string): Uint8Array | null | undefined {
   const wanted = Buffer.from(name)
   return headers.findLast((header) => wanted.equals(header.name))?.value
@@ -45,24 +44,21 @@ function bytes(value: Stored): Uint8Array | null {
 export const sameBytes = (one: Uint8Array | null, other: Uint8Array | null): boolean =>
   one === null || other === null ? one === other : bufferOf(one).equals(other)
 
-/** The text form of the 16 bytes of a UUID. */
 export const uuidText = (id: Buffer): string =>
   id.toString('hex').replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-')
 
-/** Bytes that are UTF-8. */
 export const utf8 = (value: Uint8Array): string => bufferOf(value).toString('utf8')
 
-/** Ends a text that was too long to be copied. It is no ASCII, so that nobody takes the text for a whole one and publishes it. */
+/** Not ASCII, so that nobody publishes a text that was cut. */
 const CUT = '… [cut]'
 
 /** Up to this length a loop is faster than the call into the runtime. */
 const SHORT = 64
 
-/** The same bytes with the methods of a Buffer. */
 export const bufferOf = (bytes: Uint8Array): Buffer =>
   Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
 
-/** One character for each byte, so that different bytes are different texts; ASCII is as it is. */
+/** One character for each byte: different bytes are different texts. */
 export const latin1 = (bytes: Uint8Array): string => bufferOf(bytes).toString('latin1')
 
 export function isAsciiText(bytes: Uint8Array): boolean {
@@ -73,7 +69,7 @@ export function isAsciiText(bytes: Uint8Array): boolean {
 
 export const isText = (bytes: Uint8Array): boolean => isAsciiText(bytes) || isUtf8(bytes)
 
-/** Bytes as responses show them, at most `maxBytes` of them: what is cut off is marked. */
+/** At most `maxBytes`; a cut is marked. */
 export function shownText(bytes: Uint8Array, maxBytes: number): string {
   if (bytes.length <= maxBytes) return isAsciiText(bytes) ? latin1(bytes) : shownBytes(bytes)
   if (!isUtf8(bytes)) return `${shownBytes(bytes.subarray(0, maxBytes))}${CUT}`
@@ -83,12 +79,11 @@ export function shownText(bytes: Uint8Array, maxBytes: number): string {
   return `${shownBytes(bytes.subarray(0, end))}${CUT}`
 }
 
-/** The head of a batch, of which every record has one to itself. */
 const BATCH_HEAD = 61
 /** Attributes, and the distances to the batch's time and offset, which are 0. */
 const RECORD_HEAD = 3
 
-/** The bytes of a batch that holds nothing but this record. */
+/** In a batch of its own. */
 export function recordSize({ key, value, headers }: Omit<OutgoingRecord, 'topic'>): number {
   let body = RECORD_HEAD + fieldSize(key) + fieldSize(value) + lengthSize(headers.length)
   for (const header of headers) body += headerSize(header)
@@ -100,7 +95,7 @@ const headerSize = ({ name, value }: RawHeader): number => fieldSize(name) + fie
 const fieldSize = (bytes: Uint8Array | null): number =>
   bytes === null ? 1 : lengthSize(bytes.length) + bytes.length
 
-/** Lengths are zigzag varints: one bit for the sign, then seven in each byte. */
+/** Zigzag varints: one bit for the sign, then seven in each byte. */
 function lengthSize(length: number): number {
   let size = 1
   for (let rest = length; rest >= 64; rest = Math.floor(rest / 128)) size++

@@ -1,26 +1,22 @@
-/**
- * JSON as hexkit, and Python below it, reads and writes it: ASCII alone, integers of any size, bare `NaN` and infinities. Read as a value
- * for code that looks into events, written from one, and shown in responses. Without recursion.
- */
+/** JSON as hexkit, and Python below it, reads and writes it: ASCII, integers of any size, bare `NaN` and infinities. Without recursion. */
 import { isAscii } from 'node:buffer'
 import { storedText } from '../../../core/content.ts'
 import { type JsonScan, scanJson } from '../../../core/json/scan.ts'
 import { skipSpace, stringOf, tokenEnd } from '../../../core/json/tokens.ts'
 
-/** What Python's reader takes: beyond that it refuses JSON that is none the worse. */
+/** Python's reader refuses more. */
 const DEEPEST = 500
 const LONGEST_INTEGER = 4300
 
-/** Whether a consumer written in Python can read it. */
 export const isReadableForPython = (scan: JsonScan & { readonly ok: true }): boolean =>
   scan.depth <= DEEPEST && scan.longestInteger <= LONGEST_INTEGER
 
-/** Numbers up to so many digits are exact as a JavaScript number. */
+/** Exact as a JavaScript number. */
 const EXACT_DIGITS = 15
 
 /**
- * The value of JSON bytes. Integers beyond ±(2^53−1) are bigint, `NaN` and the infinities are numbers; of members with the same name
- * the last one counts, and `__proto__` is a name like any other. Throws a SyntaxError for what is not JSON.
+ * Integers beyond ±(2^53−1) are bigint, `NaN` and the infinities numbers; of equal names the last counts, and `__proto__` is a name like
+ * any other. Throws a SyntaxError.
  */
 export function readJson(bytes: Uint8Array): unknown {
   const scan = scanJson(bytes)
@@ -29,7 +25,7 @@ export function readJson(bytes: Uint8Array): unknown {
   return scan.longestInteger <= EXACT_DIGITS && !scan.nonFinite ? JSON.parse(text) : readExactly(text)
 }
 
-/** Reads what `scanJson` accepts: nothing is checked again. The reviver of JSON.parse would recurse, and refuse `NaN`. */
+/** `scanJson` has accepted it. JSON.parse's reviver would recurse, and refuse `NaN`. */
 function readExactly(text: string): unknown {
   const open: { readonly container: unknown[] | Record<string, unknown>; name: string | null }[] = []
   let value: unknown
@@ -68,10 +64,7 @@ function scalarOf(token: string): unknown {
   return Number.isSafeInteger(number) || !/^-?\d+$/.test(token) ? number : BigInt(token)
 }
 
-/**
- * The text of JSON bytes, ready to stand in a response: byte for byte, but with null for `NaN` and the infinities, which are not JSON.
- * `bytes` are what `scanJson` accepts. The result is for eyes only and must never be published.
- */
+/** JSON bytes, accepted by `scanJson`, for a response: null for `NaN` and the infinities. For eyes only, never to be published. */
 export function shownJson(bytes: Uint8Array): string {
   const text = storedText(bytes)
   if (!text.includes('NaN') && !text.includes('Infinity')) return text
@@ -92,13 +85,13 @@ const LOWER_U = 0x75
 const HEX = Buffer.from('0123456789abcdef')
 
 /**
- * The same JSON text with every UTF-16 unit from U+0080 on as `\uXXXX`; nothing else changes. In JSON such characters stand in
- * strings only, so that it is the same value. Bytes that are ASCII already are given back as they are.
+ * Every UTF-16 unit from U+0080 on as `\uXXXX`. Such characters stand in strings only, so the value stays the same. ASCII is given back as
+ * it is.
  */
 export function escapeNonAscii(bytes: Uint8Array): Uint8Array {
   if (isAscii(bytes)) return bytes
   const text = storedText(bytes)
-  // In two passes over the units: replacing each by a function takes three times as long.
+  // Two passes over the units: replacing each by a function takes three times as long.
   let length = text.length
   for (let at = 0; at < text.length; at++) if (text.charCodeAt(at) >= 0x80) length += ESCAPE_LENGTH - 1
   const escaped = Buffer.allocUnsafe(length)
@@ -117,16 +110,15 @@ export function escapeNonAscii(bytes: Uint8Array): Uint8Array {
 
 interface Open {
   readonly container: object
-  /** What is written is `values[at]`, under `names[at]` when it is an object. */
+  /** `values[at]` is being written, under `names[at]` in an object. */
   readonly values: readonly unknown[]
   readonly names: readonly string[] | null
   at: number
 }
 
 /**
- * The bytes of a value in the layout of hexkit, with `", "` and `": "` between things: null, booleans, numbers, bigint, strings, and
- * arrays and plain objects of them. Members that are undefined are left out. Anything else, a cycle too, is a TypeError that says where
- * it stands.
+ * A value in hexkit's layout, with `", "` and `": "`. Undefined members are left out. What JSON cannot hold, a cycle too, is a TypeError
+ * that says where it stands.
  */
 export function writeJson(value: unknown): Uint8Array {
   const parts: string[] = []
@@ -156,7 +148,7 @@ export function writeJson(value: unknown): Uint8Array {
   }
 }
 
-/** What opens with an array or an object; null when the value is neither. */
+/** Null for a scalar. */
 function containerOf(value: unknown, open: readonly Open[]): Open | null {
   if (typeof value !== 'object' || value === null) return null
   // A copy: holes of an array become undefined, and are refused as that.
@@ -171,7 +163,7 @@ function containerOf(value: unknown, open: readonly Open[]): Open | null {
   }
 }
 
-/** Whether nothing but its members makes the object what it is, also when it was made in another context. */
+/** Also when it was made in another context. */
 function isPlain(value: object): boolean {
   const prototype: unknown = Object.getPrototypeOf(value)
   return prototype === null || Object.getPrototypeOf(prototype) === null
@@ -200,7 +192,7 @@ const quoted = (text: string): string => JSON.stringify(text).replaceAll('\u007f
 const refused = (what: string, open: readonly Open[]): TypeError =>
   new TypeError(`JSON has no way to write ${what}, at ${pathOf(open)}`)
 
-/** Where in the value it is, as code would say it; long paths lose their beginning. */
+/** Long paths lose their beginning. */
 function pathOf(open: readonly Open[]): string {
   const steps = open
     .slice(-20)

@@ -1,4 +1,4 @@
-/** Consumers of webhooks on the office API, for those who look after them: `/api/webhooks`. */
+/** Consumers on the office API: `/api/webhooks`. */
 import type { FastifyInstance } from 'fastify'
 import Type, { type TSchema } from 'typebox'
 import { type ApiCall, type ApiRequest, type ApiScope, ok, serveApi } from '../../../api/calls.ts'
@@ -101,7 +101,6 @@ interface Parts extends ApiScope {
   readonly webhooks: Pick<Webhooks, 'admin' | 'bulk'>
 }
 
-/** Adds the calls to a server. */
 export async function webhookAdminRoutes(app: FastifyInstance, options: Parts): Promise<void> {
   serveApi(app, options, calls(options.webhooks, options.clock))
 }
@@ -198,14 +197,12 @@ const calls = ({ admin, bulk }: Parts['webhooks'], clock: Clock): readonly ApiCa
 ]
 
 interface ConsumerCall extends Omit<ApiCall, 'tag' | 'data' | 'answer'> {
-  /** Left out: nothing. */
   readonly data?: TSchema
   /** Throws what is wrong with a body, before its consumer is looked for. */
   check?(request: ApiRequest): unknown
   answer(consumer: Consumer, request: ApiRequest): Promise<unknown>
 }
 
-/** Calls on one consumer. */
 const onConsumer = (admin: WebhookAdmin, calls: readonly ConsumerCall[]): readonly ApiCall[] =>
   calls.map(({ path, data = Type.Object({}), check, answer, ...call }) => ({
     ...call,

@@ -1,6 +1,6 @@
 /**
- * What operators do with consumers beside the webhook API: end a pause, set limits, make and drop signing secrets. It holds
- * on every server from the next attempt on. When a consumer was changed, which its own API speaks of, stays as it is.
+ * What operators do with consumers: end a pause, set limits, make and drop signing secrets. It holds on every server from the next attempt
+ * on, and leaves `updated_at`, which the webhook API shows, alone.
  */
 import { randomBytes } from 'node:crypto'
 import { failure } from '../../../core/errors.ts'
@@ -15,14 +15,13 @@ import type { Channel, Consumer } from '../webhook.ts'
 interface WebhookAdminParts extends Pick<Parts, 'db' | 'clock'> {
   readonly channels: Holders<Channel>
   readonly consumers: Consumers
-  /** Jobs of these push consumers may be ready. */
   readonly wake: (consumers: Iterable<number>) => void
 }
 
-/** Attempts at a consumer at the same time and per second; null: the default. */
+/** Null: the default. */
 export type ConsumerLimits = Pick<ConsumerOverview, 'mostAtOnce' | 'mostPerSecond'>
 
-/** Each one row by its unique number, whatever else changes it at the same time. */
+/** By unique number. */
 const setLimits = sql(
   'webhooks.setLimits',
   'UPDATE bartleby.webhook_consumers SET most_at_once = $2, most_per_second = $3 WHERE number = $1',
@@ -52,7 +51,7 @@ export class WebhookAdmin {
     this.#parts = parts
   }
 
-  /** A page of consumers, of one channel or of all; fails when there is no such channel. */
+  /** Fails for an unknown channel. */
   async consumers(request: {
     readonly channelId: string | null
     readonly after: OverviewPlace | null
@@ -65,7 +64,7 @@ export class WebhookAdmin {
     return readOverview(db, { channel: channel?.number ?? null, after, limit })
   }
 
-  /** Ends the pause of a consumer; false when it was not paused. */
+  /** False when it was not paused. */
   async resume({ number }: Consumer): Promise<boolean> {
     const resumed = await resumeConsumer(this.#parts.db, number)
     if (resumed) this.#parts.wake([number])
@@ -77,19 +76,17 @@ export class WebhookAdmin {
     this.#parts.wake([consumer.number])
   }
 
-  /** Makes a new secret and gives it, this once. The one before it, if any, signs too until it is dropped. */
+  /** Shown this once. The one before it signs too until it is dropped. */
   async newSecret(consumer: Consumer): Promise<string> {
     const secret = `whsec_${randomBytes(SECRET_BYTES).toString('base64')}`
     await this.#change(rotateSecret, consumer, secret, this.#parts.clock.now())
     return secret
   }
 
-  /** From now on only the newest secret signs, or none. */
   dropSecrets(consumer: Consumer, which: 'previous' | 'all'): Promise<void> {
     return this.#change(which === 'all' ? dropSecrets : dropPrevious, consumer)
   }
 
-  /** The consumer that a call names. */
   async consumer(channelId: string, consumerId: string): Promise<Consumer> {
     const channel = await this.#parts.channels.get(channelId)
     const consumer = channel === null ? null : await this.#parts.consumers.get(channel, consumerId)

@@ -1,6 +1,6 @@
 /**
- * One attempt to deliver a job: a POST, and what came of it. The status decides, as soon as it is there. One limit of time, which is
- * the worker's, holds for everything: the look-up of the name, connecting, sending and waiting.
+ * One attempt to deliver a job: a POST whose status decides. The worker's time limit covers all of it: look-up, connecting, sending,
+ * waiting.
  */
 import type { Clock } from '../../../core/clock.ts'
 import { describeError } from '../../../core/thrown.ts'
@@ -21,7 +21,7 @@ import { callbackHeaders } from './callback-headers.ts'
 import type { ClaimedJob, Receiver } from './claim.ts'
 import type { Content } from './contents.ts'
 
-/** Why an attempt failed, as the job's case file keeps it. */
+/** As the job's case file keeps it. */
 export interface AttemptFailure {
   readonly outcome: 'http_error' | 'network' | 'timeout'
   readonly errorClass: string
@@ -29,7 +29,7 @@ export interface AttemptFailure {
   readonly errorMessage: string
 }
 
-/** `cut`: it was ended from this side, and says nothing about the consumer. */
+/** `cut`: ended from this side; it says nothing about the consumer. */
 export type AttemptResult = { readonly outcome: 'success' } | AttemptFailure | { readonly outcome: 'cut' }
 
 export interface AttemptTerms {
@@ -37,20 +37,19 @@ export interface AttemptTerms {
   readonly delivery: WebhookSettings['delivery']
   readonly origins: Origins
   readonly requestId: Xid
-  /** Ends the attempt; with `AttemptTimedOut` when it took too long. */
+  /** With `AttemptTimedOut` when it took too long. */
   readonly signal: AbortSignal
 }
 
-/** Of the body of a failure, this much is shown. */
+/** Of a failure's body. */
 const MOST_CHARACTERS = 200
-/** Headers that a producer passes on may hold secrets; shorter ones would be found in anything. */
+/** Forwarded headers may hold secrets; shorter ones would be found in anything. */
 const LEAST_SECRET = 8
 
 export class AttemptTimedOut extends Error {
   override readonly name = 'Timeout'
 }
 
-/** Where a consumer is, in the forms in which it is needed. */
 interface Place {
   readonly address: URL
   readonly origin: string
@@ -60,10 +59,9 @@ interface Place {
   readonly target: string
 }
 
-/** Consumers as they were claimed have many attempts: reading an address takes longer than all else that is done with it. */
+/** Reading an address takes longer than all else that is done with it. */
 const places = new WeakMap<Receiver, Place>()
 
-/** null when the address cannot be read. */
 function placeOf(receiver: Receiver): Place | null {
   const known = places.get(receiver)
   if (known !== undefined) return known
@@ -75,7 +73,7 @@ function placeOf(receiver: Receiver): Place | null {
   return place
 }
 
-/** Makes one attempt. Never rejects. */
+/** Never rejects. */
 export async function attempt(
   job: ClaimedJob,
   content: Content,
@@ -116,7 +114,7 @@ function judged(answer: Answer, address: URL, receiver: Receiver, content: Conte
   return failed('http_error', 'HttpStatus', `${target(address)} answered ${said}`)
 }
 
-/** The beginning of the answer's body. Cut at the end: the beginning of a secret is one too. */
+/** Cut at the end: the beginning of a secret is one too. */
 function saidBeside(answer: Answer, { token, secrets }: Receiver, { headers, payload }: Content): string {
   const values = headers.map(([, value]) => value).filter((value) => value.length >= LEAST_SECRET)
   const said = withoutEcho(
@@ -141,19 +139,19 @@ const failed = (
 
 const HIDDEN = '[…]'
 
-/** Runs of twice this length are always found, shorter than this never: names of fields stay, what they hold mostly does not. */
+/** Runs of twice this length are always found, shorter ones never: names of fields stay. */
 const RUN = 16
 /** A payload as short as a word would be found in anything. */
 const LEAST_PAYLOAD = 6
-/** What is given back is mostly the beginning. */
+/** An echo is mostly the beginning. */
 const MOST_PAYLOAD_BYTES = 65_536
 
-/** Line ends, controls and what is invisible: what is said stands in one line, and so must what it is compared with. */
+/** Line ends, controls and the invisible: both sides are compared in one line. */
 const UNSEEN = /[\s\p{C}]+/gu
 
 /**
- * What was said, without what was sent. Receivers that fail often give back what they were sent, and what they said is shown in more
- * places than tokens and payloads may be: secrets go wherever they stand, and of a payload all of it or any long run.
+ * The answer without what was sent. Failing receivers echo, and answers are shown more widely than tokens and payloads may be: secrets go
+ * wherever they stand, payloads whole or in long runs.
  */
 export function withoutEcho(said: string, secrets: readonly string[], payload: Uint8Array): string {
   let rest = said

@@ -1,4 +1,4 @@
-/** The attempts of a courier, side by side: how each is made, whom it costs room while it runs, and who is told what came of it. */
+/** The attempts of a courier: room while each runs, and who is told of the result. */
 import type { Origins } from '../../../outgoing/connections.ts'
 import type { Parts, WebhookSettings } from '../settings.ts'
 import type { Allowances } from './allowances.ts'
@@ -18,7 +18,6 @@ interface AttemptsParts extends Pick<Parts, 'clock' | 'log' | 'xids'> {
   onEnded(): void
 }
 
-/** An attempt that ended. */
 export interface Attempted {
   readonly channelId: string
   readonly consumerId: string
@@ -34,12 +33,11 @@ export class Attempts {
     this.#parts = parts
   }
 
-  /** Calls `listener` after every attempt. */
   onAttempt(listener: (attempt: Attempted) => void): void {
     this.#listeners.push(listener)
   }
 
-  /** Makes one attempt, and ends it when the signal aborts. Never rejects. */
+  /** Never rejects. */
   async make(job: ClaimedJob, content: Content, signal: AbortSignal): Promise<Outcome> {
     const { clock, delivery, xids, origins, contents, allowances, onEnded } = this.#parts
     const { receiver } = job

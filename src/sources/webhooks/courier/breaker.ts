@@ -1,7 +1,6 @@
 /**
- * The circuit breaker: a consumer whose every delivery fails for a while is paused, so that its jobs wait and keep their attempts
- * instead of dying one after the other. When the pause is over, one job shows whether it works again. Each server counts
- * what it sees itself; the pause is in the store, and holds for all of them.
+ * The circuit breaker: a consumer whose every delivery fails for a while is paused, so that its jobs keep their attempts. After the pause
+ * one job shows whether it works again. Each server counts its own attempts; the pause is in the store, for all.
  */
 import { type Instant, later, microseconds } from '../../../core/clock.ts'
 import { formatTimestamp } from '../../../core/timestamp.ts'
@@ -14,12 +13,12 @@ import { pauseConsumer, prolongPause, releaseProbe, resumeConsumer } from './pau
 interface Streak {
   failures: number
   readonly since: Instant
-  /** A pause was begun because of it. */
+  /** It began a pause. */
   isPaused: boolean
 }
 
 const MOST_REASON_CHARACTERS = 300
-/** Consumers that are remembered: those that were deleted, or get nothing any more, end no streak of theirs. */
+/** Deleted or idle consumers end no streak. */
 const MOST_STREAKS = 10_000
 
 export class Breaker {
@@ -31,7 +30,7 @@ export class Breaker {
     this.#parts = parts
   }
 
-  /** A consumer as its jobs were claimed: when it is not paused any more, somebody has ended the pause. */
+  /** Somebody ended the pause, if it is not paused any more. */
   saw({ number, pausedUntil }: Receiver): void {
     if (pausedUntil === null && this.#streaks.get(number)?.isPaused === true) this.#streaks.delete(number)
   }
@@ -59,7 +58,7 @@ export class Breaker {
     void this.#write(receiver, () => this.#pause(receiver, streak, failure))
   }
 
-  /** A job was handed back. If it was the one that is tried after a pause, another is, and does not wait for its claim to be over. */
+  /** A probe that was handed back makes room for another at once. */
   async handedBack({ receiver, isProbe, claimedUntil }: ClaimedJob): Promise<void> {
     const { db, clock } = this.#parts
     if (!isProbe) return
@@ -70,7 +69,7 @@ export class Breaker {
     )
   }
 
-  /** A new streak; in place of the one that began first, when there are too many. */
+  /** Replaces the oldest when there are too many. */
   #begun({ number }: Receiver, now: Instant): Streak {
     const [oldest] = this.#streaks.keys()
     if (oldest !== undefined && this.#streaks.size >= MOST_STREAKS) this.#streaks.delete(oldest)
@@ -79,7 +78,6 @@ export class Breaker {
     return streak
   }
 
-  /** Resolves when nothing is being written. */
   async idle(): Promise<void> {
     await Promise.all(this.#writes)
   }
@@ -120,7 +118,7 @@ export class Breaker {
       log.info(idsOf(receiver), 'a consumer is delivered to again: its pause is over')
   }
 
-  /** What cannot be written is decided anew by the next attempt: meanwhile the pause stands as it is, and has an end. */
+  /** A lost write is decided anew by the next attempt; meanwhile the pause stands, and has an end. */
   #write(receiver: Receiver, act: () => Promise<void>): Promise<void> {
     const write = act()
       .catch((error: unknown) => {

@@ -1,6 +1,6 @@
 /**
- * The headers of a callback: what the broker says about the message, and what its producer wanted to travel with it. None of
- * them can split the request, whatever it contains, and none of the producer's takes the place of one of the broker's.
+ * The headers of a callback: the broker's, and those that the producer wanted to travel. None can split the request, and none of the
+ * producer's replaces one of the broker's.
  */
 import type { KeyObject } from 'node:crypto'
 import type { Instant } from '../../../core/clock.ts'
@@ -11,7 +11,7 @@ import type { WebhookSettings } from '../settings.ts'
 import type { ClaimedJob, Receiver } from './claim.ts'
 import type { Content } from './contents.ts'
 
-/** The headers of one attempt: names and values in turn. */
+/** Names and values in turn. */
 export function callbackHeaders(
   job: Pick<ClaimedJob, 'id' | 'priority' | 'receiver'>,
   content: Content,
@@ -40,7 +40,7 @@ export function callbackHeaders(
   if (content.headers.length > 0)
     for (let at = 0; at < own.length; at += 2) taken.add((own[at] ?? '').toLowerCase())
   const forwarded = content.headers.filter(([name]) => !taken.has(name.toLowerCase()))
-  // The bytes of header names and the units of texts have the same order.
+  // Bytes of header names and units of texts have the same order.
   const names = forwarded.map(([name]) => name).sort()
   own.push('X-Broker-Metadata-Headers', names.join(','))
   const isAuthorized = forwarded.some(([name]) => name.toLowerCase() === 'authorization')
@@ -50,7 +50,6 @@ export function callbackHeaders(
   return own
 }
 
-/** The headers that all attempts at a consumer have, as long as it is what it was when it was read. */
 const constants = new WeakMap<Receiver, readonly string[]>()
 
 function constantHeaders(receiver: Receiver, delivery: WebhookSettings['delivery']): readonly string[] {
@@ -70,7 +69,7 @@ function constantHeaders(receiver: Receiver, delivery: WebhookSettings['delivery
   return headers
 }
 
-/** Signed with each of the consumer's secrets, so that it can be checked with the old one and with the new one. */
+/** With each secret, so that it can be checked with the old one and the new one. */
 function signatures({ id, receiver }: Pick<ClaimedJob, 'id' | 'receiver'>, content: Content, now: Instant) {
   const keys = receiver.secrets.flatMap((secret): KeyObject[] => {
     const read = readWebhookSecret(secret)
@@ -81,7 +80,6 @@ function signatures({ id, receiver }: Pick<ClaimedJob, 'id' | 'receiver'>, conte
   return Object.entries(signWebhook(keys, { id, unixSeconds, body: content.payload }))
 }
 
-/** A name and a password in an address are sent as every client sends them. */
 function authorizationOf({ username, password }: URL): string | null {
   if (username === '' && password === '') return null
   const bytes = Buffer.from(`${percentDecoded(username)}:${percentDecoded(password)}`, 'utf8')
@@ -97,14 +95,14 @@ const escaped = (bytes: string): string =>
     (character) => `%${character.charCodeAt(0).toString(16).toUpperCase().padStart(2, '0')}`,
   )
 
-/** Most texts are nothing but these. */
+/** Most texts are. */
 const PLAIN = /^[\x20-\x7e]*$/
 
-/** Texts are sent in UTF-8: a header is written byte by byte, one for each character. */
+/** In UTF-8, one character for each byte. */
 const asText = (text: string): string =>
   PLAIN.test(text) ? text : escaped(Buffer.from(text, 'utf8').toString('latin1'))
 
-/** What came in a header is one character for each byte already, and is sent as it came. */
+/** A received header is one character for each byte already, and is sent as it came. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: all that fit into a byte
 const BYTES = /^[\x00-\xff]*$/
 const asReceived = (value: string): string =>

@@ -1,6 +1,6 @@
 /**
- * Claiming: ready jobs become this server's, for as many consumers as have room, in one transaction. What the courier must know
- * about a consumer is read in the same transaction, so that a change of it holds from the next attempt on, on every server.
+ * Claiming: ready jobs become this server's, for all consumers with room, in one transaction. It reads consumers anew, so that a change
+ * holds from the next attempt on, on every server.
  */
 import type { Instant } from '../../../core/clock.ts'
 import { xid } from '../../../core/xid.ts'
@@ -22,26 +22,26 @@ const RECEIVER = rowShape({
   previousSecret: orNull(text),
   mostAtOnce: orNull(integer),
   mostPerSecond: orNull(number),
-  /** Nothing is claimed for it before; null: it is not paused. */
+  /** Null: not paused. */
   pausedUntil: orNull(at),
 })
 
-/** A push consumer as it was when its jobs were claimed. */
+/** As it was when its jobs were claimed. */
 export interface Receiver extends Omit<RowOf<typeof RECEIVER>, 'secret' | 'previousSecret'> {
-  /** Deliveries are signed with these; the second one while the first replaces it. */
+  /** The second while the first replaces it. */
   readonly secrets: readonly string[]
 }
 
 const READY_JOB = rowShape({
   id: xid,
-  /** The internal id of its message. */
+  /** The internal id. */
   message: xid,
   consumer: integer,
   createdAt: at,
   priority: integer,
-  /** Attempts before this one. */
+  /** Before this one. */
   attempts: integer,
-  /** The case of its failures; null when there were none. */
+  /** Null before its first failure. */
   letter: orNull(letterId),
 })
 type ReadyJob = RowOf<typeof READY_JOB>
@@ -51,11 +51,11 @@ export interface ClaimedJob extends Omit<ReadyJob, 'consumer'> {
   /** Then anybody may take it for lost. */
   readonly claimedUntil: Instant
   readonly receiver: Receiver
-  /** Its consumer was paused, and this job shows whether it works again. */
+  /** The job that shows whether a paused consumer works again. */
   readonly isProbe: boolean
 }
 
-/** Push consumers by their numbers, each with one look for its channel. No locks. */
+/** By number, with one look for the channel. No locks. */
 const readReceivers = sql(
   'webhooks.receivers',
   `
@@ -66,9 +66,8 @@ const readReceivers = sql(
 )
 
 /**
- * The first ready jobs of each consumer, from the front of webhook_jobs_ready, whatever stands behind them; those that
- * another server is claiming at the moment are passed over. Cost: the jobs that are claimed. SQLite claims for one consumer
- * at a time. Whether the consumer is still a push consumer is asked once more, where the jobs are taken.
+ * From the front of webhook_jobs_ready; jobs that another server is claiming are passed over. Cost: the jobs claimed. Asks once more
+ * whether the consumer is still a push consumer. SQLite claims for one consumer at a time.
  */
 const claimReady = sql(
   'webhooks.claim',
@@ -83,11 +82,11 @@ const claimReady = sql(
 )
 
 export interface ClaimRequest {
-  /** The consumers that may have ready jobs. */
+  /** Those that may have ready jobs. */
   readonly consumers: readonly number[]
-  /** Jobs in all, at most. */
+  /** In all. */
   readonly most: number
-  /** Jobs of one consumer, at most. Asked within the transaction, and again when that is run again. */
+  /** Of one consumer. Asked again when the transaction runs again. */
   roomOf(receiver: Receiver): number
   readonly claim: string
   readonly now: Instant
@@ -97,23 +96,21 @@ export interface ClaimRequest {
 export interface Claim {
   /** The most urgent first, then the oldest. */
   readonly jobs: readonly ClaimedJob[]
-  /** Those of the consumers that are push consumers. */
+  /** Push consumers only. */
   readonly receivers: readonly Receiver[]
-  /** The consumers that have no more ready jobs now, or that must not get any. */
+  /** Consumers without ready jobs, or that must not get any. */
   readonly finished: ReadonlySet<number>
 }
 
-/** How much of a consumer is claimed. */
 interface Allotment {
   readonly consumer: number
-  /** What it has room for. */
   readonly room: number
-  /** Ready jobs that are there, as far as it has room; null when nobody has looked. */
+  /** As far as it has room; null: not looked at. */
   readonly ready: number | null
   readonly allotted: number
 }
 
-/** Claims jobs, the most urgent ones first where there is not room for all. */
+/** The most urgent first where there is not room for all. */
 export function claimJobs(db: Database, request: ClaimRequest): Promise<Claim> {
   return db.transaction('webhooks.claim', async (tx) => {
     const receivers = await receiversOf(tx, request.consumers)
@@ -139,7 +136,7 @@ export function claimJobs(db: Database, request: ClaimRequest): Promise<Claim> {
   })
 }
 
-/** Fewer were there than asked for; or all that were seen are taken, and they were fewer than there was room for. */
+/** Fewer came than asked for, or all that were seen are taken and left room. */
 function isFinished(
   { consumer, room, ready, allotted }: Allotment,
   taken: ReadonlyMap<number, number>,
@@ -153,11 +150,11 @@ async function receiversOf(tx: Transaction, consumers: readonly number[]): Promi
     const { secret, previousSecret, ...receiver } = RECEIVER.read(row)
     return { ...receiver, secrets: [secret, previousSecret].filter((each) => each !== null) }
   })
-  // Those that are tried after a pause are locked one by one: in an order that all servers keep.
+  // Probes are locked one by one, in an order that all servers keep.
   return receivers.sort((a, b) => a.number - b.number)
 }
 
-/** What each consumer has room for. One that was paused gets a single job, on one server at a time. */
+/** A paused consumer gets one job, on one server at a time. */
 async function roomsOf(tx: Transaction, receivers: readonly Receiver[], request: ClaimRequest) {
   const { now, claimedUntil } = request
   const rooms = new Map<number, number>()
@@ -177,7 +174,7 @@ async function roomsOf(tx: Transaction, receivers: readonly Receiver[], request:
   return { rooms, probes, closed }
 }
 
-/** Who gets how many. Where there is not room for all, the jobs themselves decide. */
+/** Where there is not room for all, the jobs decide. */
 async function allot(
   tx: Transaction,
   rooms: ReadonlyMap<number, number>,
@@ -187,7 +184,7 @@ async function allot(
   if (sum <= most) {
     return [...rooms].map(([consumer, room]) => ({ consumer, room, ready: null, allotted: room }))
   }
-  // A few more than its share of each: what is not looked at now is looked at in the next round.
+  // A few more than its share: the next round looks at the rest.
   const each = Math.max(1, Math.ceil((2 * most) / rooms.size))
   const asked = new Map([...rooms].map(([consumer, room]) => [consumer, Math.min(room, each)]))
   const ready = await peekReady(tx, asked)
@@ -218,8 +215,7 @@ function jobsOf(
 }
 
 /**
- * The push consumers that have ready jobs and are not paused: one look into webhook_jobs_ready for each consumer that has
- * any, behind the one before, however many jobs each has. A pull consumer costs one look. No locks.
+ * Push consumers with ready jobs that are not paused: one look into webhook_jobs_ready per consumer, however many jobs it has. No locks.
  */
 const findConsumers = sql(
   'webhooks.consumersWithReady',
@@ -236,7 +232,6 @@ const findConsumers = sql(
           FROM bartleby.webhook_consumers AS known WHERE known.number = found.consumer)`,
 )
 
-/** The numbers of the push consumers that have ready jobs and are not paused. */
 export async function consumersWithReady(session: Session, now: Instant): Promise<readonly number[]> {
   const rows = await session.rows<{ consumer: Integer }>(findConsumers, now)
   return rows.map(({ consumer }) => Number(consumer))
@@ -244,7 +239,7 @@ export async function consumersWithReady(session: Session, now: Instant): Promis
 
 const READY = rowShape({ consumer: integer, priority: integer, createdAt: at, id: text })
 
-/** The keys of the first ready jobs of each consumer, from webhook_jobs_ready. Cost: the keys that are asked for. No locks. */
+/** Keys from webhook_jobs_ready. Cost: the keys asked for. No locks. */
 const readReady = sql(
   'webhooks.peek',
   `SELECT found.* FROM unnest($1::int[], $2::int[]) AS given (consumer, room) CROSS JOIN LATERAL (
@@ -253,7 +248,6 @@ const readReady = sql(
   { bigints: true },
 )
 
-/** What decides the order of jobs. */
 interface Urgency {
   readonly priority: number
   readonly createdAt: Instant
@@ -267,7 +261,6 @@ export function byUrgency(a: Urgency, b: Urgency): number {
   return a.id < b.id ? -1 : 1
 }
 
-/** The first ready jobs of these consumers, up to so many of each. */
 export async function peekReady(
   session: Session,
   rooms: ReadonlyMap<number, number>,
@@ -276,7 +269,6 @@ export async function peekReady(
   return (await rowsGiven<object>(session, readReady, asked)).map(READY.read)
 }
 
-/** How many there are of each consumer. */
 export function countsOf(jobs: readonly { readonly consumer: Integer }[]): ReadonlyMap<number, number> {
   const counts = new Map<number, number>()
   for (const { consumer } of jobs) counts.set(Number(consumer), (counts.get(Number(consumer)) ?? 0) + 1)

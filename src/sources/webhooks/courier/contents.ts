@@ -1,6 +1,6 @@
 /**
- * The contents of messages that are being delivered. Each is read once for all its jobs that are claimed at about the same
- * time, and kept for a while after that; never more of them than memory has room for, whatever their size.
+ * Contents of messages under delivery: each read once for all its jobs of about the same time, and kept for a while, within a limit of
+ * bytes.
  */
 import { type Xid, xid } from '../../../core/xid.ts'
 import { type Database, sql } from '../../../store/database.ts'
@@ -12,7 +12,7 @@ const ROW = rowShape({
   messageId: text,
   contentType: text,
   headers: headerList,
-  /** null: there was no room for it. */
+  /** Null: no room for it. */
   payload: bytes,
 })
 type Row = RowOf<typeof ROW>
@@ -22,20 +22,17 @@ export interface Content extends Omit<Row, 'id' | 'payload'> {
 }
 
 export interface ContentLimits {
-  /** Bytes that are kept of what nobody uses at the moment. */
+  /** Bytes that nobody uses at the moment. */
   readonly kept: number
-  /** Bytes that are being delivered. A message that is larger than what is left still comes in: at least one always does. */
+  /** Bytes under delivery. At least one message always fits. */
   readonly used: number
 }
 
 const LIMITS: ContentLimits = { kept: 32_000_000, used: 64_000_000 }
-/** What a row takes beside its payload. */
+/** Beside the payload. */
 const ROW_BYTES = 1_000
 
-/**
- * Messages by primary key, with their payloads as long as those before them are smaller than $2 together: what does not
- * fit is not read. No locks. Cost: the messages, and the bytes that fit.
- */
+/** By primary key, with payloads while those before are smaller than $2 together. No locks. Cost: the messages, and the bytes that fit. */
 const readContents = sql(
   'webhooks.contents',
   `SELECT id, message_id, content_type, headers,
@@ -53,7 +50,6 @@ interface Entry {
   users: number
 }
 
-/** What became of a message: its content, nothing because there is no room for it now, or nothing because it is gone. */
 export type Loaded = Content | 'no room' | 'gone'
 
 export class Contents {
@@ -70,19 +66,18 @@ export class Contents {
     this.#limits = limits
   }
 
-  /** About how many more messages there is room for. */
+  /** About how many more messages fit. */
   get room(): number {
     return Math.max(0, Math.ceil((this.#limits.used - this.#usedBytes) / this.#typicalBytes))
   }
 
-  /** Bytes that are held. */
   get bytes(): number {
     return this.#usedBytes + this.#keptBytes
   }
 
-  /** Reads the messages of jobs, each job's in its place. Every content that is given must be released once for each job. */
+  /** In the order of the jobs. Release every content once for each job. */
   async load(messages: readonly Xid[]): Promise<readonly Loaded[]> {
-    // Those that are here are taken before anything is waited for: they could be forgotten meanwhile.
+    // Taken before anything is waited for: they could be forgotten meanwhile.
     const here = messages.map((id) => this.#take(id))
     const missing = [...new Set(messages.filter((_, i) => here[i] === null))]
     if (missing.length === 0) return here.map((content) => content ?? 'gone')
@@ -98,7 +93,6 @@ export class Contents {
     return messages.map((id, i) => here[i] ?? this.#take(id) ?? (unread.has(id) ? 'no room' : 'gone'))
   }
 
-  /** A job is done with its message. */
   release(message: Xid): void {
     const entry = this.#entries.get(message)
     if (entry === undefined) return
@@ -124,7 +118,6 @@ export class Contents {
     this.#typicalBytes += (bytes - this.#typicalBytes) / 16
   }
 
-  /** The content of a message that is here, for one more job. */
   #take(id: Xid): Content | null {
     const entry = this.#entries.get(id)
     if (entry === undefined) return null

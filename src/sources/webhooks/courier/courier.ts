@@ -1,8 +1,6 @@
 /**
- * The courier: a worker whose table is the ready jobs of push consumers. It claims as many as have room, delivers each and settles
- * what came of it. It hears of ready jobs from whoever makes them, and looks for them itself every now and then, so that none waits
- * for ever. One that was claimed begins at once; whatever happens to it, it is settled, handed back, or its claim lapses and
- * recovery has it: claims are never renewed.
+ * The courier: a worker whose table is the ready jobs of push consumers. It hears of ready jobs from whoever makes them, and looks for them
+ * now and then. A claimed job begins at once and is settled, handed back, or left to recovery: claims are never renewed.
  */
 import { addressRanges } from '../../../core/address-ranges.ts'
 import { type Instant, later, microseconds } from '../../../core/clock.ts'
@@ -30,28 +28,27 @@ import { Contents, type Loaded } from './contents.ts'
 import { HANDED_BACK, messageGone, type Outcome, settlementOf } from './outcome.ts'
 import { Recovery } from './recovery.ts'
 
-/** Consumers of one claim. */
+/** Of one claim. */
 const MOST_ASKED = 200
 /** While many attempts run, those that end within this time are replaced together. */
 const GATHER_MS = 5
 const FEW_RUNNING = 8
 const SPARE_CONNECTIONS = 16
-/** The shortest time between two notifications to other servers: while this one is full, there is always something to say. */
+/** Between two notifications to other servers: a full one has always something to say. */
 const ANNOUNCE_MS = 50
-/** The whole server has ten seconds, and some of them pass after this on a busy machine. */
+/** The whole server has ten seconds, some of which pass after this on a busy machine. */
 const STOP_MS = 6_000
 const LAST_WRITES_MS = 1_000
-/** About as long as that: a store that is back by then gets the last results. */
+/** About as long: a store that is back by then gets the last results. */
 const LAST_TRIES = 12
 const OUTAGE = { baseMs: 50, factor: 2, maxMs: 1_000, jitter: 0.3 }
-/** Settled in one transaction at most. */
+/** In one transaction. */
 const MOST_SETTLED = 500
 
 export interface CourierOptions extends CourierParts {
   readonly announcer: Pick<Announcer, 'announce' | 'onWord'>
 }
 
-/** A job that is this server's, with its message. */
 interface Assignment {
   readonly claimed: ClaimedJob
   readonly content: Loaded
@@ -69,11 +66,11 @@ export class Courier implements WorkTable<Assignment, Outcome> {
   readonly #discovery: Rounds
   readonly #worker: Worker<Assignment, Outcome>
   readonly #attemptEnds = new Signal()
-  /** Consumers that may have ready jobs; those that were asked last stand last. */
+  /** May have ready jobs; those asked last stand last. */
   readonly #wanted = new Set<number>()
-  /** Those of them that got jobs since the last claim began. */
+  /** Got jobs since the last claim began. */
   readonly #woken = new Set<number>()
-  /** Jobs that were claimed and whose messages are being read. */
+  /** Claimed jobs whose messages are being read. */
   #reading = 0
   #isStarted = false
 
@@ -87,9 +84,9 @@ export class Courier implements WorkTable<Assignment, Outcome> {
     this.#allowances = new Allowances(clock, delivery)
     this.#contents = new Contents(db)
     this.#origins = new Origins(clock, {
-      // A delivery is over before the body of its answer is: the next one must not wait for that.
+      // A delivery is over before the body of its answer is: the next must not wait for that.
       most: delivery.workers + Math.max(delivery.workers, SPARE_CONNECTIONS),
-      // The attempt has its own limit of time, which is shorter.
+      // The attempt's own limit is shorter.
       connectMs: delivery.timeoutSeconds * 1_000 + 1_000,
       refuses: ranges.refuses,
     })
@@ -118,7 +115,7 @@ export class Courier implements WorkTable<Assignment, Outcome> {
       onTrouble: (during, error, held) => this.#tell(during, error, held),
       timeoutUs: microseconds(delivery.timeoutSeconds),
       outage: OUTAGE,
-      // Real time, and a process that lives on: results that are not written would be deliveries that are made again.
+      // Real time, in a process that lives on: a result that is not written is a delivery made again.
       waitsBy: holding(systemClock()),
       mostSettled: () => MOST_SETTLED,
       mostRefusals: Number.POSITIVE_INFINITY,
@@ -127,22 +124,19 @@ export class Courier implements WorkTable<Assignment, Outcome> {
     })
   }
 
-  /** What is done every so often, for whoever watches over that. */
   get rounds(): readonly Rounds[] {
     return [this.#discovery, ...this.#recovery.rounds]
   }
 
-  /** Jobs that were claimed and are not settled. */
+  /** Claimed and not settled. */
   get held(): number {
     return this.#reading + this.#worker.held
   }
 
-  /** Calls `listener` after every attempt. */
   onAttempt(listener: (attempt: Attempted) => void): void {
     this.#attempts.onAttempt(listener)
   }
 
-  /** Begins to deliver. */
   start(): void {
     this.#isStarted = true
     this.#options.announcer.onWord(({ about, number }) => {
@@ -153,7 +147,7 @@ export class Courier implements WorkTable<Assignment, Outcome> {
     void this.#worker.start()
   }
 
-  /** These consumers may have jobs that are ready. Those that get nothing here now are told to other servers. */
+  /** Consumers that may have ready jobs. Other servers hear of those that get nothing here. */
   wake(consumers: Iterable<number>): void {
     const all = [...consumers]
     const isAway = !this.#isStarted || this.#worker.isStopping || this.#room <= 0
@@ -175,7 +169,7 @@ export class Courier implements WorkTable<Assignment, Outcome> {
     this.#worker.wake()
   }
 
-  /** Claims nothing more. What still runs after `withinMs` is cut short and handed back. */
+  /** Attempts that still run after `withinMs` are cut short and handed back. */
   async stop(withinMs = STOP_MS): Promise<void> {
     const rounds = Promise.all([this.#discovery.stop(), this.#recovery.stop()])
     // A store that does not answer must not hold up the end.
@@ -184,7 +178,6 @@ export class Courier implements WorkTable<Assignment, Outcome> {
     await this.#origins.close()
   }
 
-  /** Attempts that may begin now. */
   get #room(): number {
     const { workers, maxQueue } = this.#options.settings.delivery
     return Math.min(workers - this.#allowances.running, maxQueue - this.held, this.#contents.room)
@@ -207,7 +200,7 @@ export class Courier implements WorkTable<Assignment, Outcome> {
     }
   }
 
-  /** Asks for more than it is asked for when more attempts have ended meanwhile. */
+  /** Takes more than asked when attempts have ended meanwhile. */
   async claim({ signal }: { readonly signal: AbortSignal }): Promise<Claimed<Assignment>> {
     const { db, clock, settings } = this.#options
     await this.#gather()
@@ -234,13 +227,13 @@ export class Courier implements WorkTable<Assignment, Outcome> {
     }
     // More than this server has room for.
     this.#announce(consumers.filter((consumer) => !finished.has(consumer)))
-    // There may be more behind them; and behind those that were asked in vain stand others that were not.
+    // More may stand behind them, and behind those that were asked in vain.
     const othersStand = consumers.length === MOST_ASKED && finished.size > 0
     const again = jobs.length > 0 || othersStand ? 'now' : this.#nextAt()
     return { ...(await this.#withContents(jobs)), until, again }
   }
 
-  /** Waits a moment for more attempts to end: a transaction for each of them would cost more than the attempts. */
+  /** Waits a moment for more attempts to end: a transaction for each would cost more than the attempts. */
   async #gather(): Promise<void> {
     const { running } = this.#allowances
     if (running < FEW_RUNNING || this.#wanted.size === 0) return
@@ -256,7 +249,7 @@ export class Courier implements WorkTable<Assignment, Outcome> {
     return askable
   }
 
-  /** When a consumer may be asked that waits for nothing but its rate. */
+  /** For consumers that wait for nothing but their rate. */
   #nextAt(): Instant | null {
     let first: Instant | null = null
     for (const consumer of this.#wanted) {
@@ -285,7 +278,7 @@ export class Courier implements WorkTable<Assignment, Outcome> {
     return this.#attempts.make(claimed, content, signal)
   }
 
-  /** So much of the claim has passed that the attempt would be cut short, or be made twice once another server has the job. */
+  /** The attempt would be cut short, or be made twice once another server has the job. */
   #isTooLate({ claimedUntil }: ClaimedJob): boolean {
     const { clock, settings } = this.#options
     return later(clock.now(), microseconds(settings.delivery.timeoutSeconds / 2)) >= claimedUntil
@@ -313,7 +306,6 @@ export class Courier implements WorkTable<Assignment, Outcome> {
       if (result.kind === 'handedBack') void this.#offer(held.job.claimed)
   }
 
-  /** Has a job that was handed back delivered by whoever can. */
   async #offer(job: ClaimedJob): Promise<void> {
     await this.#breaker.handedBack(job)
     this.wake([job.receiver.number])
@@ -328,7 +320,7 @@ export class Courier implements WorkTable<Assignment, Outcome> {
     if (during === 'claim') log.error({ err: error }, 'webhook jobs could not be claimed')
     if (during === 'settle' && error instanceof StoreUnavailable)
       log.warn({ err: error, jobs: held.length }, 'results of deliveries wait for the store')
-    // Once for each job: it is tried again several times in a second.
+    // Once for each job: it is tried several times a second.
     for (const { refusals, job } of held)
       if (refusals === 1)
         log.error({ err: error, jobId: job.claimed.id }, 'the result of a delivery could not be written')

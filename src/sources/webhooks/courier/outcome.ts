@@ -1,4 +1,4 @@
-/** What comes of a claim, and what is to be written because of it. */
+/** What comes of a claim, and what is written because of it. */
 import { type Instant, later, microseconds } from '../../../core/clock.ts'
 import type { Settlement } from '../jobs/settle-jobs.ts'
 import type { WebhookSettings } from '../settings.ts'
@@ -43,17 +43,13 @@ export function settlementOf(
   return { ...held, to: JOB.later, dueAt: retryAt(delivery, attempts, now), failure }
 }
 
-/** When a job is tried again that failed now, and so often before. */
 export const retryAt = (
   { backoffSeconds }: Pick<WebhookSettings['delivery'], 'backoffSeconds'>,
   attempts: number,
   now: Instant,
 ): Instant => later(now, microseconds(retryDelaySeconds(backoffSeconds, attempts + 1)))
 
-/**
- * The delay before attempt `attempt + 1`, after `attempt` failures: the values of the list in turn; from the last one on,
- * that value times one, two, three and so on.
- */
+/** The values of the list in turn; from the last one on, that value times one, two, three … */
 export function retryDelaySeconds(list: readonly number[], attempt: number): number {
   const steps = attempt - list.length + 1
   return steps < 1 ? (list[attempt - 1] ?? 0) : (list.at(-1) ?? 0) * steps

@@ -1,6 +1,6 @@
 /**
- * Recovery: what is due to be tried again becomes ready, and claims that are over come to an end. A job whose server went away
- * is tried again and never dies of that; one that a pull consumer took and left dies when its attempts are used up.
+ * Recovery: retries that are due become ready, and elapsed claims end. A job whose server went away is tried again and never dies of that;
+ * one that a pull consumer left dies when its attempts are used up.
  */
 import { type Instant, instant, later, microseconds } from '../../../core/clock.ts'
 import { Rounds, type Service } from '../../../core/rounds.ts'
@@ -16,8 +16,8 @@ import { JOB, WEBHOOKS } from '../webhook.ts'
 import { retryAt } from './outcome.ts'
 
 /**
- * Jobs from the front of webhook_jobs_later become ready; those that another server is moving are passed over. Cost: the
- * jobs that are moved. Both states are QUEUED to the outside: neither counts nor the time of the last change move.
+ * From the front of webhook_jobs_later; jobs that another server is moving are passed over. Cost: the jobs moved. Both states are QUEUED
+ * outside: neither counts nor the last change move.
  */
 const moveDue = sql(
   'webhooks.makeDueReady',
@@ -36,8 +36,8 @@ const readNextDue = sql(
 )
 
 /**
- * Jobs in flight from the front of webhook_jobs_in_flight, each with one look for its consumer and its message. No locks:
- * whoever ends their claims finds out whether they still hold. Cost: the jobs that are given.
+ * From the front of webhook_jobs_in_flight, with one look each for consumer and message. No locks: whoever ends a claim finds out whether
+ * it still holds. Cost: the jobs given.
  */
 const findLapsed = sql(
   'webhooks.lapsed',
@@ -55,30 +55,28 @@ const LAPSED = rowShape({
   claim: (value: string | null) => value ?? '',
   attempts: integer,
   letter: orNull(letterId),
-  /** Whether its consumer is a pull consumer now. */
+  /** At present. */
   pulls: (value: Integer | null) => Number(value) === 1,
-  /** The public id of its message. */
+  /** The public id. */
   messageId: (value: string | null) => value ?? '',
 })
 
-/** A job in flight whose claim is over. */
 type LapsedJob = RowOf<typeof LAPSED>
 
 interface RecoveryParts extends CourierParts {
-  /** Consumers that have jobs which are ready now. */
   onReady(consumers: ReadonlySet<number>): void
 }
 
 /** Of one transaction. */
 const BATCH = 500
-/** Retries that are due at about the same time are made ready together. */
+/** Retries due at about the same time become ready together. */
 const GATHER_US = 50_000n
 
 export class Recovery implements Service {
   readonly name = 'webhooks.recovery'
   readonly #parts: RecoveryParts
   readonly #ending: Rounds
-  /** Makes ready what is due, at the moment at which the next one is. */
+  /** Runs when the next retry is due. */
   readonly #due: Rounds
   #lastLookAt = instant(0n)
 
@@ -107,12 +105,11 @@ export class Recovery implements Service {
     for (const rounds of this.rounds) rounds.start()
   }
 
-  /** Ends after the batch at hand. */
+  /** After the batch at hand. */
   async stop(): Promise<void> {
     await Promise.all([this.#ending.stop(), this.#due.stop()])
   }
 
-  /** A job is due then. */
   expect(dueAt: Instant): void {
     if (!this.#parts.settings.recovery.enabled) return
     const soonest = later(this.#lastLookAt, GATHER_US)
@@ -142,7 +139,7 @@ export class Recovery implements Service {
     const onBad = ({ id }: LapsedJob, error: unknown) =>
       log.warn({ err: error, jobId: id }, 'the claim of a webhook job is over and could not be ended')
     for (;;) {
-      // The longest first.
+      // The longest elapsed first.
       const lapsed = await db.session('webhooks.lapsed', async (session) =>
         (await session.rows<object>(findLapsed, clock.now(), BATCH)).map(LAPSED.read),
       )
@@ -152,7 +149,6 @@ export class Recovery implements Service {
     }
   }
 
-  /** Gives how many it ended. */
   async #end(lapsed: readonly LapsedJob[]): Promise<number> {
     const { db, clock, registers, settings } = this.#parts
     return inOffice(db, clock, 'webhooks.recover', async (work) => {
@@ -167,7 +163,7 @@ export class Recovery implements Service {
   }
 }
 
-/** A job whose server went away is tried later; one that a consumer left is ready at once, or dies when its attempts are used up. */
+/** A server's job is tried later; a consumer's is ready at once, or dies when its attempts are used up. */
 function settlementOf(job: LapsedJob, delivery: WebhookSettings['delivery'], now: Instant): Settlement {
   const { id, claim, letter, attempts, pulls, messageId } = job
   const held = { id, claim, letter }

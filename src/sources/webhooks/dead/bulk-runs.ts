@@ -1,6 +1,6 @@
 /**
- * Requeuing or purging all dead jobs of a consumer: two kinds of run, from the oldest job upward to the newest that was dead at the
- * start, so that each ends also while jobs keep dying. A step moves the next jobs with their letters, counts and history.
+ * Requeue and purge of all dead jobs of a consumer: runs from the oldest job to the newest that was dead at the start, so that they end
+ * while jobs keep dying.
  */
 import type { Instant } from '../../../core/clock.ts'
 import { letterId } from '../../../letters/letter.ts'
@@ -17,29 +17,27 @@ import { type Consumer, JOB, queueOfConsumer } from '../webhook.ts'
 export const BULK_KINDS = ['requeue', 'purge'] as const
 export type BulkKind = (typeof BULK_KINDS)[number]
 
-/** One act on all dead jobs of a consumer. */
 export interface BulkRun extends Pick<Run, 'id' | 'actor' | 'startedAt' | 'done'> {
   readonly kind: BulkKind
-  /** The number of the consumer. */
   readonly consumer: number
   readonly channelId: string
   readonly consumerId: string
-  /** null: it is under way. */
+  /** Null: under way. */
   readonly finishedAt: Instant | null
-  /** Dead jobs of the consumer at the start; never less than are done. */
+  /** Dead jobs at the start; never less than are done. */
   readonly expected: number
 }
 
-/** A place in the order of dead jobs; `createdAt` is an instant in digits. */
+/** `createdAt` is an instant in digits. */
 interface JobPlace {
   readonly createdAt: string
   readonly id: string
 }
 
 interface Subject extends Pick<BulkRun, 'consumer' | 'channelId' | 'consumerId'> {
-  /** With this one it ends. */
+  /** The end, inclusive. */
   readonly last: JobPlace
-  /** The most retries where it was begun: whoever goes on may have other settings. Left out by earlier versions. */
+  /** Where the run began: other servers may have other settings. Absent in runs of earlier versions. */
   readonly maxRetry?: number
 }
 
@@ -54,7 +52,7 @@ interface BulkRunsOptions extends Pick<Parts, 'settings' | 'onJobs'> {
 /** How long a caller waits for a requeue that goes on without it. */
 const WAIT_US = 1_000_000n
 
-/** The newest dead job of a consumer, on webhook_jobs_dead. */
+/** On webhook_jobs_dead. */
 const readNewestDead = sql(
   'webhooks.newestDead',
   `SELECT created_at, id FROM bartleby.webhook_jobs INDEXED BY webhook_jobs_dead
@@ -62,7 +60,7 @@ const readNewestDead = sql(
   { bigints: true },
 )
 
-/** The next of a consumer's dead jobs, in the order of webhook_jobs_dead. Locks nothing: their letters come first. */
+/** In the order of webhook_jobs_dead. Locks nothing: letters come first. */
 const readNext = sql(
   'webhooks.nextDead',
   `
@@ -89,27 +87,26 @@ export class BulkRuns {
     for (const kind of BULK_KINDS) options.runs.define(this.#kind(kind))
   }
 
-  /** Requeues all dead jobs of a consumer; returns when that is done or, after a second, while it goes on. */
+  /** Returns when it is done or, after a second, while it goes on. */
   async requeueAll(consumer: Consumer, actor: string): Promise<void> {
     const run = await this.#begin('requeue', consumer, actor)
-    // From here on it is durable: whatever happens to this server, it will be done.
+    // Durable from here on, whatever happens to this server.
     if (run !== null) await this.#options.runs.over(run.id, WAIT_US)
   }
 
-  /** Erases all dead jobs of a consumer whose attempts are used up; gives how many. */
+  /** Erases all dead jobs whose attempts are used up. */
   async purge(consumer: Consumer, actor: string): Promise<number> {
     const begun = await this.#begin('purge', consumer, actor)
     if (begun === null) return 0
     return this.#options.runs.done(begun.id)
   }
 
-  /** The newest runs. */
   async list(limit: number): Promise<readonly BulkRun[]> {
     const { runs } = this.#options
     return bulkRunsOf(await runs.list({ kinds: KINDS, states: null, before: null, limit }))
   }
 
-  /** Writes down what is to be done; null when there is nothing. */
+  /** Null when there is nothing to do. */
   #begin(kind: BulkKind, { number }: Consumer, actor: string): Promise<Run | null> {
     const { runs, settings } = this.#options
     return runs.inWork('webhooks.beginRun', async (work) => {
@@ -167,7 +164,6 @@ function stepOf(rows: readonly DeadRow[], done: number, most: number): Step<JobP
   }
 }
 
-/** Those of all runs that are about dead jobs. */
 export const bulkRunsOf = (runs: readonly Run[]): readonly BulkRun[] =>
   runs.flatMap(({ kind: name, subject, startedAt, endedAt: finishedAt, expected, ...run }) => {
     const kind = BULK_KINDS.find((known) => name === `${PREFIX}${known}`)

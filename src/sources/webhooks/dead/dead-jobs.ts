@@ -1,4 +1,4 @@
-/** The dead jobs of a consumer, newest first, with what each failed with. */
+/** The dead jobs of a consumer, newest first, with their errors. */
 import { xid } from '../../../core/xid.ts'
 import type { Session } from '../../../store/database.ts'
 import { at, flag, integer, rowShape } from '../../../store/row.ts'
@@ -7,13 +7,13 @@ import { type Page, type PageRow, pageOf, pageStatements, readSpan, type Span } 
 import { type Consumer, JOB } from '../webhook.ts'
 
 export interface DeadJob extends Omit<JobView, 'producerId'> {
-  /** The beginning of what it failed with. */
+  /** The beginning of its error. */
   readonly lastError: string
 }
 
 const SHOWN_CHARACTERS = 200
 
-/** One page of webhook_jobs_dead, and the message and the letter of each job by primary key. */
+/** One page of webhook_jobs_dead; message and letter of each by primary key. */
 const pages = pageStatements('webhooks.deadJobs', {
   table: 'webhook_jobs',
   columns: `changed_at, attempts, exhausted,
@@ -34,7 +34,6 @@ const ROW = rowShape({
   lastError: orEmpty,
 })
 
-/** A page of a consumer's dead jobs. */
 export async function readDeadJobs(
   session: Session,
   { number, callbackUrl, name }: Consumer,

@@ -1,4 +1,4 @@
-/** Jobs as they are read: one by its id, and the first that wait for a consumer. */
+/** Jobs as they are read: one by id, and the first that wait for a consumer. */
 import { type Xid, xid } from '../../../core/xid.ts'
 import { letterId } from '../../../letters/letter.ts'
 import { type Integer, type Session, sql } from '../../../store/database.ts'
@@ -17,21 +17,19 @@ const RECORD = rowShape({
   changedAt: at,
 })
 
-/** A job as the store has it. */
 export type JobRecord = RowOf<typeof RECORD>
 
-/** One by primary key. */
+/** By primary key. */
 const readOne = sql('webhooks.readJob', `SELECT ${RECORD.columns} FROM bartleby.webhook_jobs WHERE id = $1`, {
   bigints: true,
 })
 
-/** The job with this id; null when there is none. */
 export async function readJob(session: Session, id: Xid): Promise<JobRecord | null> {
   const [row] = await session.rows<object>(readOne, id)
   return row === undefined ? null : RECORD.read(row)
 }
 
-/** The same with its message and producer, each by primary key. */
+/** With message and producer, each by primary key. */
 const readDetail = sql(
   'webhooks.readJobDetail',
   `SELECT ${RECORD.columns.replaceAll(/\w+/g, 'job.$&')}, message.message_id, who.producer_id FROM bartleby.webhook_jobs AS job
@@ -41,20 +39,19 @@ const readDetail = sql(
   { bigints: true },
 )
 
-/** A job with the public ids around it. */
+/** With the public ids around it. */
 export interface JobDetail extends JobRecord {
   readonly messageId: string
   readonly producerId: string
 }
 
-/** The job with this id and what it belongs to; null when there is none. */
 export async function readJobDetail(session: Session, id: Xid): Promise<JobDetail | null> {
   const [row] = await session.rows<{ message_id: string | null; producer_id: string | null }>(readDetail, id)
   if (row === undefined) return null
   return { ...RECORD.read(row), messageId: row.message_id ?? '', producerId: row.producer_id ?? '' }
 }
 
-/** A job that waits, with what it delivers. */
+/** With what it delivers. */
 export interface QueuedJob {
   readonly id: Xid
   readonly priority: number
@@ -65,7 +62,7 @@ export interface QueuedJob {
 const WAITING = 'id, priority, created_at, extra_seconds, message'
 const IN_TURN = 'ORDER BY priority DESC, created_at, id'
 
-/** The first of one state, in the order of its index: on SQLite the planner may prefer another one. */
+/** On SQLite the planner may prefer another index. */
 const firstOf = (state: JobState, index: string) =>
   `SELECT * FROM (SELECT ${WAITING} FROM bartleby.webhook_jobs INDEXED BY ${index}
      WHERE consumer = $1 AND state = ${state} ${IN_TURN} LIMIT (SELECT $2::int)) AS first`
@@ -74,12 +71,12 @@ const EITHER = `${firstOf(JOB.ready, 'webhook_jobs_ready')} UNION ALL ${firstOf(
 const QUEUED = 'id, priority, created_at, extra_seconds, message_id, content_type, headers'
 const BEFORE = `sum(size) OVER (${IN_TURN} ROWS UNBOUNDED PRECEDING) - size AS before`
 
-/** One list holds about this much of payloads; a hundred of the largest would be more than memory has, and than a text can be. */
+/** Payloads of one list; a hundred of the largest would be more than memory has. */
 const MOST_BYTES = 8_000_000
 
 /**
- * At most $2 of each of the two indexes, of these the first $2, and the message of each by primary key. The list ends early where its
- * payloads are large, behind one job at least; what is not listed is not read: for the sum SQLite would keep all payloads. No locks.
+ * At most $2 of each index, of these the first $2; messages by primary key. Ends early where payloads are large, behind one job at least;
+ * the rest is not read: for the sum SQLite would keep all payloads. No locks.
  */
 const readQueued = sql(
   'webhooks.queuedJobs',
@@ -103,7 +100,7 @@ const QUEUED_ROW = rowShape({
   payload: (value: Uint8Array) => value,
 })
 
-/** The first jobs of a consumer that wait, due or not: the highest priority first, then the oldest. Fewer, where they are large. */
+/** Due or not: the highest priority first, then the oldest. Fewer, where they are large. */
 export async function readQueuedJobs(
   session: Session,
   consumer: number,
@@ -116,7 +113,7 @@ export async function readQueuedJobs(
   })
 }
 
-/** A consumer and its channel, each by the unique index of its number. */
+/** Each by the unique index of its number. */
 const readNames = sql(
   'webhooks.namesOfConsumer',
   `SELECT consumer_id, pulls,
@@ -124,7 +121,6 @@ const readNames = sql(
    FROM bartleby.webhook_consumers AS consumer WHERE consumer.number = $1`,
 )
 
-/** How a consumer is called, and whether it pulls; null when there is none. */
 export async function readConsumerNames(
   session: Session,
   consumer: number,
@@ -137,7 +133,6 @@ export async function readConsumerNames(
   return { channelId: row.channel_id ?? '', consumerId: row.consumer_id, pulls: Number(row.pulls) === 1 }
 }
 
-/** How the letters of a consumer call where they come from. */
 export async function queueOf(session: Session, consumer: number): Promise<string> {
   const names = await readConsumerNames(session, consumer)
   return queueOfConsumer(names?.channelId ?? '', names?.consumerId ?? '')

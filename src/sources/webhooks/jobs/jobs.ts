@@ -1,7 +1,4 @@
-/**
- * Jobs as the API of consumers knows them. What a pull consumer may make of a job is the table below; whatever changes a job is one
- * transaction with its counts and its letter, and who comes too late changes nothing.
- */
+/** Jobs as consumers know them. Every change is one transaction with its counts and its letter; whoever comes too late changes nothing. */
 
 import { Batcher } from '../../../core/batcher.ts'
 import type { Clock } from '../../../core/clock.ts'
@@ -21,18 +18,17 @@ import { actorOf, type MoveKind, moveJobs, type PullMove } from './pull-moves.ts
 
 export type { QueuedJob } from './job-sql.ts'
 
-/** A job as its consumer sees it. */
 export interface JobView extends JobSummary {
   readonly id: Xid
   readonly attempts: number
   readonly exhausted: boolean
-  /** The public id of its message. */
+  /** The public id. */
   readonly messageId: string
-  /** The public id of the producer of its message. */
+  /** The public id. */
   readonly producerId: string
 }
 
-/** What a consumer may make of a job; `null` changes nothing, what is not here is refused. */
+/** What a consumer may make of a job; `null` changes nothing, anything else is refused. */
 const TRANSITIONS: Readonly<Record<JobStatus, Readonly<Partial<Record<JobStatus, MoveKind | null>>>>> = {
   QUEUED: { QUEUED: null, INFLIGHT: 'claim' },
   INFLIGHT: { INFLIGHT: null, DELIVERED: 'deliver', DEAD: 'give up' },
@@ -40,7 +36,7 @@ const TRANSITIONS: Readonly<Record<JobStatus, Readonly<Partial<Record<JobStatus,
   DEAD: { INFLIGHT: 'take', DEAD: null },
 }
 
-/** Moves of one transaction: what a consumer with many workers has under way. */
+/** Of one transaction: what a consumer with many workers has under way. */
 const MOST_MOVES = 200
 
 export class Jobs {
@@ -67,7 +63,6 @@ export class Jobs {
     )
   }
 
-  /** One job of a consumer. */
   async get(consumer: Consumer, jobId: string): Promise<JobView> {
     const id = parseXid(jobId)
     const job =
@@ -86,18 +81,15 @@ export class Jobs {
     }
   }
 
-  /** The first jobs that wait, whether they are due or not: the highest priority first, then the oldest. */
   queued(consumer: Consumer, limit: number): Promise<readonly QueuedJob[]> {
     return this.#db.session('webhooks.queued', (session) => readQueuedJobs(session, consumer.number, limit))
   }
 
-  /** A page of its dead jobs, newest first. */
   async dead(consumer: Consumer, page: PageRequest): Promise<Page<DeadJob>> {
     const span = spanOf(page)
     return this.#db.session('webhooks.deadJobs', (session) => readDeadJobs(session, consumer, span))
   }
 
-  /** What a pull consumer makes of its job. */
   async move(consumer: Consumer, jobId: string, nextState: string, extraSeconds: number): Promise<void> {
     const found = await this.#db.session('webhooks.getJob', (session) => readJobCalled(session, jobId))
     const job = ownJob(consumer, found)
@@ -112,7 +104,6 @@ export class Jobs {
     if (!made) throw new Refused('transition_invalid')
   }
 
-  /** Starts a dead job over. */
   async requeue(consumer: Consumer, jobId: string): Promise<void> {
     await inOffice(this.#db, this.#clock, 'webhooks.requeue', async (work) => {
       const { tx } = work
@@ -125,7 +116,7 @@ export class Jobs {
     })
   }
 
-  /** Erases a dead job whose attempts are used up, with its letter. */
+  /** Only when its attempts are used up; with its letter. */
   async erase(consumer: Consumer, jobId: string): Promise<void> {
     const { maxRetry } = this.#settings.delivery
     await inOffice(this.#db, this.#clock, 'webhooks.eraseJob', async (work) => {
@@ -150,7 +141,6 @@ export class Jobs {
   }
 }
 
-/** The job, when it is one of this consumer's. */
 function ownJob<Job extends JobRecord>(consumer: Consumer, job: Job | null): Job {
   if (job === null) throw new Refused('job_unknown')
   if (job.consumer !== consumer.number) throw new Refused('job_of_another')

@@ -1,6 +1,6 @@
 /**
- * What pull consumers make of their jobs: take them, deliver them, give them up, take up dead ones. The moves of many callers are
- * done in one transaction. Each is made only if its job is as its caller saw it; of two on the same job the first is.
+ * What pull consumers make of their jobs, many callers in one transaction. A move needs the job as its caller saw it; of two on the same
+ * job the first is made.
  */
 import type { Instant } from '../../../core/clock.ts'
 import { type Xid, xid } from '../../../core/xid.ts'
@@ -19,28 +19,26 @@ import { type Settlement, settleJobs } from './settle-jobs.ts'
 
 export type MoveKind = 'claim' | 'deliver' | 'give up' | 'take'
 
-/** One move, on a job as its caller saw it. */
 export interface PullMove {
   readonly kind: MoveKind
   readonly job: JobRecord
-  /** For a claim: seconds that it may take longer; 0 leaves what was said before. */
+  /** Of a claim; 0 keeps what was said before. */
   readonly extraSeconds: number
 }
 
 export interface PullTerms {
   readonly registers: Registers
   readonly maxRetry: number
-  /** How long a claim holds, without what its caller adds. */
+  /** Without what its caller adds. */
   readonly claimUs: bigint
 }
 
-/** How long the claim of a job may take longer: what is given, or what was given before. */
+/** As given, or as given before. */
 const SECONDS = 'coalesce(nullif(CAST($4::jsonb -> id ->> 2 AS bigint), 0), extra_seconds)'
 
 /**
- * Claims jobs by primary key that are in one of two states and were attempted as often as their callers saw, and counts `$5` more
- * attempts. `$4` has a list for each; not for a join: PostgreSQL would go through all of it for every job. Locks them. Rows: those
- * that were claimed.
+ * By primary key, from one of two states, with as many attempts as the caller saw; counts `$5` more. `$4` has a list for each, not for a
+ * join: PostgreSQL would go through all of it for every job. Locks them.
  */
 const claimMany = sql(
   'webhooks.claimPulled',
@@ -51,7 +49,7 @@ const claimMany = sql(
    RETURNING id`,
 )
 
-/** Does moves; gives for each whether it was made. */
+/** Tells for each whether it was made. */
 export async function moveJobs(
   work: OfficeWork,
   terms: PullTerms,
@@ -79,7 +77,7 @@ export async function moveJobs(
 
 const lettersOf = (moves: readonly PullMove[]): LetterId[] => moves.flatMap(({ job }) => job.letter ?? [])
 
-/** A dead job goes on: one more attempt, and its letter is retried. */
+/** One more attempt for a dead job, and its letter is retried. */
 async function take(
   work: OfficeWork,
   terms: PullTerms,
@@ -109,10 +107,9 @@ async function take(
 
 const TAKEN = 'Taken by its consumer'
 
-/** Who acts when a consumer does. */
+/** The actor, when a consumer acts. */
 export const actorOf = (queue: string): string => `consumer ${queue}`
 
-/** What deliveries and jobs that are given up come to. */
 async function settlementsOf(
   { tx }: OfficeWork,
   { maxRetry }: PullTerms,

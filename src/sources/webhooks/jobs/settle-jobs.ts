@@ -1,7 +1,6 @@
 /**
- * Where jobs in flight go: to what came of them, as far as their claims still hold. Couriers settle here what they attempted, pull
- * consumers what they took, and recovery what nobody settled in time. One statement moves a whole batch, with its counts, cases and
- * letters; a job whose claim is not the given one any more stays as it is.
+ * Settles jobs in flight whose claims still hold: of couriers, pull consumers and recovery. One statement moves a batch, with its counts,
+ * cases and letters; a job under another claim stays as it is.
  */
 import type { Instant } from '../../../core/clock.ts'
 import { type Xid, xid } from '../../../core/xid.ts'
@@ -16,27 +15,26 @@ import { buryJobs, type DyingJob } from '../letters/bury.ts'
 import { Tallies } from '../numbers/tallies.ts'
 import { JOB } from '../webhook.ts'
 
-/** A job in flight that lives on, or is delivered. */
+/** A job that lives on, or is delivered. */
 interface Move {
   readonly id: Xid
   readonly claim: string
-  /** Its case; null before its first failure. */
+  /** Null before its first failure. */
   readonly letter: LetterId | null
   readonly to: typeof JOB.later | typeof JOB.ready | typeof JOB.delivered
-  /** When a job that goes to `later` becomes ready. */
+  /** For `later`. */
   readonly dueAt: Instant | null
-  /** What its attempt failed with; null when it did not, or when none was made. */
+  /** Null when no attempt failed. */
   readonly failure: Omit<CaseFailure, 'caseId' | 'errorStack'> | null
 }
 
-/** A job in flight that is not tried again. */
 interface Death extends DyingJob, Pick<Move, 'letter'> {
   readonly to: typeof JOB.dead
 }
 
 export type Settlement = Move | Death
 
-/** Settles jobs whose claims still hold, with their counts; gives these. Locks the letters that deliveries confirm and deaths reopen: they come before jobs. */
+/** Returns those settled. Locks the letters that deliveries confirm and deaths reopen: they come before jobs. */
 export async function settleAlone(
   work: OfficeWork,
   registers: Registers,
@@ -53,7 +51,7 @@ export async function settleAlone(
   return settled
 }
 
-/** The same in a transaction that has locked their letters, and that counts more. */
+/** In a transaction that has locked their letters, and that counts more. */
 export async function settleJobs(
   work: OfficeWork,
   registers: Registers,
@@ -81,7 +79,7 @@ export async function settleJobs(
   return new Set([...ids, ...(await buryJobs(work, registers, tallies, dying))])
 }
 
-/** Gives those that fail for the first time a case. */
+/** First failures get a case. */
 async function withCases({ tx }: OfficeWork, moves: readonly Move[]): Promise<readonly Move[]> {
   const isFirst = ({ letter, failure }: Move) => letter === null && failure !== null
   const fresh = (await allocateLetterIds(tx, moves.filter(isFirst).length)).values()
@@ -93,10 +91,7 @@ async function withCases({ tx }: OfficeWork, moves: readonly Move[]): Promise<re
   })
 }
 
-/**
- * Jobs by primary key, in the order of their ids; `$2` has a list for each, not for a join, as in pull-moves.ts. Cost: the
- * jobs of the batch.
- */
+/** By primary key, in the order of ids; `$2` has a list for each, not for a join, as in pull-moves.ts. Cost: the batch. */
 const moveMany = sql(
   'webhooks.move',
   `
@@ -107,7 +102,7 @@ const moveMany = sql(
     RETURNING id, consumer`,
 )
 
-/** The same for jobs that are delivered, which most are: of each only its claim has to be known. */
+/** Most are delivered, and need only their claim. */
 const deliverMany = sql(
   'webhooks.deliver',
   `
@@ -121,7 +116,6 @@ interface MovedRow {
   readonly consumer: Integer
 }
 
-/** Moves jobs whose claims still hold; gives those that it moved. */
 async function moveJobs(
   { tx, now }: OfficeWork,
   tallies: Tallies,

@@ -1,6 +1,6 @@
 /**
- * Death of webhook jobs: jobs in flight whose claim still holds become dead, each with its letter, in the transaction of whatever made
- * them die. The job stays; its failures so far are filed under the number that its letter gets.
+ * Death of webhook jobs: jobs in flight whose claim still holds die with their letters, in the transaction of whatever killed them. The job
+ * stays; earlier failures are filed under the number of its letter.
  */
 
 import type { Instant } from '../../../core/clock.ts'
@@ -16,7 +16,6 @@ import { at, flag, integer, orNull, type RowOf, rowShape, text } from '../../../
 import type { Tallies } from '../numbers/tallies.ts'
 import { JOB, queueOfConsumer, WEBHOOKS } from '../webhook.ts'
 
-/** A job in flight that is not tried again. */
 export interface DyingJob {
   readonly id: Xid
   readonly claim: string
@@ -24,16 +23,14 @@ export interface DyingJob {
   readonly reason: 'attempts' | 'rejected'
   readonly errorClass: string
   readonly errorMessage: string
-  /** Where or by whom it failed. */
   readonly failedBy: string
 }
 
-/** A job that dies, as the letters see it. */
 interface JobDeath extends Death, Pick<DyingJob, 'id' | 'claim' | 'exhausted'> {
   readonly consumer: number
 }
 
-/** Makes these jobs dead, as far as their claims still hold; gives those that are. */
+/** Returns those that died. */
 export async function buryJobs(
   work: OfficeWork,
   registers: Registers,
@@ -46,7 +43,7 @@ export async function buryJobs(
   return new Set(deaths.map(({ id }) => id))
 }
 
-/** Jobs by primary key; consumer, channel and message of each by unique indexes. */
+/** By primary key; consumer, channel and message by unique indexes. */
 const readFacts = sql(
   'webhooks.dyingJobs',
   `SELECT job.id, job.letter, job.consumer, job.attempts, job.state, job.claim, consumer.pulls, consumer.consumer_id,
@@ -74,13 +71,12 @@ const FACTS = rowShape({
   messageId: orNull(text),
 })
 
-/** Whether a job is in flight under the claim that it had when it died. */
 const isHeld = (job: { readonly claim: string } | undefined, { state, claim }: HeldRow): boolean =>
   state === JOB.inFlight && claim !== null && job?.claim === claim
 
 const listOf = (jobs: Iterable<{ readonly id: Xid }>): Xid[] => Array.from(jobs, ({ id }) => id).sort()
 
-/** The deaths of those that are in flight under their claims, in the order of their ids. Locks nothing. */
+/** In the order of ids. Locks nothing. */
 async function deathsOf(tx: Transaction, dying: readonly DyingJob[]): Promise<JobDeath[]> {
   const jobs = new Map(dying.map((job) => [job.id, job]))
   const found = (await tx.rows<object>(readFacts, listOf(dying))).map(FACTS.read)
@@ -119,7 +115,7 @@ const causeOf = ({ reason, errorClass, errorMessage, failedBy }: DyingJob, queue
   record: { ...PLAIN_RECORD, actor: queue },
 })
 
-/** Jobs by primary key, locked in the order of their ids; gives them as they are then. */
+/** By primary key, locked in the order of ids. */
 const lockJobs = sql(
   'webhooks.lockDying',
   'SELECT id, state, claim FROM bartleby.webhook_jobs WHERE id = ANY($1::text[]) ORDER BY id FOR UPDATE',
@@ -127,7 +123,7 @@ const lockJobs = sql(
 
 const DIED = `state = ${JOB.dead}, changed_at = $3, due_at = NULL, claim = NULL`
 
-/** Locked jobs by primary key are dead; `$2` says of each whether its attempts are used up. */
+/** Locked, by primary key; `$2` says of each whether its attempts are used up. */
 export const endJobs = sql(
   'webhooks.endJobs',
   `
@@ -135,9 +131,8 @@ export const endJobs = sql(
 )
 
 /**
- * Makes locked jobs dead, by primary key, and files them: what their message carries goes from table to table and does not travel.
- * `$2` are the jobs, `$3` the instant, `$4` has for each job the number of its note and whether its attempts are used up. A job
- * keeps the number of its case.
+ * Makes locked jobs dead, by primary key, and files them; contents go from table to table and do not travel. `$2` are the jobs, `$3` the
+ * instant, `$4` has each job's note and whether its attempts are used up.
  */
 const takeAll = captureStatement(
   'webhooks.bury',
@@ -158,7 +153,7 @@ const takeAll = captureStatement(
    )`,
 )
 
-/** A job by primary key, and its message by its own. */
+/** Both by primary key. */
 const takeOne = sql(
   'webhooks.buryOne',
   {
@@ -187,7 +182,6 @@ const MESSAGE = rowShape({
 
 const mark = ({ exhausted }: JobDeath): number => (exhausted ? 1 : 0)
 
-/** How jobs leave their flight. They stay, as dead ones with the number of their letter. */
 const takingJobs = ({ tx, now }: { readonly tx: Transaction; readonly now: Instant }): Taking<JobDeath> => ({
   async hold(deaths) {
     if (deaths.length === 0) return deaths
@@ -228,10 +222,10 @@ const takingJobs = ({ tx, now }: { readonly tx: Transaction; readonly now: Insta
   },
 })
 
-/** What history keeps of a retry beside its receipt: the attempts that the job had made before it. */
+/** In the history row of a retry. */
 export type TakenFacts = { readonly attemptsBefore: number }
 
-/** The newest row that history has of each letter, on history_of_letter: of a letter that was retried, that of its retry. */
+/** The newest history row of each letter, on history_of_letter: of a retried letter, that of its retry. */
 const newestOf = (columns: string, letter: string): string =>
   `SELECT ${columns} FROM bartleby.history INDEXED BY history_of_letter
    WHERE letter_id = ${letter} AND correlation_id IS NOT NULL ORDER BY created_at DESC, id DESC LIMIT 1`
@@ -241,7 +235,7 @@ const readNewest = sql(
   {
     postgres: `SELECT letter_id, output FROM unnest($1::bigint[]) AS asked (letter) CROSS JOIN LATERAL (
                  ${newestOf('letter_id, output, series', 'asked.letter')}) AS newest WHERE ${IS_RETRY}`,
-    // No row of history has its number twice there, and nothing joins a list with the first of each.
+    // No row has its number twice there, and nothing joins a list with the first of each.
     sqlite: `SELECT letter_id, output FROM bartleby.history AS newest WHERE id IN (
                SELECT (${newestOf('id', 'asked.value')}) FROM json_each($1) AS asked) AND ${IS_RETRY}`,
   },
@@ -249,8 +243,8 @@ const readNewest = sql(
 )
 
 /**
- * How many attempts of their jobs were made before the latest retries of these letters; 0 for those that are not in it. A requeue
- * counts them anew from 0; a pull consumer that takes a dead job goes on counting, so the history row of that retry says it.
+ * Attempts before the latest retries of these letters; 0 where absent. A requeue counts anew; a pull consumer that takes a dead job goes on
+ * counting, and the history row of that retry says so.
  */
 export async function attemptsBefore(
   session: Session,

@@ -1,7 +1,6 @@
 /**
- * Restoring: the jobs of letters that are pending again are dead again, whatever they were meanwhile. A job that is gone is made anew
- * from what its letter and its message say; without its message or its consumer it cannot be, and the letter stays what it is. The
- * statements are as many for any number of letters.
+ * Restoring: jobs of letters that are pending again are dead again. A job that is gone is made anew from letter and message; without
+ * message or consumer the letter stays what it is. The number of statements does not depend on that of letters.
  */
 import { storedText } from '../../../core/content.ts'
 import { BartlebyError, failure } from '../../../core/errors.ts'
@@ -16,7 +15,7 @@ import { isStorable } from '../registry/texts.ts'
 import { idsOfQueue, JOB, type JobState } from '../webhook.ts'
 import { endJobs } from './bury.ts'
 
-/** What letters keep of their jobs, by primary key. */
+/** By primary key. */
 const readLetters = sql(
   'webhooks.lettersToLay',
   `SELECT id, source_id, reference, reason, (SELECT queue FROM bartleby.drawers WHERE drawers.id = drawer) AS queue
@@ -26,7 +25,6 @@ const readLetters = sql(
 
 const LETTER = rowShape({ id: letterId, sourceId: xid, reference: storedText, reason: text, queue: text })
 
-/** A letter whose job is to be dead, and where that job belongs. */
 function layingOf(row: object) {
   const { id, sourceId: job, reference: message, reason, queue } = LETTER.read(row)
   const [channel, consumer] = idsOfQueue(queue) ?? ['', queue]
@@ -34,13 +32,13 @@ function layingOf(row: object) {
 }
 type Laying = ReturnType<typeof layingOf>
 
-/** Channels by the unique index of their ids. */
+/** By unique index. */
 const readChannels = sql(
   'webhooks.channelsToLay',
   'SELECT channel_id, number FROM bartleby.webhook_channels WHERE channel_id = ANY($1::text[])',
 )
 
-/** One look into the unique index for each pair of a channel and a consumer's id. */
+/** One look into the unique index for each pair. */
 const readConsumers = sql(
   'webhooks.consumersToLay',
   `SELECT channel, consumer_id, (SELECT number FROM bartleby.webhook_consumers AS consumer
@@ -53,7 +51,7 @@ const MESSAGE = rowShape({
   ...{ id: xid, channel: integer, messageId: text, priority: String, firstJob: orNull(xid), jobs: integer },
 })
 
-/** One look for each pair of a channel and a message's id, then by primary key. Locked, so that none is pruned before its job is there. */
+/** One look for each pair, then by primary key. Locked, so that none is pruned before its job is there. */
 const lockMessages = sql(
   'webhooks.messagesToLay',
   `SELECT ${MESSAGE.columns} FROM bartleby.webhook_messages WHERE id = ANY(ARRAY(
@@ -68,13 +66,13 @@ const JOB_ROW = rowShape({
   ...{ id: xid, consumer: integer, state: (value: Integer) => Number(value) as JobState, attempts: integer },
 })
 
-/** Jobs by primary key, locked in the order of their ids. */
+/** By primary key, locked in the order of ids. */
 const lockJobs = sql(
   'webhooks.lockJobsToLay',
   `SELECT ${JOB_ROW.columns} FROM bartleby.webhook_jobs WHERE id = ANY($1::text[]) ORDER BY id FOR UPDATE`,
 )
 
-/** Jobs of letters by primary key; `$3` has for each job its consumer, its message and its priority. */
+/** By primary key; `$3` has consumer, message and priority of each. */
 const insertDead = sql(
   'webhooks.insertDeadJobs',
   `INSERT INTO bartleby.webhook_jobs (created_at, changed_at, priority, letter, consumer, attempts, state, exhausted, id, message)
@@ -84,13 +82,13 @@ const insertDead = sql(
    FROM bartleby.letters WHERE id = ANY($1::bigint[])`,
 )
 
-/** As what a job counts that is made anew: as dead. */
+/** A job made anew counts as dead. */
 const GONE = { state: JOB.dead, consumer: 0, attempts: 0 } as const
 
-/** The attempts of a job that waited for one, null of any other; or why it cannot be dead again. */
+/** The attempts of a job that waited, null of any other; or why it cannot be dead again. */
 export type Laid = number | null | BartlebyError
 
-/** Makes the jobs of locked letters dead. Nothing is written of those that are refused. */
+/** For locked letters. Nothing is written of those that are refused. */
 export async function layJobs(
   { tx, now }: OfficeWork,
   letters: readonly LetterId[],
@@ -131,10 +129,10 @@ export async function layJobs(
   return laid
 }
 
-/** The consumer and the message of a job, and the message's priority in digits. */
+/** The priority in digits. */
 type Place = readonly [consumer: number, message: string, priority: string]
 
-/** Where jobs belong, kept until the transaction ends; or a refusal where consumer or message is gone. */
+/** Kept until the transaction ends; a refusal where consumer or message is gone. */
 async function placesOf(
   tx: Transaction,
   laying: readonly Laying[],
@@ -145,13 +143,13 @@ async function placesOf(
       ({ channel_id, number }) => [channel_id, Number(number)],
     ),
   )
-  /** A pair of a channel's number and an id; null without the channel. */
+  /** Null without the channel. */
   const pairOf = (channel: string, id: string): string | null =>
     channels.has(channel) ? JSON.stringify([channels.get(channel), id]) : null
   const listOf = (pairs: readonly (string | null)[]): string =>
     `[${[...new Set(pairs.filter((pair) => pair !== null))].join(',')}]`
   const storable = laying.filter(({ consumer }) => isStorable(consumer))
-  // Statements of a transaction run in their order, and each sees what was committed when it began.
+  // Statements run in order, and each sees what was committed when it began.
   const [, found] = await Promise.all([
     shareChannels(
       tx,
@@ -183,6 +181,6 @@ async function placesOf(
   })
 }
 
-/** Whether it is a job of this message, and not of another that had the same id before it was pruned. */
+/** Not of another message that had the same id before it was pruned. */
 const isJobOf = (id: Xid, { firstJob, jobs }: RowOf<typeof MESSAGE>): boolean =>
   firstJob !== null && firstJob <= id && id <= xidAfter(firstJob, jobs - 1)

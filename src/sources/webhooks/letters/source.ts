@@ -1,7 +1,6 @@
 /**
- * The way back of letters that came from webhook jobs: the job is still there and starts over. While a letter is pending its job is
- * dead, and the other way round; when it is discarded or expires the job is gone, and when it is restored the job is dead again.
- * A job is delivered as its message was broadcast, to all consumers alike: there is nothing to edit.
+ * The way back of webhook letters: the job is still there and starts over. A pending letter has a dead job; discarded or expired, the job
+ * is gone; restored, it is dead again. Nothing can be edited: each consumer gets what was broadcast.
  */
 import { type Instant, instant } from '../../../core/clock.ts'
 import { BartlebyError, failure } from '../../../core/errors.ts'
@@ -32,7 +31,7 @@ import { IS_DEAD, JOB, WEBHOOKS } from '../webhook.ts'
 import { attemptsBefore } from './bury.ts'
 import { layJobs } from './laying.ts'
 
-/** Locks the letters of dead jobs of one consumer and sends them back, as far as they are pending; gives those that left. */
+/** Sends the pending letters of one consumer back. Returns those that left. */
 export async function requeueJobs(
   work: OfficeWork,
   source: Pick<LetterSource, 'name' | 'render' | 'send'>,
@@ -46,14 +45,13 @@ export async function requeueJobs(
   return notRefused(await sendBack(work, source, pending, NO_EDITS, sending))
 }
 
-/** The dead jobs of letters that were given up: letters and jobs by primary key. */
+/** By primary keys. */
 const removeOfLetters = sql(
   'webhooks.removeOfLetters',
   `DELETE FROM bartleby.webhook_jobs WHERE ${IS_DEAD} AND id IN (
      SELECT source_id FROM bartleby.letters WHERE letters.id = ANY($1::bigint[]))`,
 )
 
-/** The source of letters that come from webhook jobs. */
 export const webhookLetterSource = ({ onJobs }: Pick<Parts, 'onJobs'>): LetterSource => ({
   name: WEBHOOKS,
   render: renderJobs,
@@ -71,7 +69,7 @@ export const webhookLetterSource = ({ onJobs }: Pick<Parts, 'onJobs'>): LetterSo
   },
 })
 
-/** Dead jobs by primary key whose messages are there. */
+/** By primary key, if the message is there. */
 const readFit = sql(
   'webhooks.fitJobs',
   `
@@ -81,7 +79,6 @@ const readFit = sql(
 
 const idsOf = (letters: readonly Departing[]): string[] => letters.map(({ sourceId }) => sourceId).sort()
 
-/** Which jobs can start over. */
 export const renderJobs = (read: Reading, letters: readonly Departing[], edits: Edits) =>
   read('webhooks.render', async (session) => {
     const fit = await session.rows<{ id: string }>(readFit, idsOf(letters))
@@ -100,7 +97,6 @@ const AS_BROADCAST = {
   reason: 'a webhook job is delivered as it was broadcast; broadcast the corrected message anew',
 } as const
 
-/** Those whose payload somebody wants to be another. */
 async function editedOf(
   session: Session,
   letters: readonly Departing[],
@@ -114,7 +110,7 @@ async function editedOf(
   return new Set(given.filter((id) => !isSame(id)))
 }
 
-/** Dead jobs by primary key, ready for a full new round, each with whether its consumer pulls. Locks them. */
+/** By primary key, for a full new round. Locks them. */
 const startOver = sql(
   'webhooks.startOver',
   `
@@ -149,13 +145,11 @@ async function send(
   )
 }
 
-/** The refusal of a letter whose job is not dead any more, or not there. */
 export const jobGone = (letter: Departing): Refused => ({
   letter,
   refusal: failure('letter_job_gone', { id: letter.sourceId }),
 })
 
-/** The jobs of letters that shall be pending again are dead again. */
 async function takeBack<Of extends Restoring>(
   work: OfficeWork,
   letters: readonly Of[],
@@ -172,7 +166,7 @@ async function takeBack<Of extends Restoring>(
   })
 }
 
-/** Dead jobs by primary key, where their attempts were used up at their death or `$2`, the most retries, are. */
+/** By primary key; used up at its death, or by `$2`, the most retries. */
 const removeExhausted = sql(
   'webhooks.removeExhausted',
   `
@@ -181,7 +175,7 @@ const removeExhausted = sql(
   { bigints: true },
 )
 
-/** Erases those of these jobs that are dead and have no attempts left, with their letters; gives how many. */
+/** Erases dead jobs without attempts left, with their letters. */
 export async function eraseJobs(
   work: OfficeWork,
   jobs: readonly { readonly id: string; readonly letter: LetterId | null }[],
@@ -191,7 +185,7 @@ export async function eraseJobs(
   if (jobs.length === 0) return 0
   const { tx } = work
   const ids = jobs.map(({ id }) => id).sort()
-  // Letters before jobs. Statements run in their order: the second need not wait for the answer to the first.
+  // Letters before jobs. Statements run in order: the second need not wait for the first's answer.
   const [, removed] = await Promise.all([
     lockLetters(
       tx,

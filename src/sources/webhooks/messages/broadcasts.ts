@@ -1,6 +1,6 @@
 /**
- * Broadcasts: a message is answered when it and its jobs are durable. Those that come at the same time share one transaction, and
- * of equal message ids of a channel exactly one is accepted, whichever server it came to.
+ * Broadcasts: a message is answered when it and its jobs are durable. Those of the same moment share a transaction; of equal ids of a
+ * channel one is accepted, whichever server it came to.
  */
 
 import { Batcher } from '../../../core/batcher.ts'
@@ -21,14 +21,14 @@ export type { Credentials, Sender } from './senders.ts'
 type BroadcastParts = Pick<Parts, 'db' | 'clock' | 'xids' | 'onJobs'>
 
 export interface MessageDraft {
-  /** null: a new one is made. */
+  /** Null: a new one is made. */
   readonly messageId: string | null
   readonly content: MessageContent
-  /** null: at once. */
+  /** Null: at once. */
   readonly scheduledFor: Instant | null
 }
 
-/** What one transaction takes: about 16 MB of payload, or 5,000 jobs, which are some 50 ms on SQLite. */
+/** Of one transaction: about 16 MB of payload, or 5,000 jobs, which are some 50 ms on SQLite. */
 const MOST_WEIGHT = 16_000_000
 const WEIGHT_OF_JOB = 3_200
 const MOST_MESSAGES = 500
@@ -37,7 +37,7 @@ export class Broadcasts {
   readonly #parts: BroadcastParts
   readonly #senders: Senders
   readonly #storing: Batcher<NewMessage, boolean>
-  /** How many consumers each channel had last; only for the weight of batches. */
+  /** Consumers per channel as last seen, for the weight of batches. */
   readonly #audiences = new Map<number, number>()
 
   constructor(parts: BroadcastParts) {
@@ -51,12 +51,11 @@ export class Broadcasts {
     })
   }
 
-  /** The sender of these credentials, or a refusal. */
   authorise(credentials: Credentials): Promise<Sender> {
     return this.#senders.authorise(credentials)
   }
 
-  /** Stores a message, with its jobs unless it is for later. When this returns, both are durable. */
+  /** Durable when it returns, with its jobs unless it is for later. */
   async accept(sender: Sender, draft: MessageDraft) {
     const { content, scheduledFor } = draft
     if (content.payload.length === 0) throw new Refused('body_empty')
@@ -72,12 +71,11 @@ export class Broadcasts {
     return { messageId, scheduled }
   }
 
-  /** Resolves once no message is being stored. */
   idle(): Promise<void> {
     return this.#storing.idle()
   }
 
-  /** Stores a batch in one transaction and tells of each whether it is there: false, when its id was taken. */
+  /** False where the id was taken. */
   async #store(messages: readonly NewMessage[]): Promise<readonly boolean[]> {
     const { db, clock, xids, onJobs } = this.#parts
     const { stored, audience, pushed } = await db.transaction('webhooks.broadcast', async (tx) => {
@@ -101,7 +99,7 @@ export class Broadcasts {
       const blocks = fresh.flatMap(({ jobs }) => jobs ?? [])
       await insertJobs(tx, now, blocks, tallies)
       tallies.write(tx)
-      // A commit of which no answer came may have been one: then the message that is in the way is this very one.
+      // A commit without an answer may have happened: then the message in the way is this very one.
       const refused = messages.map(({ id }) => id).filter((id) => !inserted.has(id))
       const stored: ReadonlySet<Xid> = new Set([...inserted, ...(await storedAmong(tx, refused))])
       return { stored, audience, pushed: pushedTo(blocks) }

@@ -1,7 +1,7 @@
 /**
- * Dispatching messages: one job for each consumer that the channel has at that moment, in the transaction that makes the message
- * a dispatched one. Whoever makes jobs shares the lock of the channel; whoever deletes a consumer has it alone, and looks for jobs only
- * then, so no job is left without its consumer. PostgreSQL only: on SQLite there is one writer, and its transactions follow each other.
+ * Dispatch: one job for each present consumer of the channel, in the message's transaction. Whoever makes jobs shares the channel's lock;
+ * whoever deletes a consumer holds it alone before it looks for jobs, so no job is left without its consumer. SQLite has one writer and
+ * needs no lock.
  */
 import type { Instant } from '../../../core/clock.ts'
 import { type Xid, type Xids, xidsFrom } from '../../../core/xid.ts'
@@ -10,45 +10,44 @@ import { rowsGiven } from '../../../store/idioms.ts'
 import type { Tallies } from '../numbers/tallies.ts'
 import { JOB } from '../webhook.ts'
 
-/** A consumer, as far as those who dispatch have to know it. */
 interface Addressee {
   readonly number: number
   readonly pulls: boolean
 }
 
-/** The consumers of each channel by its number, in the order of theirs. */
+/** In the order of consumer numbers. */
 export type Audience = ReadonlyMap<number, readonly Addressee[]>
 
-/** The jobs of one message; their ids follow each other. */
+/** Their ids follow each other. */
 export interface JobBlock {
   readonly message: Xid
   readonly priority: number
   readonly addressees: readonly Addressee[]
-  /** null when there are none. */
+  /** Null when there are none. */
   readonly first: Xid | null
 }
 
-/** Takes the locks of channels together with others. Waits only while a consumer of one of them is being deleted. */
+/** Waits only while a consumer of one of them is being deleted. */
 const share = sql('webhooks.shareChannels', {
   postgres: 'SELECT pg_advisory_xact_lock_shared(1853, number) FROM unnest($1::int[]) AS channel (number)',
   sqlite: '',
 })
 
-/** Takes the channel's lock alone. Waits for the transactions that are making jobs of the channel at the moment. */
+/** Waits for transactions that are making jobs of the channel. */
 const hold = sql('webhooks.holdChannel', {
   postgres: 'SELECT pg_advisory_xact_lock(1853, $1)',
   sqlite: '',
 })
 
 /**
- * Call it before the consumers of these channels are read. It may travel with that read: statements of a transaction run in their
- * order, and each sees what was committed when it began.
+ * Call it before the consumers are read. It may travel with that read: statements run in order, and each sees what was committed when it
+ * began.
  */
 export async function shareChannels(tx: Transaction, channels: readonly number[]): Promise<void> {
   if (tx.dialect === 'postgres') await tx.rows(share, channels)
 }
 
-/** Call it before jobs of a consumer are looked for, to delete it. */
+/** Call it before jobs are looked for, to delete their consumer. */
 export async function holdChannel(tx: Transaction, channel: number): Promise<void> {
   if (tx.dialect === 'postgres') await tx.rows(hold, channel)
 }
@@ -60,10 +59,10 @@ interface ConsumerRow {
   readonly pulls: Integer
 }
 
-/** Consumers of a channel that are read at once. */
+/** Read at once. */
 const MOST_CONSUMERS = 1_000
 
-/** The next consumers of a channel, along the unique index of channel and id. */
+/** Along the unique index of channel and id. */
 const readConsumers = sql(
   'webhooks.audience',
   `SELECT found.* FROM unnest($1::int[], $2::text[]) AS given (channel, after) CROSS JOIN LATERAL (
@@ -72,7 +71,7 @@ const readConsumers = sql(
      ORDER BY channel, consumer_id LIMIT ${MOST_CONSUMERS}) AS found`,
 )
 
-/** Reads who gets the messages of these channels, and keeps it so until the transaction ends. */
+/** Kept so until the transaction ends. */
 export async function readAudience(tx: Transaction, channels: Iterable<number>): Promise<Audience> {
   const numbers = [...new Set(channels)].sort((a, b) => a - b)
   const audience = new Map<number, Addressee[]>(numbers.map((number) => [number, []]))
@@ -80,7 +79,7 @@ export async function readAudience(tx: Transaction, channels: Iterable<number>):
   const locked = shareChannels(tx, numbers)
   let asked = numbers.map((channel) => ({ channel, after: '' }))
   while (asked.length > 0) {
-    // In the flight of the locks, behind them: it sees what is committed when they are held.
+    // Travels behind the locks: it sees what is committed when they are held.
     const [rows] = await Promise.all([rowsGiven<ConsumerRow>(tx, readConsumers, asked), locked])
     for (const { channel, number, pulls } of rows)
       audience.get(Number(channel))?.push({ number: Number(number), pulls: Number(pulls) === 1 })
@@ -93,7 +92,6 @@ export async function readAudience(tx: Transaction, channels: Iterable<number>):
   return audience
 }
 
-/** The jobs that a message of this channel is to have. */
 export function jobBlock(
   xids: Xids,
   audience: Audience,
@@ -105,7 +103,7 @@ export function jobBlock(
   return { message: id, priority, addressees, first }
 }
 
-/** New jobs, ready for their first attempt: one statement for all on PostgreSQL. No locks but those of the new rows. */
+/** One statement for all on PostgreSQL. No locks but those of the new rows. */
 const insertMany = sql(
   'webhooks.insertJobs',
   `INSERT INTO bartleby.webhook_jobs (created_at, changed_at, state, id, message, priority, consumer)
@@ -113,7 +111,7 @@ const insertMany = sql(
    FROM unnest($1::text[], $2::text[], $3::bigint[], $4::int[]) AS given (id, message, priority, consumer)`,
 )
 
-/** Inserts the jobs with the commit, and counts them. */
+/** Written with the commit. */
 export async function insertJobs(
   tx: Transaction,
   now: Instant,
@@ -152,7 +150,7 @@ function* rowsOf(now: Instant, blocks: readonly JobBlock[]): Iterable<Value[]> {
   }
 }
 
-/** The consumers among them to whom this server, or another, brings the jobs. */
+/** Push consumers only. */
 export function pushedTo(blocks: readonly JobBlock[]): ReadonlySet<number> {
   const pushed = new Set<number>()
   for (const [addressees] of countedAudiences(blocks)) {
@@ -161,14 +159,14 @@ export function pushedTo(blocks: readonly JobBlock[]): ReadonlySet<number> {
   return pushed
 }
 
-/** How many messages go to the same consumers: messages of a channel share one list of them. */
+/** Messages of a channel share one list of consumers. */
 function countedAudiences(blocks: readonly JobBlock[]): ReadonlyMap<readonly Addressee[], number> {
   const counted = new Map<readonly Addressee[], number>()
   for (const { addressees } of blocks) counted.set(addressees, (counted.get(addressees) ?? 0) + 1)
   return counted
 }
 
-/** The first of some messages, as far as the jobs of one transaction reach; the first itself may have more. */
+/** As far as the jobs of one transaction reach; the first itself may have more. */
 export function upToJobs<T>(
   messages: readonly T[],
   most: number,

@@ -1,4 +1,4 @@
-/** New messages into the store: of equal ids of a channel one is taken, and who has the other is told. */
+/** New messages in the store: of equal ids of a channel one is taken. */
 import type { Instant } from '../../../core/clock.ts'
 import { type Xid, xid } from '../../../core/xid.ts'
 import { sql, type Transaction, type Value } from '../../../store/database.ts'
@@ -7,24 +7,22 @@ import type { JobBlock } from './dispatch.ts'
 
 export interface NewMessage {
   readonly id: Xid
-  /** The number of its channel. */
   readonly channel: number
   readonly messageId: string
   readonly producer: Xid
   readonly content: MessageContent
-  /** null for one that is dispatched at once. */
+  /** Null: dispatched at once. */
   readonly scheduledFor: Instant | null
 }
 
-/** A message with the jobs that it gets; null for one that waits for its time. */
+/** Null for one that waits for its time. */
 export interface PlacedMessage extends NewMessage {
   readonly jobs: JobBlock | null
 }
 
 /**
- * All messages in one statement; what exists already is left out, also what another transaction has just inserted: that one is
- * waited for. Payloads travel in one parameter and are cut apart by their offsets, which costs less than an array of bytea,
- * which node-postgres sends as hex text. Unique by (channel, message_id).
+ * All in one statement; known ones are left out, by unique (channel, message_id), and others' fresh inserts are waited for. Payloads travel
+ * in one parameter, cut apart by offsets: node-postgres sends an array of bytea as hex text.
  */
 const insertMany = sql('webhooks.insertMessages', {
   postgres: `
@@ -49,7 +47,7 @@ const insertOne = sql('webhooks.insertMessage', {
     ON CONFLICT (channel, message_id) DO NOTHING`,
 })
 
-/** Inserts what is new and gives the ids of it. */
+/** Returns the new ids. */
 export async function insertMessages(
   tx: Transaction,
   now: Instant,
@@ -116,7 +114,7 @@ const joined = (payloads: readonly Uint8Array[]): Uint8Array => {
   return first !== undefined && payloads.length === 1 ? first : Buffer.concat(payloads)
 }
 
-/** Where each of them begins, counted from 1. */
+/** Counted from 1. */
 function offsetsOf(payloads: readonly Uint8Array[]): number[] {
   let next = 1
   return payloads.map(({ length }) => {
@@ -125,13 +123,12 @@ function offsetsOf(payloads: readonly Uint8Array[]): number[] {
   })
 }
 
-/** Those of some ids that messages have. By primary key. */
+/** By primary key. */
 const readIds = sql(
   'webhooks.messagesExist',
   `SELECT id FROM bartleby.webhook_messages WHERE id = ANY($1::text[])`,
 )
 
-/** Which of these messages are in the store. */
 export async function storedAmong(tx: Transaction, ids: readonly Xid[]): Promise<ReadonlySet<Xid>> {
   if (ids.length === 0) return new Set()
   const rows = await tx.rows<{ id: string }>(readIds, ids)

@@ -1,7 +1,4 @@
-/**
- * What the API shows of messages: those that were dispatched, and those that were scheduled, be they dispatched or not. Lists
- * never read payloads.
- */
+/** Messages as the API shows them, dispatched and scheduled. Lists never read payloads. */
 import type { Instant } from '../../../core/clock.ts'
 import { type Xid, xid, xidAfter } from '../../../core/xid.ts'
 import { type Database, type Session, sql } from '../../../store/database.ts'
@@ -21,13 +18,11 @@ import {
 import { isStorable } from '../registry/texts.ts'
 import { type Channel, headerList, type JobStatus, MESSAGE_STATUS_CODE, statusOf } from '../webhook.ts'
 
-/** A message of a list. */
 export interface ListedMessage {
   readonly id: Xid
   readonly messageId: string
 }
 
-/** A job, as its message shows it. */
 export interface JobSummary {
   readonly listenerEndpoint: string
   readonly listenerName: string
@@ -50,7 +45,7 @@ const ROW = rowShape({
 })
 type Row = RowOf<typeof ROW>
 
-/** One row by the unique index on channel and public id, and its producer. No locks. */
+/** By the unique index on channel and public id, with its producer. No locks. */
 const read = sql(
   'webhooks.readMessage',
   `SELECT message.id, payload, content_type, headers, priority, received_at, scheduled_for, first_job, jobs, who.producer_id,
@@ -65,7 +60,7 @@ const JOB_ROW = rowShape({ state: integer, changedAt: at, name: text, callbackUr
 const ofConsumer = (column: string): string =>
   `(SELECT ${column} FROM bartleby.webhook_consumers AS target WHERE target.number = job.consumer) AS ${column}`
 
-/** The jobs of one message: a range of the primary key, read backwards, and the consumer of each by its number. No locks. */
+/** A range of the primary key, backwards; consumers by number. No locks. */
 const readJobs = sql(
   'webhooks.readJobsOfMessage',
   `SELECT state, changed_at, ${ofConsumer('name')}, ${ofConsumer('callback_url')}
@@ -73,17 +68,16 @@ const readJobs = sql(
   { bigints: true },
 )
 
-/** A list of a channel's messages along `webhook_messages_<index>`. */
+/** Along `webhook_messages_<index>`. */
 const listed = (name: string, index: string, at: string, where: string) =>
   pageStatements(`webhooks.${name}`, {
     ...{ table: 'webhook_messages', columns: 'message_id', at, of: 'channel', where },
     index: `webhook_messages_${index}`,
   })
 
-/** What was dispatched, in the order in which it was. */
 const dispatched = listed('listMessages', 'newest', 'received_at', 'received_at IS NOT NULL')
 
-/** What was scheduled has an index for those that wait and one for the others: a few of one kind are found among many of the other. */
+/** Two indexes, for those that wait and the others: a few of one kind are found among many of the other. */
 const waiting = listed('listWaiting', 'waiting_newest', 'created_at', 'next_try_at IS NOT NULL')
 const IS_SENT = 'scheduled_for IS NOT NULL AND received_at IS NOT NULL'
 const scheduledAndSent = listed('listScheduledAndSent', 'sent_newest', 'created_at', IS_SENT)
@@ -99,7 +93,7 @@ export class Messages {
     this.#db = db
   }
 
-  /** A message with all of its jobs. A scheduled one is none before it is dispatched. */
+  /** A scheduled one is none before it is dispatched. */
   get(channel: Channel, messageId: string) {
     return this.#db.session('webhooks.readMessage', async (session) => {
       const row = await readRow(session, channel, messageId)
@@ -117,7 +111,7 @@ export class Messages {
     })
   }
 
-  /** A page of a channel's messages, newest first; those of the given statuses, or all when there are none. */
+  /** Null statuses: all. */
   async list(
     channel: Channel,
     statuses: readonly number[] | null,
@@ -133,7 +127,7 @@ export class Messages {
     return pageOf(rows, toListed)
   }
 
-  /** A message that was scheduled, whether it is dispatched by now or not. */
+  /** Dispatched by now or not. */
   async scheduled(channel: Channel, messageId: string) {
     const row = await this.#db.session('webhooks.readScheduled', (session) =>
       readRow(session, channel, messageId),
@@ -142,7 +136,7 @@ export class Messages {
     return {
       ...contentOf(row, messageId),
       priority: row.priority,
-      /** The public id of the producer. */
+      /** The public id. */
       producedBy: row.producerId,
       dispatchSchedule: row.scheduledFor,
       dispatchedAt: row.receivedAt,
@@ -150,7 +144,6 @@ export class Messages {
     }
   }
 
-  /** A page of what was scheduled on a channel, newest first; of one status, or all. */
   async listScheduled(
     channel: Channel,
     status: number | null,

@@ -1,7 +1,6 @@
 /**
- * Messages that are done with: a round an hour removes those that were received too long ago and whose jobs are all delivered, with these
- * jobs and their counts. A message with a job that waits, runs or is dead stays, whatever its age. Letters of its jobs are settled and keep to
- * the office's own retention.
+ * Pruning: an hourly round removes old messages whose jobs are all delivered, with jobs and counts. A message with a job that waits, runs
+ * or is dead stays, whatever its age. Letters keep to the office's own retention.
  */
 import { type Instant, later } from '../../../core/clock.ts'
 import type { Log } from '../../../core/log.ts'
@@ -18,22 +17,22 @@ import { upToJobs } from './dispatch.ts'
 export const PRUNING = 'webhook-pruning'
 const DAY_US = 86_400_000_000
 const ROUNDS = { about: 'delivered webhook messages', firstUs: 0n, everyUs: 3_600_000_000n }
-/** Channels with nothing to remove, as most have, that one step passes. */
+/** Passed in one step: most have nothing to remove. */
 const MOST_CHANNELS = 20
 
-/** A message of a channel; `receivedAt` is an instant in digits. */
+/** `receivedAt` is an instant in digits. */
 interface MessagePlace {
   readonly receivedAt: string
   readonly id: string
 }
 
-/** How far a round is: behind a message of a channel; null: its channel is done. */
+/** Null: the channel is done. */
 interface Place {
   readonly channel: number
   readonly behind: MessagePlace | null
 }
 
-/** Defines the rounds; there are none when messages are kept for ever. */
+/** None when messages are kept for ever. */
 export function definePruning(
   runs: OfficeRuns,
   {
@@ -78,11 +77,11 @@ async function step(
   return { place: { channel, behind }, next: 'more' }
 }
 
-/** Rows of one transaction: a few milliseconds, also on SQLite, where everybody waits for it. */
+/** Of one transaction: a few milliseconds, also on SQLite, where everybody waits for it. */
 const MOST_MESSAGES = 200
 const MOST_JOBS = 1_000
 
-/** The channel after this one, by the unique index of numbers. */
+/** By the unique index of numbers. */
 const readChannel = sql(
   'webhooks.nextChannel',
   'SELECT number FROM bartleby.webhook_channels WHERE number > $1 ORDER BY number LIMIT 1',
@@ -94,8 +93,8 @@ const ROW = rowShape({
 type Row = RowOf<typeof ROW>
 
 /**
- * The next of a channel that were received before $2, behind ($3, $4), in the order of webhook_messages_newest. Locks them, so that
- * no job comes back to them meanwhile; what others have locked is left for the next run.
+ * Received before $2, behind ($3, $4), in the order of webhook_messages_newest. Locked, so that no job comes back meanwhile; what others
+ * have locked is for the next round.
  */
 const readNext = sql(
   'webhooks.nextToPrune',
@@ -107,20 +106,20 @@ const readNext = sql(
   { bigints: true },
 )
 
-/** Which of these jobs are not delivered, by primary key. */
+/** By primary key. */
 const readUndelivered = sql(
   'webhooks.undelivered',
   `SELECT message FROM bartleby.webhook_jobs
     WHERE id = ANY($1::text[]) AND state <> ${JOB.delivered}`,
 )
 
-/** Delivered jobs, by primary key; they never change again, and nobody waits for them. */
+/** By primary key; they never change again, and nobody waits for them. */
 const removeJobs = sql(
   'webhooks.pruneJobs',
   `DELETE FROM bartleby.webhook_jobs WHERE id = ANY($1::text[]) RETURNING consumer`,
 )
 
-/** Locked messages, by primary key. */
+/** Locked, by primary key. */
 const removeMessages = sql(
   'webhooks.pruneMessages',
   `DELETE FROM bartleby.webhook_messages WHERE id = ANY($1::text[])`,
@@ -128,7 +127,7 @@ const removeMessages = sql(
 
 const FROM_THE_START: MessagePlace = { receivedAt: `${-(2n ** 63n)}`, id: '' }
 
-/** Removes what is done with among the next messages of a channel; where it goes on, null when it is done. */
+/** `next` is null when the channel is done. */
 async function pruneBatch(
   tx: Transaction,
   channel: number,
@@ -154,7 +153,7 @@ async function pruneBatch(
 const jobsOf = (rows: readonly Row[]): Xid[] =>
   rows.flatMap(({ firstJob, jobs }) => (firstJob === null ? [] : xidsFrom(firstJob, jobs)))
 
-/** Those without a job that is not delivered. Jobs that were erased are in nobody's way. */
+/** Erased jobs are in nobody's way. */
 async function doneAmong(tx: Transaction, rows: readonly Row[]): Promise<readonly Row[]> {
   const jobs = jobsOf(rows)
   const waiting = await tx.rows<{ message: string }>(readUndelivered, jobs)

@@ -1,7 +1,6 @@
 /**
- * Scheduled messages go out: every interval a server takes those that are due and that no other one holds, oldest first, and one
- * transaction makes them messages with jobs. One that fails is tried alone and put back for a while that grows; the others do not wait
- * for it. What is due is looked for, never waited for with a timer of its own: timers end after 24 days.
+ * Scheduled messages go out: every interval a server takes what is due and not held by others, oldest first. One that fails is tried alone
+ * and put back for a growing while. What is due is looked for, not waited for: timers end after 24 days.
  */
 import { backoffDelayMs } from '../../../core/backoff.ts'
 import { type Instant, later, microseconds } from '../../../core/clock.ts'
@@ -15,14 +14,10 @@ import { Tallies } from '../numbers/tallies.ts'
 import type { Parts, WebhookSettings } from '../settings.ts'
 import { insertJobs, type JobBlock, jobBlock, pushedTo, readAudience, upToJobs } from './dispatch.ts'
 
-/** A message by its channel's number, and how often it has failed. */
 const DUE = rowShape({ id: xid, channel: integer, priority: integer, tries: integer })
 type DueMessage = RowOf<typeof DUE>
 
-/**
- * The first of what is due, in the order of its index, webhook_messages_due; payloads are not read. Locks what it gives, and leaves
- * to others what they have locked.
- */
+/** In the order of webhook_messages_due, without payloads. Locked; what others have locked is left to them. */
 const takeFirst = sql(
   'webhooks.takeDue',
   `
@@ -30,20 +25,20 @@ const takeFirst = sql(
     WHERE next_try_at <= $1 ORDER BY next_try_at, id LIMIT $2 FOR UPDATE SKIP LOCKED`,
 )
 
-/** One that has not gone out yet by primary key, in the same way. `received_at` and not `next_try_at`, which would invite its indexes. */
+/** By primary key. `received_at` and not `next_try_at`, which would invite its indexes. */
 const takeById = sql(
   'webhooks.takeDueOne',
   `SELECT ${DUE.columns} FROM bartleby.webhook_messages WHERE id = $1 AND received_at IS NULL FOR UPDATE SKIP LOCKED`,
 )
 
-/** Makes locked rows messages that were received now, each by primary key, with its first job and how many there are. */
+/** Locked, by primary key. */
 const mark = sql(
   'webhooks.markDispatched',
   `UPDATE bartleby.webhook_messages SET received_at = $4, next_try_at = NULL, first_job = given.first_job, jobs = given.jobs
    FROM unnest($1::text[], $2::text[], $3::int[]) AS given (id, first_job, jobs) WHERE webhook_messages.id = given.id`,
 )
 
-/** Lets one wait on, by primary key, unless it was dispatched meanwhile. */
+/** By primary key, unless it was dispatched meanwhile. */
 const delayOne = sql(
   'webhooks.putBack',
   'UPDATE bartleby.webhook_messages SET tries = tries + 1, next_try_at = $2 WHERE id = $1 AND received_at IS NULL',
@@ -53,14 +48,13 @@ interface SchedulerParts extends Pick<Parts, 'db' | 'clock' | 'log' | 'xids' | '
   readonly settings: Pick<WebhookSettings, 'scheduler'>
 }
 
-/** How long a message that cannot be dispatched waits. */
+/** Of a message that cannot be dispatched. */
 const DELAY = { baseMs: 10_000, factor: 2, maxMs: 3_600_000, jitter: 0 }
-/** Jobs of one transaction: some 50 ms on SQLite, where everybody waits for it. */
+/** Of one transaction: some 50 ms on SQLite, where everybody waits for it. */
 const MOST_JOBS = 5_000
 
 type Take = (tx: Transaction, now: Instant) => Promise<readonly DueMessage[]>
 
-/** One round at the start, and one every interval: each dispatches all that is due, and ends after what is under way. */
 export function scheduling(parts: SchedulerParts): Rounds {
   const { clock, log, settings } = parts
   return new Rounds({
@@ -74,7 +68,7 @@ export function scheduling(parts: SchedulerParts): Rounds {
   })
 }
 
-/** Dispatches what is due, a batch at most, and tells whether there may be more. */
+/** Whether there may be more. */
 async function dispatchBatch(parts: SchedulerParts, signal: AbortSignal): Promise<boolean> {
   const { db, clock, log, settings } = parts
   const { batchSize } = settings.scheduler
@@ -92,7 +86,7 @@ async function dispatchBatch(parts: SchedulerParts, signal: AbortSignal): Promis
   const alone = ({ id }: DueMessage) =>
     dispatch(parts, async (tx) => (await tx.rows<object>(takeById, id)).map(DUE.read))
   const putBack = ({ id, tries }: DueMessage, error: unknown) => {
-    // The text alone: what a store tells of a failure beside it may be the row itself.
+    // The text alone: a store's error may carry the row itself.
     const reason = error instanceof Error ? error.message : String(error)
     log.error({ message: id, tries: tries + 1, reason }, 'a scheduled message failed; it is put back')
     const againAt = later(clock.now(), microseconds(backoffDelayMs(tries + 1, DELAY) / 1_000))
@@ -102,7 +96,6 @@ async function dispatchBatch(parts: SchedulerParts, signal: AbortSignal): Promis
   return taken.length === batchSize
 }
 
-/** Makes messages of what `take` takes, with jobs and counts, in one transaction; gives how many that were. */
 async function dispatch({ db, clock, xids, onJobs }: SchedulerParts, take: Take): Promise<number> {
   const blocks = await db.transaction('webhooks.dispatchScheduled', async (tx) => {
     const now = clock.now()
@@ -130,7 +123,6 @@ async function dispatch({ db, clock, xids, onJobs }: SchedulerParts, take: Take)
   return blocks.length
 }
 
-/** Turns taken ones into messages with these jobs. */
 async function markDispatched(tx: Transaction, now: Instant, blocks: readonly JobBlock[]): Promise<void> {
   const given = blocks.map(({ message, first, addressees }) => {
     return { id: message, first_job: first, jobs: addressees.length }

@@ -1,6 +1,6 @@
 /**
- * Who may send: a producer that knows its own token and the token of the channel. Both are read anew for every broadcast, so
- * that a change holds from the next one on, on every server; broadcasts that come at the same time share one statement.
+ * Who may send: a producer with its own token and the channel's. Both are read anew for every broadcast, so that a change holds at once on
+ * every server; broadcasts of the same moment share one statement.
  */
 import { Batcher } from '../../../core/batcher.ts'
 import { sameToken } from '../../../core/same-token.ts'
@@ -9,7 +9,6 @@ import { type Database, type Integer, StoreUnavailable, sql } from '../../../sto
 import { Refused } from '../refusal.ts'
 import { isStorable } from '../registry/texts.ts'
 
-/** Who asks to send, and what it says to prove it. */
 export interface Credentials {
   readonly channelId: string
   readonly channelToken: string
@@ -17,15 +16,13 @@ export interface Credentials {
   readonly producerToken: string
 }
 
-/** A producer that may send to a channel. */
 export interface Sender {
-  /** The number of the channel. */
   readonly channel: number
   readonly channelId: string
   readonly producer: Xid
 }
 
-/** Some channels and producers by their public ids, each by its unique index. One row per id that exists. */
+/** By unique indexes; one row per id that exists. */
 const readParties = sql(
   'webhooks.parties',
   `
@@ -41,7 +38,6 @@ interface PartyRow {
   readonly token: string
 }
 
-/** What is known of one pair of ids. */
 interface Parties {
   readonly channel: { readonly number: number; readonly token: string } | undefined
   readonly producer: { readonly id: Xid; readonly token: string } | undefined
@@ -61,7 +57,7 @@ export class Senders {
     })
   }
 
-  /** The sender, or a refusal that says which of the two is unknown or not proved. */
+  /** The refusal says which of the two is unknown or not proved. */
   async authorise(credentials: Credentials): Promise<Sender> {
     const { channelId, channelToken, producerId, producerToken } = credentials
     const { channel, producer } = await this.#reading.do({ channelId, producerId })

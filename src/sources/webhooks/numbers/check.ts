@@ -1,11 +1,9 @@
 /**
  * Checks the counts of webhooks on a live store, and repairs them.
  *
- * Everything is read from one moment of the store. A transition changes a count and what it counts in one transaction, and folding
- * changes neither: the difference between the two is the same at every moment, before, while and after jobs move. So a repair adds the
- * difference that was found to the count, as a change like any other, and makes the total what counting gave without what is
- * not folded, as rewriting it at that moment would have; and nobody has to stand still for it. Only two repairs at once would both
- * add it: a lock, which must not have been lost when it is written, keeps them apart.
+ * A transition changes a count and what it counts in one transaction, and folding changes neither: their difference is the same at every
+ * moment. So a repair adds the difference that was found, as a change like any other, and nobody has to stand still. A lock keeps two
+ * repairs from adding it twice.
  */
 import type { Clock } from '../../../core/clock.ts'
 import { type Difference, differences, Sums, type Walker } from '../../../letters/audit/walk.ts'
@@ -20,7 +18,6 @@ import { countPendingLetters, findMiscounts, type Miscount, readSubjectNames } f
 import { WEBHOOKS } from '../webhook.ts'
 import { Tallies } from './tallies.ts'
 
-/** A count that is wrong. */
 interface Mismatch {
   readonly channelId: string
   readonly counted: number
@@ -31,9 +28,8 @@ export interface WebhookCheckReport {
   /** Consumers whose dead jobs were counted. */
   readonly checked: number
   readonly mismatches: readonly (Mismatch & { readonly consumerId: string })[]
-  /** Other counts that are wrong: `consumerId` is null where they are of a channel's messages. */
+  /** `consumerId` is null for a channel's messages. */
   readonly tallies: readonly (Mismatch & { readonly consumerId: string | null; readonly tally: string })[]
-  /** Whether counts were put right. */
   readonly repaired: boolean
 }
 
@@ -43,7 +39,6 @@ export interface WebhookCheckOptions {
   readonly onProgress?: (rows: number) => void
 }
 
-/** Another repair is under way. */
 export class RepairUnderWay extends Error {
   override readonly name = 'RepairUnderWay'
 }
@@ -53,17 +48,15 @@ const LOCK = 'webhooks.repair'
 const LEASE_US = 120_000_000n
 const RENEW_US = 30_000_000n
 
-/** What one moment of the store showed. */
 interface Findings {
   readonly checked: number
   readonly miscounts: readonly Miscount[]
-  /** Drawers whose Pending letters are not as many as the books say. */
+  /** Drawers whose Pending letters differ from their count. */
   readonly drift: readonly Difference<number>[]
   /** What is missing at places beside that. */
   readonly ofPlaces: ReadonlyMap<number, number>
 }
 
-/** Compares the counts of webhooks with what counting gives; with `repair`, puts them right. */
 export async function checkWebhooks(
   db: Database,
   { clock, repair = false, onProgress = () => {} }: WebhookCheckOptions,
@@ -120,7 +113,7 @@ const look = (db: Database, onStep: (rows: number) => void | Promise<void>): Pro
     }
   })
 
-/** Pending letters of drawers, compared with the books of drawers; and the books of these with the books of places. */
+/** Letters against the counts of drawers, and these against the counts of places. */
 async function findDrift(
   session: Session,
   found: ReadonlyMap<number, number>,
@@ -144,7 +137,7 @@ async function findDrift(
 }
 
 function reportOf({ checked, miscounts }: Findings, repaired: boolean): WebhookCheckReport {
-  // What belongs to nobody any more has no ids to tell it by.
+  // Without a consumer or channel there are no ids.
   const named = miscounts.map(({ subject, name, ...counts }) => ({
     channelId: name?.channelId ?? '',
     consumerId: name === undefined ? String(subject) : name.consumerId,

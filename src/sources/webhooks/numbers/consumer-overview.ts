@@ -1,7 +1,4 @@
-/**
- * Consumers as those see them who look after them: what waits, is under way, was delivered and is dead, whether deliveries are
- * paused, and what they are limited to. By channel and consumer, a page at a time, at one moment of the store.
- */
+/** Consumers for operators: their jobs, pauses and limits. By channel and consumer, a page at a time, at one moment of the store. */
 import type { Instant } from '../../../core/clock.ts'
 import { xid } from '../../../core/xid.ts'
 import { type Database, type Integer, type Session, sql } from '../../../store/database.ts'
@@ -20,15 +17,15 @@ const ROW = rowShape({
   consumerName: text,
   type: (pulls: Integer): ConsumerType => (Number(pulls) === 1 ? 'pull' : 'push'),
   callbackUrl: text,
-  /** While deliveries are paused: nothing until then, and then one at a time to see whether it works again. */
+  /** Nothing until `pausedUntil`, then one job at a time. */
   pausedSince: orNull(at),
   pausedUntil: orNull(at),
   pauseReason: orNull(text),
-  /** null: the defaults hold. */
+  /** Null: the defaults hold. */
   mostAtOnce: orNull(integer),
   mostPerSecond: orNull(number),
   signed: (value: Integer | boolean) => Boolean(Number(value)),
-  /** Deliveries are signed with the previous secret too, since then; null when they are not. */
+  /** Null: only the newest secret signs. */
   previousSecretSince: orNull(at),
 })
 type Row = RowOf<typeof ROW>
@@ -41,7 +38,6 @@ export interface ConsumerOverview extends Row {
   readonly oldestDeadAt: Instant | null
 }
 
-/** Where a page begins: behind this consumer. */
 export interface OverviewPlace {
   readonly channelNumber: number
   readonly consumerId: string
@@ -52,7 +48,7 @@ const START: OverviewPlace = { channelNumber: -1, consumerId: '' }
 const ofChannel = (column: string): string =>
   `(SELECT ${column} FROM bartleby.webhook_channels AS home WHERE home.number = consumer.channel)`
 
-/** The consumers behind a place, on the unique index of channel and id; of all channels, or with `$4` of one. No locks. */
+/** On the unique index of channel and id; of all channels, or with `$4` of one. No locks. */
 const page = (channels: string): string => `
   SELECT id, number, channel AS channel_number, consumer_id, name AS consumer_name, pulls AS type, callback_url, paused_since, paused_until, pause_reason,
     most_at_once, most_per_second, secret IS NOT NULL AS signed,
@@ -63,7 +59,6 @@ const page = (channels: string): string => `
 const readPage = sql('webhooks.overview', page(''), { bigints: true })
 const readPageOf = sql('webhooks.overviewOf', page('AND channel = $4'), { bigints: true })
 
-/** At most `limit` consumers behind `after`, of one channel or of all. */
 export function readOverview(
   db: Database,
   request: {

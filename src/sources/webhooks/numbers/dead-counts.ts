@@ -1,7 +1,6 @@
 /**
- * How many dead jobs each consumer has. A dead job is a Pending letter, so these are the counts of the letters and nothing of
- * their own: exact at every moment, equal on every server, never counted and never kept in memory. All that tell the number of
- * dead jobs read it here.
+ * How many dead jobs each consumer has: the counts of its Pending letters, exact at every moment and equal on every server. All that show
+ * the number of dead jobs read it here.
  */
 import type { Instant } from '../../../core/clock.ts'
 import { type PlaceCounts, readPlaceCounts } from '../../../letters/numbers/summary.ts'
@@ -20,17 +19,15 @@ const CONSUMER = rowShape({
 })
 type ConsumerRow = RowOf<typeof CONSUMER>
 
-/** The dead jobs of one consumer. */
 export interface DeadCount extends Omit<ConsumerRow, 'number' | 'createdAt'> {
-  /** The number of the consumer. */
   readonly consumer: number
   readonly deadCount: number
-  /** When those died that are dead for the longest and the shortest time; null without one, and when nobody asked. */
+  /** When the first and the last of them died; null without one, and unless asked for. */
   readonly oldestAt: Instant | null
   readonly newestAt: Instant | null
 }
 
-/** A consumer as it is called now: two looks into unique indexes. */
+/** Two looks into unique indexes each. */
 const readConsumers = sql(
   'webhooks.deadConsumers',
   `SELECT found.* FROM unnest($1::text[], $2::text[]) AS given (channel_id, consumer_id) CROSS JOIN LATERAL (
@@ -40,10 +37,7 @@ const readConsumers = sql(
   { bigints: true },
 )
 
-/**
- * The consumers that ever had a dead job, also when they have none now, by channel and consumer id in the order of their bytes.
- * `ends` tells since when they are dead, for two more looks into an index per consumer.
- */
+/** Consumers that ever had a dead job, in the order of the bytes of their ids. `ends` costs two more looks into an index each. */
 export async function readDeadCounts(
   session: Session,
   { ends = false }: { readonly ends?: boolean } = {},
@@ -57,7 +51,7 @@ export async function readDeadCounts(
     const [channel_id, consumer_id] = ids
     asked.push({ channel_id, consumer_id })
   }
-  // Not necessarily of the same moment: who is gone by then is not told, who is new has no letters yet.
+  // Not necessarily of the same moment: who is gone by then is left out, who is new has no letters yet.
   const consumers = (await rowsGiven<object>(session, readConsumers, asked)).map(CONSUMER.read)
   const counts = consumers.flatMap((row): DeadCount[] => {
     const { number: consumer, createdAt, ...names } = row
@@ -69,11 +63,11 @@ export async function readDeadCounts(
   return ends ? withEnds(session, ordered) : ordered
 }
 
-/** Whether the letters were those of a consumer that is gone, whose ids were given to another. */
+/** The letters of a deleted consumer, whose ids were given to another. */
 const isForerunner = ({ letters, lastSeenAt }: PlaceCounts, { createdAt }: ConsumerRow): boolean =>
   letters.Pending === 0 && lastSeenAt < createdAt
 
-/** By the bytes of channel and consumer id; U+0000, which is in no id, comes before all else. */
+/** U+0000, which is in no id, comes before all else. */
 function inOrder(counts: readonly DeadCount[]): readonly DeadCount[] {
   const keyed = counts.map((count) => ({
     count,
@@ -94,18 +88,18 @@ async function withEnds(session: Session, counts: readonly DeadCount[]): Promise
   })
 }
 
-/** Since when jobs are in a state: the oldest and the newest change of a state of a consumer's jobs. */
+/** The oldest and the newest change of a consumer's jobs in one state. */
 export interface JobEnds {
   readonly oldestAt: Instant
   readonly newestAt: Instant
 }
 
-/** An end of the changes of a state, on webhook_jobs_by_state. */
+/** On webhook_jobs_by_state. */
 const endOf = (which: 'min' | 'max'): string =>
   `(SELECT ${which}(changed_at) FROM bartleby.webhook_jobs AS job INDEXED BY webhook_jobs_by_state
     WHERE job.consumer = pair.consumer AND job.state = pair.state)`
 
-/** Two looks for each pair of a consumer and a state, whatever the number of jobs. No locks. */
+/** Two looks for each pair, whatever the number of jobs. No locks. */
 const readEnds = sql(
   'webhooks.jobEnds',
   `SELECT consumer, state, ${endOf('min')} AS oldest_at, ${endOf('max')} AS newest_at
@@ -116,7 +110,7 @@ const readEnds = sql(
 
 const ENDS = rowShape({ consumer: integer, state: integer, oldestAt: orNull(at), newestAt: orNull(at) })
 
-/** The ends of these, by `<consumer> <state>`; nothing where there is no job. */
+/** By `<consumer> <state>`. */
 export async function readJobEnds(
   session: Session,
   asked: readonly { readonly consumer: number; readonly state: JobState }[],

@@ -1,7 +1,6 @@
 /**
- * What Prometheus is told about webhooks. Gauges are what the store says at the scrape, so that every server says the same and a
- * new one is right at once; while the store cannot be read they have no samples, because none says more than an old one.
- * Attempts are those of this server since it started.
+ * Metrics of webhooks. Gauges are read from the store at the scrape, so that all servers say the same; while it cannot be read they have no
+ * samples. Attempts are those of this server since it started.
  */
 import { family, histogramSamples, type Labels, type Sample } from '../../../api/exposition.ts'
 import type { Clock, Instant } from '../../../core/clock.ts'
@@ -16,17 +15,14 @@ import { type DeadCount, readDeadCounts } from './dead-counts.ts'
 
 const PAUSED = rowShape({ channelId: text, consumerId: text, pausedSince: at })
 
-/** A consumer that gets nothing for a while. */
 type PausedConsumer = RowOf<typeof PAUSED>
 
-/** A requeue or purge of all dead jobs that is under way. */
 type OpenRun = Pick<BulkRun, 'kind' | 'channelId' | 'consumerId' | 'expected' | 'done'>
 
 export interface WebhookGauges {
   readonly dead: readonly DeadCount[]
-  /** Changes of letter counts that are not folded yet. */
   readonly unfolded: number
-  /** null: never. */
+  /** Null: never. */
   readonly lastFoldAt: Instant | null
   readonly paused: readonly PausedConsumer[]
   readonly runs: readonly OpenRun[]
@@ -35,7 +31,7 @@ export interface WebhookGauges {
 /** More of a kind than anybody looks at one by one. */
 const MOST = 1_000
 
-/** On webhook_consumers_paused, which has no others; the channel of each by the unique index of its number. */
+/** On webhook_consumers_paused; channels by number. */
 const readPaused = sql(
   'webhooks.paused',
   `
@@ -46,18 +42,18 @@ const readPaused = sql(
   { bigints: true },
 )
 
-/** The unfolded tail, which is short because it is folded every second. SQLite has none. */
+/** The tail is short: it is folded every second. SQLite has none. */
 const countUnfolded = sql('webhooks.unfolded', {
   postgres: 'SELECT count(*) AS found FROM bartleby.letter_changes',
   sqlite: 'SELECT 0 AS found',
 })
 
-/** The consumers that are paused now, those first that have been for the longest time. */
+/** The longest paused first. */
 export async function readPausedConsumers(session: Session): Promise<readonly PausedConsumer[]> {
   return (await session.rows<object>(readPaused, MOST)).map(PAUSED.read)
 }
 
-/** Everything, as it is at one moment. */
+/** At one moment. */
 export function readWebhookGauges(db: Database, clock: Clock): Promise<WebhookGauges> {
   return db.snapshot('webhooks.gauges', async (session) => {
     const [dead, paused, runs, unfolded, lastFoldAt] = await Promise.all([
@@ -73,20 +69,18 @@ export function readWebhookGauges(db: Database, clock: Clock): Promise<WebhookGa
 
 const BOUNDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60]
 
-/** Consumers with a series of their own. */
+/** With series of their own. */
 const MOST_CONSUMERS = 1_000
 const MOST_DEAD = 10_000
-/** The labels of all consumers beyond that. */
+/** All consumers beyond that. */
 const OTHERS = { channel: '~others', consumer: '~others' }
 
 export interface WebhookMetricsOptions {
   readonly clock: Clock
   readonly gauges: () => Promise<WebhookGauges>
-  /** Push jobs that this server has claimed and not settled. */
   readonly held: () => number
 }
 
-/** What one consumer's attempts came to. */
 interface Counted {
   readonly labels: Labels
   readonly outcomes: Map<Attempted['outcome'], number>
@@ -95,7 +89,6 @@ interface Counted {
 export class WebhookMetrics {
   readonly #options: WebhookMetricsOptions
   readonly #attempts = new Map<string, Counted>()
-  /** Attempts up to each bound, and all of them. */
   readonly #buckets = [...BOUNDS, Number.POSITIVE_INFINITY].map((bound) => ({ bound, count: 0 }))
   #seconds = 0
 
@@ -103,7 +96,6 @@ export class WebhookMetrics {
     this.#options = options
   }
 
-  /** An attempt is over. */
   observe({ channelId, consumerId, outcome, seconds }: Attempted): void {
     const { outcomes } = this.#countedOf(channelId, consumerId)
     outcomes.set(outcome, (outcomes.get(outcome) ?? 0) + 1)
@@ -111,7 +103,6 @@ export class WebhookMetrics {
     this.#seconds += seconds
   }
 
-  /** Everything as text. */
   async text(): Promise<string> {
     const gauges = await this.#options.gauges().catch(() => null)
     const lines = [
@@ -120,7 +111,7 @@ export class WebhookMetrics {
         'queued_job_count',
         'gauge',
         'The current number of jobs in the queue',
-        // Of this server's memory, and so known in any case.
+        // Known without the store.
         [{ value: this.#options.held() }],
       ),
       ...family(

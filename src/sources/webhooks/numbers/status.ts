@@ -1,6 +1,6 @@
 /**
- * What the status endpoints of webhooks tell, ready to be written as JSON. Each is read at one moment, from counts and from the
- * ends of indexes: what it costs grows with the number of consumers, never with that of jobs or messages.
+ * The status endpoints of webhooks, each read at one moment from counts and the ends of indexes: the cost grows with consumers, never with
+ * jobs or messages.
  */
 import { instant } from '../../../core/clock.ts'
 import { formatSeconds } from '../../../core/timestamp.ts'
@@ -11,7 +11,7 @@ import { JOB, JOB_STATUS_CODE, type JobState, type JobStatus, MESSAGE_STATUS_COD
 import { type JobEnds, readDeadCounts, readJobEnds } from './dead-counts.ts'
 import { type Counted, readTallies, readTalliesOf } from './tallies.ts'
 
-/** Consumers by their numbers, with their channels: two looks into unique indexes for each. */
+/** Two looks into unique indexes each. */
 const readConsumers = sql(
   'webhooks.consumersOf',
   `
@@ -22,7 +22,7 @@ const readConsumers = sql(
 
 const CONSUMER = rowShape({ number: integer, id: text, consumerId: text, name: text, channelId: text })
 
-/** When the next message of a channel is to be sent: one look into webhook_messages_waiting. */
+/** One look into webhook_messages_waiting. */
 const readNextScheduled = sql(
   'webhooks.nextScheduled',
   `SELECT scheduled_for FROM bartleby.webhook_messages
@@ -64,7 +64,6 @@ export class Status {
   }
 }
 
-/** The states that a status of jobs stands for. */
 const STATES: Readonly<Record<JobStatus, readonly JobState[]>> = {
   QUEUED: [JOB.later, JOB.ready],
   INFLIGHT: [JOB.inFlight],
@@ -118,7 +117,6 @@ async function jobStatus(session: Session) {
   )
 }
 
-/** From the oldest of all to the newest of all; null of none. */
 function joined(ends: readonly JobEnds[]): JobEnds | null {
   return ends.reduce<JobEnds | null>(
     (all, { oldestAt, newestAt }) => ({

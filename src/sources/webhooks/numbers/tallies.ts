@@ -1,12 +1,12 @@
 /**
- * How many jobs of each state a consumer has, and how many messages a channel: counted like everything here, by a signed change
- * in the transaction of what changes. Dead jobs are letters, and are counted as such (dead-counts.ts).
+ * Counts of jobs per consumer and of messages per channel, by signed changes in the transaction of what changes. Dead jobs are counted as
+ * letters (dead-counts.ts).
  */
 import { counter } from '../../../store/counter.ts'
 import type { Integer, Session, Transaction } from '../../../store/database.ts'
 import { JOB, type JobState } from '../webhook.ts'
 
-/** What is counted: of a consumer its jobs, of a channel its messages. */
+/** Of a consumer its jobs, of a channel its messages. */
 export const TALLY = {
   queued: 1,
   inFlight: 2,
@@ -17,7 +17,7 @@ export const TALLY = {
 } as const
 export type TallyName = keyof typeof TALLY
 
-/** The tally of jobs in a state; null for dead ones, whose letters are counted. */
+/** Null for dead ones, whose letters are counted. */
 const TALLY_OF_STATE: Readonly<Record<JobState, number | null>> = {
   [JOB.later]: TALLY.queued,
   [JOB.ready]: TALLY.queued,
@@ -42,13 +42,13 @@ export class Tallies {
     this.#add(subject, TALLY[name], amount)
   }
 
-  /** So many jobs of a consumer are in this state from now on; null: there was none, or there is none any more. */
+  /** Null: made now, or gone. */
   moved(consumer: number, from: JobState | null, to: JobState | null, jobs = 1): void {
     if (from !== null) this.#add(consumer, TALLY_OF_STATE[from], -jobs)
     if (to !== null) this.#add(consumer, TALLY_OF_STATE[to], jobs)
   }
 
-  /** Makes the changes part of the transaction. Call it once, when all are known. */
+  /** Call it once, when all are known. */
   write(tx: Transaction): void {
     const rows = [...this.#changes]
       .filter(([, amount]) => amount !== 0)
@@ -70,10 +70,10 @@ const addedUp = (counted: string): string =>
 /** One row per subject and tally, and the tail. */
 const readAll = webhookCounter.read('webhooks.readTallies', 'subjects', addedUp)
 
-/** The same of one subject. The tail has no index by subject: it is short, because it is folded every second. */
+/** The tail has no index by subject: it is short, because it is folded every second. */
 const readOne = webhookCounter.read('webhooks.readTalliesOf', 'subjects', addedUp, { where: 'subject = $1' })
 
-/** The counts of a subject by name; what is missing is 0. */
+/** Absent: 0. */
 export type Counted = Readonly<Partial<Record<TallyName, number>>>
 
 const NAME_OF_TALLY: ReadonlyMap<number, TallyName> = new Map(
@@ -87,12 +87,11 @@ interface Row {
   readonly amount: Integer
 }
 
-/** Every count there is, by the number of its channel or consumer. */
+/** By number. */
 export async function readTallies(session: Session): Promise<ReadonlyMap<number, Counted>> {
   return bySubject(await session.rows<Row>(readAll))
 }
 
-/** The counts of one channel or consumer. */
 export async function readTalliesOf(session: Session, subject: number): Promise<Counted> {
   return bySubject(await session.rows<Row>(readOne, subject)).get(subject) ?? {}
 }

@@ -1,6 +1,6 @@
 /**
- * Who receives: the consumers of a channel. The same id on two channels is two consumers. One that has jobs, of whatever state,
- * cannot be deleted; with one that is deleted goes everything that is kept for it but its letters.
+ * The consumers of a channel; the same id on two channels is two consumers. One with jobs, whatever their state, cannot be deleted; a
+ * deleted one keeps nothing but its letters.
  */
 import { type Database, sql, type Value } from '../../../store/database.ts'
 import { flag, integer, rowShape, text } from '../../../store/row.ts'
@@ -23,7 +23,6 @@ const CONSUMER = rowShape({
   pulls: flag,
 })
 
-/** The columns of a consumer that no other kind has. */
 export const ownOfConsumer = ({ callbackUrl, type }: Pick<Consumer, 'callbackUrl' | 'type'>): Value[] => [
   callbackUrl,
   type === 'pull' ? 1 : 0,
@@ -42,20 +41,20 @@ export const CONSUMERS = holderKind<Consumer>({
   },
 })
 
-/** Whether there is any job of a consumer, whatever its state: the first entry of its range of the index. No locks. */
+/** The first entry of its range of the index, whatever the state. No locks. */
 const findJob = sql(
   'webhooks.findJobOf',
   `SELECT 1 AS found FROM bartleby.webhook_jobs INDEXED BY webhook_jobs_by_state
    WHERE (consumer, state) >= ($1, 0) AND consumer <= $1 ORDER BY consumer, state, changed_at LIMIT 1`,
 )
 
-/** One row by its number, if it is still the one that was read. */
+/** By number, if it is still the one that was read. */
 const remove = sql(
   'webhooks.deleteConsumer',
   'DELETE FROM bartleby.webhook_consumers WHERE number = $1 AND updated_at = $2',
 )
 
-/** What a request says of a consumer; null and the empty text are nothing. */
+/** Null and the empty text are nothing. */
 export interface ConsumerRequest {
   readonly name: string | null
   readonly token: string | null
@@ -68,19 +67,18 @@ export class Consumers {
   readonly #all: Holders<Consumer>
   readonly #checkAddress: (url: URL) => boolean
 
-  /** `checkAddress` tells whether deliveries may go to an address, as far as the URL alone can tell. Default: to every one. */
+  /** `checkAddress` decides by the URL alone. */
   constructor(parts: Pick<Parts, 'db' | 'clock' | 'xids'>, checkAddress: (url: URL) => boolean = () => true) {
     this.#db = parts.db
     this.#all = new Holders(CONSUMERS, parts)
     this.#checkAddress = checkAddress
   }
 
-  /** The consumer of exactly this id on a channel. */
   get(channel: Channel, consumerId: string): Promise<Consumer | null> {
     return this.#all.get(consumerId, channel.number)
   }
 
-  /** Creates or replaces it. Refuses to replace what the caller does not know, and addresses that cannot be called. */
+  /** Refuses to replace what the caller does not know, and addresses that cannot be called. */
   put(
     channel: Channel,
     consumerId: string,
@@ -91,7 +89,7 @@ export class Consumers {
     return this.#all.put(consumerId, request, ifUnmodifiedSince, { scope: [channel.number], own })
   }
 
-  /** Deletes it with its counts. Refuses while it has jobs. */
+  /** With its counts. Refuses while it has jobs. */
   delete(channel: Channel, consumerId: string, ifUnmodifiedSince: string | null): Promise<void> {
     return this.#db.transaction('webhooks.deleteConsumer', async (tx) => {
       // From here on nobody makes jobs of this channel.
@@ -107,7 +105,6 @@ export class Consumers {
     })
   }
 
-  /** A page of a channel's consumers, newest first. */
   list(channel: Channel, page: PageRequest): Promise<Page<Consumer>> {
     return this.#all.list(page, channel.number)
   }

@@ -1,9 +1,9 @@
 /**
- * Producers, channels and consumers are one machine: rows with a public id, a name and a token, read anew for every use, so that what
- * is changed on one server holds on all at once; put under a condition, and listed in pages.
+ * Producers, channels and consumers are one machine: rows with a public id, a name and a token, read anew for every use, so that a change
+ * holds on all servers at once.
  *
- * Changes are made only by those who know what they change. Whoever changes one says when it was last modified, to the second and as
- * text; a change moves that by a second at least, so that of two changes which say the same exactly one is made.
+ * A change needs the time of the last one, to the second and as text, and moves it by a second at least: of two changes that name the same
+ * time exactly one is made.
  */
 import { randomInt } from 'node:crypto'
 import { type Instant, later } from '../../../core/clock.ts'
@@ -16,31 +16,27 @@ import type { Holder } from '../webhook.ts'
 import { type Page, type PageRow, pageOf, pageStatements, readSpan, type Span } from './pages.ts'
 import { checkNames, checkTexts, given as givenText, isStorable } from './texts.ts'
 
-/** What all of them have, of a row. */
 export const HOLDER = { id: xid, name: text, token: text, createdAt: at, updatedAt: at } as const
 
-/** What one kind has of its own. */
 interface KindParts<T extends Holder> {
-  /** Names its uses of the store. */
+  /** In the names of statements. */
   readonly name: 'Producer' | 'Channel' | 'Consumer'
   readonly table: string
-  /** The columns of its unique index; the last is its public id, one before it the number of its channel. */
+  /** The last is its public id, one before it the number of its channel. */
   readonly unique: readonly string[]
-  /** The column that a change finds its row by, and what it holds. */
+  /** The column that a change finds its row by. */
   readonly key: readonly [column: string, of: (one: T) => Value]
-  /** Its columns beside those that all have, and what they hold. Left out: none. */
+  /** Columns that no other kind has. */
   readonly own?: readonly string[]
   readonly ownOf?: (one: T) => readonly Value[]
   fromRow(row: object): T
 }
 
-/** More often than that nobody changes the same thing while we look. */
+/** Nobody changes the same thing more often while we look. */
 const MOST_LOOKS = 10
 
-/** Where one stands: its public id, behind the number of its channel. */
 type Place = readonly [...scope: number[], publicId: string]
 
-/** What is to be put, and where. */
 export interface Putting {
   readonly tx: Transaction
   readonly now: Instant
@@ -52,19 +48,16 @@ export interface Putting {
 
 export interface HolderKind<T extends Holder> {
   readonly name: string
-  /** The one of exactly this id, as the session sees it. */
   read(session: Session, place: Place): Promise<T | null>
-  /** Creates it, or changes it if the condition holds. */
   put(putting: Putting, ifUnmodifiedSince: string | null): Promise<T>
-  /** Creates or changes it, whatever it is by now. */
+  /** Without a condition. */
   putAnyway(putting: Putting): Promise<T>
-  /** A page of a list, newest first. */
   page(session: Session, span: Span, ...scope: readonly number[]): Promise<Page<T>>
 }
 
 /**
- * Channels and consumers have numbers, by which messages, jobs and counts know them. They come from one sequence and are never given
- * twice. PostgreSQL has it as the default of the columns; SQLite counts in a table of one row.
+ * Messages, jobs and counts know channels and consumers by number, from one sequence. PostgreSQL has it as the default of the columns;
+ * SQLite counts in a table of one row.
  */
 const takeNumber = sql('webhooks.takeNumber', {
   postgres: '',
@@ -88,7 +81,7 @@ export function holderKind<T extends Holder>(kind: KindParts<T>): HolderKind<T> 
     `INSERT INTO bartleby.${table} (${names.join(', ')}) VALUES (${texts.join(', ')})
      ON CONFLICT (${unique.join(', ')}) DO NOTHING RETURNING id, ${columns}`
   const plain = insert(given, values)
-  /** One row; waits for a twin that is just being created, and then does nothing. */
+  /** Waits for a twin that is just being created, and then does nothing. */
   const insertOne = sql(
     `webhooks.create${name}`,
     {
@@ -98,7 +91,7 @@ export function holderKind<T extends Holder>(kind: KindParts<T>): HolderKind<T> 
     { bigints: true },
   )
   const set = ['name', 'token', ...own, 'updated_at'].map((column, i) => `${column} = $${i + 3}`)
-  /** One row, if it is still the one that was read. Waits for another change of it, and then does nothing. */
+  /** Only if it is still the one that was read. Waits for another change, and then does nothing. */
   const changeOne = sql(
     `webhooks.change${name}`,
     `UPDATE bartleby.${table} SET ${set.join(', ')}
@@ -128,7 +121,7 @@ export function holderKind<T extends Holder>(kind: KindParts<T>): HolderKind<T> 
     return one(await tx.rows<object>(insertOne, ...row))
   }
 
-  /** Null when it is not any more what was read. */
+  /** Null when it changed meanwhile. */
   const change = async ({ tx, now, place, draft: draftOf }: Putting, current: T) => {
     const draft = draftOf()
     const token = draft.keepsToken ? current.token : draft.token
@@ -173,17 +166,16 @@ export function holderKind<T extends Holder>(kind: KindParts<T>): HolderKind<T> 
 // The last of a place is its public id.
 const publicIdOf = (place: Place): string => place.at(-1) as string
 
-/** What a producer, a channel or a consumer shall be. */
 export interface Draft {
   readonly name: string
   readonly token: string
-  /** The token is for a new one only: one that exists keeps its own. */
+  /** An existing one keeps its token. */
   readonly keepsToken: boolean
-  /** The values of the columns that only its kind has. */
+  /** Of the columns that only its kind has. */
   readonly own: readonly Value[]
 }
 
-/** The draft of a request: the name defaults to the id, the token to a random one. */
+/** The name defaults to the id, the token to a random one. */
 export const draftOf = (
   publicId: string,
   { name, token }: { readonly name?: string | null; readonly token?: string | null },
@@ -198,19 +190,18 @@ export const draftOf = (
 const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789'
 const CHARACTERS = 12
 
-/** Twelve letters and digits from a cryptographic source, each as likely as any other: `randomInt` has no bias. */
+/** From a cryptographic source; `randomInt` has no bias. */
 const randomToken = (): string =>
   Array.from({ length: CHARACTERS }, () => ALPHABET.charAt(randomInt(ALPHABET.length))).join('')
 
 const SECOND_US = 1_000_000n
 
-/** When something is modified that was last modified at `updatedAt`. */
 export const nextUpdate = (now: Instant, { updatedAt }: Pick<Holder, 'updatedAt'>): Instant => {
   const earliest = later(updatedAt, SECOND_US)
   return now > earliest ? now : earliest
 }
 
-/** Refuses to change what the caller does not know. An empty condition is none. */
+/** An empty condition is none. */
 export function checkCondition(
   { updatedAt }: Pick<Holder, 'updatedAt'>,
   ifUnmodifiedSince: string | null,

@@ -1,4 +1,4 @@
-/** Who may send, and what messages are sent to: producers and channels. */
+/** Producers and channels. */
 import { type Session, sql, type Value } from '../../../store/database.ts'
 import { integer, rowShape, text } from '../../../store/row.ts'
 import type { Parts } from '../settings.ts'
@@ -10,7 +10,7 @@ export const PRODUCERS = holderKind<Producer>({
   name: 'Producer',
   table: 'webhook_producers',
   unique: ['producer_id'],
-  // Not by primary key: PostgreSQL may look for an id in the index of the list, all of it, where it is the second column.
+  // Not by primary key: PostgreSQL may walk the index of the list, where the id is the second column.
   key: ['producer_id', ({ producerId }) => producerId],
   fromRow: rowShape({ ...HOLDER, producerId: text }).read,
 })
@@ -23,18 +23,16 @@ export const CHANNELS = holderKind<Channel>({
   fromRow: rowShape({ ...HOLDER, number: integer, channelId: text }).read,
 })
 
-/** The first by its public id: one step into the unique index. */
+/** One step into the unique index. */
 const any = sql(
   'webhooks.anyChannel',
   "SELECT number FROM bartleby.webhook_channels WHERE channel_id >= '' ORDER BY channel_id LIMIT 1",
 )
 
-/** Whether there is a channel at all. */
 export const hasChannels = async (session: Session): Promise<boolean> => (await session.rows(any)).length > 0
 
 type HolderParts = Pick<Parts, 'db' | 'clock' | 'xids'>
 
-/** All of a kind. */
 export class Holders<T extends Holder> {
   readonly #kind: HolderKind<T>
   readonly #parts: HolderParts
@@ -44,13 +42,12 @@ export class Holders<T extends Holder> {
     this.#parts = parts
   }
 
-  /** The one of exactly this id. */
   get(publicId: string, ...scope: readonly number[]): Promise<T | null> {
     const { name, read } = this.#kind
     return this.#parts.db.session(`webhooks.read${name}`, (session) => read(session, [...scope, publicId]))
   }
 
-  /** Creates or replaces it. Refuses to replace what the caller does not know. `own`: what only its kind has. */
+  /** Refuses to replace what the caller does not know. */
   put(
     publicId: string,
     request: { readonly name: string | null; readonly token: string | null },
@@ -66,7 +63,6 @@ export class Holders<T extends Holder> {
     )
   }
 
-  /** A page of all of them, or of those of a channel, newest first. */
   async list(page: PageRequest, ...scope: readonly number[]): Promise<Page<T>> {
     const { name, page: read } = this.#kind
     const span = spanOf(page)

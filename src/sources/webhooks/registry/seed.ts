@@ -1,9 +1,7 @@
 /**
- * What the configuration says exists from the first start on. It is applied when its hash is not the one that was applied last:
- * entries then get the configured values again, and what was changed through the API survives every start in between. Hash
- * and entries are one transaction; of servers that start at the same moment one applies it, and the others wait and find it done.
- *
- * A server without a seed applies and remembers nothing, so that it can share a store with one that has a seed.
+ * What exists from the first start on, by the configuration. Applied when its hash is not the last one: entries get the configured values
+ * again, and changes through the API survive every start in between. Hash and entries are one transaction; of servers that start together
+ * one applies it. A server without a seed can share a store with one that has a seed.
  */
 import { hash } from 'node:crypto'
 import { canonicalJson } from '../../../core/json/exact.ts'
@@ -15,10 +13,9 @@ import { type Draft, draftOf, type HolderKind } from './holder-kind.ts'
 import { CHANNELS, PRODUCERS } from './holders.ts'
 import { given, parseCallbackUrl, withoutCredentials } from './texts.ts'
 
-/** There is one seed. */
 const NAME = 'seed'
 
-/** One row by primary key, changed only when the hash is another. Waits for a server that is applying a seed. */
+/** By primary key, only when the hash is another. Waits for a server that is applying a seed. */
 const remember = sql(
   'webhooks.rememberSeed',
   `INSERT INTO bartleby.webhook_seed AS known (name, hash, applied_at) VALUES ($1, $2, $3)
@@ -26,7 +23,7 @@ const remember = sql(
    WHERE known.hash <> excluded.hash`,
 )
 
-/** One row by primary key. */
+/** By primary key. */
 const readHash = sql('webhooks.readSeed', 'SELECT hash FROM bartleby.webhook_seed WHERE name = $1')
 
 export class Seeding {
@@ -40,7 +37,6 @@ export class Seeding {
     this.#hash = hash('sha256', canonicalJson(seed), 'hex')
   }
 
-  /** Applies the seed unless it is the one that was applied last. */
   async apply(): Promise<void> {
     const { channels, producers, consumers } = this.#seed
     if (channels.length + producers.length + consumers.length === 0) return
@@ -51,7 +47,7 @@ export class Seeding {
     })
   }
 
-  /** What the seed is, without secrets and credentials, and its SHA-256 in hexadecimal. Fails when the store cannot be read. */
+  /** Without secrets and credentials. Fails when the store cannot be read. */
   async status() {
     await this.#parts.db.session('webhooks.readSeed', (session) => session.rows(readHash, NAME))
     const { channels, producers, consumers } = this.#seed

@@ -1,10 +1,10 @@
-/** Ids, names, tokens and addresses of consumers: what clients may choose. */
+/** Ids, names, tokens and addresses: what clients may choose. */
 import { hasControlCharacter } from '../../../core/content.ts'
 import { Refused } from '../refusal.ts'
 
 const MOST_CHARACTERS = 255
 
-/** Whether a text can be stored and found again: not too long, no U+0000, no half characters. */
+/** Not too long, no U+0000, no half characters. */
 export const isStorable = (text: string): boolean =>
   // A character has one or two units: only what lies between has to be counted.
   text.length <= 2 * MOST_CHARACTERS &&
@@ -12,17 +12,15 @@ export const isStorable = (text: string): boolean =>
   !text.includes('\0') &&
   text.isWellFormed()
 
-/** Refuses texts that cannot be stored. */
 export function checkTexts(...texts: readonly string[]): void {
   if (!texts.every(isStorable)) throw new Refused('text_invalid')
 }
 
-/** Refuses ids and names that would not be shown as they are. */
 export function checkNames(...names: readonly string[]): void {
   if (names.some(hasControlCharacter)) throw new Refused('name_invalid')
 }
 
-/** What was given; null when nothing was, also for the empty text. */
+/** Null for the empty text too. */
 export const given = (text: string | null | undefined): string | null =>
   text === null || text === undefined || text === '' ? null : text
 
@@ -32,21 +30,20 @@ const MOST_ADDRESS_CHARACTERS = 8_192
 /** A URL parser takes much more for absolute, such as `http:host`, or trims it. */
 const ADDRESS_FORM = /^https?:\/\/[^/?#\\\s]/i
 
-/** Characters of one address that a URL parser would drop without a word. */
+/** A URL parser would drop these without a word. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is refused
 const DROPPED = /[\x00-\x1f\x7f]|\s$/
 
-/** The URL of an absolute http or https address; null for everything else. Credentials in it are allowed. */
+/** Credentials are allowed. */
 export function parseCallbackUrl(text: string): URL | null {
   if (text.length > MOST_ADDRESS_CHARACTERS || !ADDRESS_FORM.test(text) || DROPPED.test(text)) return null
   return text.isWellFormed() ? URL.parse(text) : null
 }
 
-/** The same address as it may be shown to everybody: everything else stays as it was given. */
 export const withoutCredentials = (callbackUrl: string): string =>
   callbackUrl.replace(/^(https?:\/\/)[^/?#\\]*@/i, '$1')
 
-/** A part of an address without percent-encoding; as it is where that is none. */
+/** As it is where it cannot be decoded. */
 export function percentDecoded(part: string): string {
   try {
     return decodeURIComponent(part)

@@ -1,6 +1,6 @@
 /**
- * The call that everything begins with: a producer sends a message to a channel. Who may not send is told so before the body is
- * read; then date, body and id are looked at, in this order.
+ * A producer sends a message to a channel. The sender is refused before the body is read; then date, body and id are checked, in this
+ * order.
  */
 
 import type { Answer } from '../../../api/exact-answer.ts'
@@ -67,13 +67,13 @@ export const broadcastCall: WebhookCall = {
 const INTEGER = /^[+-]?\d+$/
 const MINUTE_US = 60_000_000
 
-/** The absolute value of an integer; 0 for anything else, and for what no store keeps exactly. */
+/** 0 for anything but an integer, and for what no store keeps exactly. */
 export function readPriority(text: string): number {
   const priority = INTEGER.test(text) ? Math.abs(Number(text)) : 0
   return Number.isSafeInteger(priority) ? priority : 0
 }
 
-/** When a scheduled message goes out; refused when it is no RFC 3339 time, or sooner than the setting allows. */
+/** Refused when it is no RFC 3339 time, or sooner than the setting allows. */
 export function readScheduledFor(text: string, now: Instant, minDelayMinutes: number): Instant {
   const parsed = parseTimestamp(text)
   if (!parsed.ok) throw new Refused('schedule_invalid')
@@ -86,7 +86,7 @@ export function readScheduledFor(text: string, now: Instant, minDelayMinutes: nu
   return parsed.at
 }
 
-/** Set by every delivery, or a matter of its connection: no header of a producer takes the place of one of these. */
+/** A producer's header replaces none of these. */
 const BARRED: ReadonlySet<string> = new Set([
   ...DELIVERY_HEADERS,
   'webhook-id',
@@ -101,8 +101,8 @@ const isBarred = (lowerName: string, tokenHeader: string): boolean =>
   lowerName === tokenHeader.toLowerCase()
 
 /**
- * The headers that `list` names, in its order and spelling, of two spellings the first. `rawHeaders` are names and values in
- * turn as they came; a header counts by its first value, and an absent, empty or barred one is left out.
+ * The headers that `list` names, in its order and spelling, of two spellings the first. `rawHeaders` are names and values in turn; the
+ * first value counts, and an absent, empty or barred header is left out.
  */
 export function readMetadataHeaders(
   list: string,

@@ -1,6 +1,6 @@
 /**
- * One call of the webhook API: where it is, who may make it, how it is described, and what answers it. What its path names is found
- * here, and the tokens that come with it are checked, in the order that clients know.
+ * One call of the webhook API: path, access, description, answer. Finds what its path names and checks the tokens, in the order that
+ * clients know.
  */
 
 import type { Role } from '../../../api/auth.ts'
@@ -14,7 +14,6 @@ import type { Channel, Consumer } from '../webhook.ts'
 import type { Webhooks } from '../webhooks.ts'
 import type { WebhookRequest } from './request.ts'
 
-/** What calls work with. */
 export type CalledWebhooks = Pick<
   Webhooks,
   | 'producers'
@@ -34,8 +33,8 @@ export interface CallScope extends CalledWebhooks {
 }
 
 /**
- * Who may make a call once the server has tokens: whoever carries tokens of the channel, the producer or the consumer (`own`);
- * readers; readers of what shows such tokens, who could send with them; or who may change everything.
+ * Once the server has tokens: whoever has tokens of channel, producer or consumer (`own`); readers; readers of such tokens, who could send
+ * with them; or who may change everything.
  */
 export type Access = 'own' | 'read' | 'read tokens' | 'write'
 
@@ -45,21 +44,18 @@ export interface WebhookCall {
   readonly path: string
   readonly access: Access
   readonly summary: string
-  /** The headers that it reads; what it needs is told by its errors. */
   readonly headers?: readonly string[]
-  /** Parameters of the query, and the fields of a form, with their meaning. */
+  /** With their meaning. */
   readonly query?: Readonly<Record<string, string>>
   readonly form?: Readonly<Record<string, string>>
-  /** Another body than a form. */
+  /** Instead of a form. */
   readonly body?: { readonly mediaType: string; readonly schema: JsonSchema }
-  /** The status of success, and the JSON that comes with it. */
+  /** With its JSON. */
   readonly success: readonly [status: number, shape?: JsonSchema]
-  /** The other statuses that it knows. */
   readonly errors: readonly number[]
   answer(request: WebhookRequest, scope: CallScope): Promise<Answer>
 }
 
-/** The role that a call asks for. */
 export function roleOf(access: Access, { openManagement, api }: WebhookSettings): Role | 'open' {
   if (access === 'own' || openManagement) return 'open'
   switch (access) {
@@ -75,7 +71,6 @@ export function roleOf(access: Access, { openManagement, api }: WebhookSettings)
 export const CHANNEL_TOKEN = 'X-Broker-Channel-Token'
 export const CONSUMER_TOKEN = 'X-Broker-Consumer-Token'
 
-/** What was looked for, or the refusal that it is not there. */
 export function existing<T>(found: T | null): T {
   if (found === null) throw new Refused('resource_unknown')
   return found
@@ -89,13 +84,13 @@ export interface Recipient {
   readonly consumer: Consumer
 }
 
-/** The consumer of the path, without asking for tokens. */
+/** Without asking for tokens. */
 export async function findConsumer(request: WebhookRequest, scope: CallScope): Promise<Recipient> {
   const channel = await findChannel(request, scope)
   return { channel, consumer: existing(await scope.consumers.get(channel, request.param('consumerId'))) }
 }
 
-/** The consumer of the path, asked for by somebody who has its token and that of the channel. */
+/** With the tokens of channel and consumer. */
 export async function authorisedConsumer(
   request: WebhookRequest,
   scope: CallScope,

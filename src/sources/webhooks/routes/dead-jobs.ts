@@ -26,7 +26,7 @@ const DEAD: AnswerFields<PlacedJob<DeadJob>> = {
   LastError: [TEXT, ({ lastError }) => lastError],
 }
 
-/** Who acts on the jobs, for the history: consumers prove who they are by their token alone. */
+/** For the history: consumers prove who they are by their token alone. */
 const actorAs = ({ channel, consumer }: Recipient): string =>
   actorOf(queueOfConsumer(channel.channelId, consumer.consumerId))
 

@@ -1,4 +1,4 @@
-/** How a call of the webhook API looks in the OpenAPI document. */
+/** How calls of the webhook API look in the OpenAPI document. */
 import type { Role } from '../../../api/auth.ts'
 import { paramsIn } from '../../../api/describe.ts'
 import { TEXT } from '../../../api/shapes.ts'
@@ -23,7 +23,7 @@ const MEANINGS: Readonly<Record<number, string>> = {
   500: 'The store could not be read',
 }
 
-/** What the server answers before the call. */
+/** Answered before the call. */
 const OF_EVERY_CALL = [408, 421, 429]
 
 const texts = (fields: Readonly<Record<string, string>>) =>
@@ -38,7 +38,6 @@ function bodyOf({ form, body }: WebhookCall) {
   return { body: { content: { 'application/x-www-form-urlencoded': { schema } } } }
 }
 
-/** The schema of a call, for its route. */
 export function describeCall(call: WebhookCall, role: Role | 'open'): Readonly<Record<string, unknown>> {
   const { method, path, headers, query, success, errors } = call
   const [status, shape] = success

@@ -1,4 +1,4 @@
-/** The calls of consumers on their jobs. They carry the tokens of channel and consumer. */
+/** The calls of consumers on their jobs, with the tokens of channel and consumer. */
 import { type AnswerFields, answerOf, objectOf, shapeOf } from '../../../api/describe.ts'
 import type { Answer } from '../../../api/exact-answer.ts'
 import { INTEGER, TEXT } from '../../../api/shapes.ts'
@@ -49,7 +49,6 @@ const QUEUED: AnswerFields<QueuedJob> = {
     ({ message }) => ({ ...answerOf(CONTENT, message), ...inBase64(message.payload) }),
   ],
 }
-/** A job, and where it is. */
 export type PlacedJob<Job> = Job & { readonly channelId: string; readonly consumerId: string }
 
 const SHOWN: AnswerFields<PlacedJob<JobView>> = {
@@ -65,7 +64,6 @@ const SHOWN: AnswerFields<PlacedJob<JobView>> = {
   ],
 }
 
-/** How many jobs are asked for. Nothing at all is the usual number. */
 function limitOf(query: URLSearchParams): number {
   const text = query.get('limit') ?? ''
   if (text === '') return DEFAULT_LIMIT
@@ -74,7 +72,6 @@ function limitOf(query: URLSearchParams): number {
   return Math.min(limit, MOST_JOBS)
 }
 
-/** The consumer of a call that only those who fetch their jobs can make. */
 async function pullConsumer(request: WebhookRequest, scope: CallScope): Promise<Recipient> {
   const recipient = await authorisedConsumer(request, scope, 'consumer_unknown')
   if (recipient.consumer.type !== 'pull') throw new Refused('consumer_not_pull')
@@ -94,7 +91,7 @@ const MOST_SECONDS = 2 ** 31 - 1
 
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 
-/** What a pull consumer says it makes of a job: JSON whose keys are known whatever their case; null when it is none. Keys that are missing, or null, stand for nothing: no state, no seconds. */
+/** JSON whose keys are known whatever their case; null when it is none. Missing keys and null stand for no state and no seconds. */
 function readTransition(body: Uint8Array) {
   let value: unknown
   try {

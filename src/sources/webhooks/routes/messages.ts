@@ -20,7 +20,7 @@ import {
   scheduledUrl,
 } from './views.ts'
 
-/** What jobs of every view have in common. */
+/** In every view of a job. */
 export const JOB: AnswerFields<JobSummary> = {
   ListenerEndpoint: [TEXT, ({ listenerEndpoint }) => endpoint(listenerEndpoint)],
   ListenerName: [TEXT, ({ listenerName }) => listenerName],
@@ -62,7 +62,7 @@ const COUNTS_SHAPE = {
   },
 } as const
 
-/** The whole numbers among the values of a parameter; what is none is ignored. */
+/** Anything but whole numbers is ignored. */
 const statusesOf = (query: URLSearchParams): readonly number[] => [
   ...new Set(
     query

@@ -30,7 +30,6 @@ const HOLDER_FIELDS = {
   token: 'Left out: a new random one, also when it exists already',
   name: 'Left out: the id',
 }
-/** What all of them show. */
 const holder = <T extends Holder>(idOf: (one: T) => string): AnswerFields<T> => ({
   ID: [TEXT, idOf],
   Name: [TEXT, ({ name }) => name],
@@ -53,7 +52,7 @@ const CONSUMER: AnswerFields<PlacedConsumer> = {
   Type: [oneOf(CONSUMER_TYPES), ({ type }) => type],
 }
 
-/** One of them, the token only if it may be seen, with when it was last changed: what the next change must name. */
+/** `Last-Modified` is what the next change must name. */
 function resource<T extends Holder>(fields: AnswerFields<T>, one: T, { settings }: CallScope): Answer {
   const token = settings.api.exposeTokens ? one.token : ''
   return json(answerOf(fields, { ...one, token }), { 'Last-Modified': formatHttpDate(one.updatedAt) })
@@ -86,7 +85,6 @@ const listed = (path: string, summary: string, errors: readonly number[]) =>
     errors,
   }) as const
 
-/** The calls on producers or on channels, which are known by their ids alone. */
 function holderCalls<T extends Holder>(
   name: 'producer' | 'channel',
   fields: AnswerFields<T>,

@@ -1,7 +1,4 @@
-/**
- * The answers of the webhook API, to the byte: JSON without a charset and with one newline, errors as bare text, and the texts of
- * unknown paths and wrong methods that its clients know.
- */
+/** The answers of the webhook API, to the byte: JSON without a charset and with one newline, errors as bare text. */
 import type { Answer } from '../../../api/exact-answer.ts'
 import { REFUSALS, type Refused } from '../refusal.ts'
 
@@ -9,21 +6,18 @@ const JSON_HEADERS = { 'Content-Type': 'application/json', 'Cache-Control': 'no-
 const TEXT_HEADERS = { 'Content-Type': 'text/plain; charset=utf-8' }
 const PLAIN_HEADERS = { ...TEXT_HEADERS, 'X-Content-Type-Options': 'nosniff' }
 
-/** What was asked for. */
 export const json = (value: unknown, headers: Answer['headers'] = {}): Answer => ({
   status: 200,
   body: `${JSON.stringify(value)}\n`,
   headers: { ...JSON_HEADERS, ...headers },
 })
 
-/** It exists now, and is found there. */
 export const created = (location: string): Answer => ({
   status: 201,
   body: '',
   headers: { Location: location },
 })
 
-/** It is done. */
 export const ACCEPTED: Answer = { status: 202, body: '', headers: {} }
 export const NO_CONTENT: Answer = { status: 204, body: '', headers: {} }
 
@@ -35,7 +29,6 @@ export const STOPPING: Answer = {
   headers: { ...TEXT_HEADERS, 'Retry-After': '1' },
 }
 
-/** What cannot be told to anybody but the log. */
 export const INTERNAL: Answer = {
   status: REFUSALS.internal.status,
   body: REFUSALS.internal.text,
@@ -48,17 +41,14 @@ export const refused = ({ status, message }: Refused): Answer => ({
   headers: TEXT_HEADERS,
 })
 
-/** The path is there, but not for this method. */
 export const methodNotAllowed = (allow: string): Answer => ({
   status: 405,
   body: 'Method Not Allowed\n',
   headers: { ...PLAIN_HEADERS, Allow: allow },
 })
 
-/** The methods of a path, to who asks for them. */
 export const methodsOf = (allow: string): Answer => ({ status: 200, body: '', headers: { Allow: allow } })
 
-/** The same without the slash at its end. */
 export const moved = (method: string, location: string): Answer => ({
   status: method === 'GET' ? 301 : 307,
   body: '',

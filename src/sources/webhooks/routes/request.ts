@@ -1,7 +1,6 @@
 /**
- * What a call of the webhook API reads of its request. Headers count by their first value, missing ones are empty; forms are read
- * from the body alone; every body has a limit, and so has the time it may take. Every request has an id, and a line in the access log
- * with nothing of what it carried.
+ * What a call reads of its request. Headers count by their first value, missing ones are empty; every body has a limit of size and time.
+ * The access log has nothing of what a request carried.
  */
 import type { IncomingMessage } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
@@ -12,19 +11,19 @@ import type { Xids } from '../../../core/xid.ts'
 import { Refused } from '../refusal.ts'
 import type { PageRequest } from '../registry/pages.ts'
 
-/** Forms and short JSON: a few texts of 255 characters, each of them percent-encoded. */
+/** A few texts of 255 characters, percent-encoded. */
 const SMALL_BODY_BYTES = 1_048_576
 
 const FORM = 'application/x-www-form-urlencoded'
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** The body, when it was read before the call: to check its signature. */
+    /** Read before the call, to check its signature. */
     signedBody?: Buffer
   }
 }
 
-/** The first value of a header; empty when there is none. `name` is in lower case. */
+/** Empty when absent. `name` is in lower case. */
 export function firstHeader({ headers, rawHeaders }: IncomingMessage, name: string): string {
   const value = headers[name]
   if (value === undefined) return ''
@@ -37,7 +36,7 @@ export function firstHeader({ headers, rawHeaders }: IncomingMessage, name: stri
 
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 
-/** A header as text. Its bytes arrive one by one; clients that write more than ASCII mostly mean UTF-8. */
+/** Bytes arrive one by one; clients that write more than ASCII mostly mean UTF-8. */
 function asText(value: string): string {
   if (!/[\x80-\xff]/.test(value)) return value
   try {
@@ -56,44 +55,38 @@ export class WebhookRequest {
     this.#limits = limits
   }
 
-  /** A variable part of the path, decoded. */
   param(name: string): string {
     return paramsOf(this.#request)[name] ?? ''
   }
 
-  /** The first value of a header, as text. */
   header(name: string): string {
     return asText(firstHeader(this.#request.raw, name))
   }
 
-  /** Names and values by turns, as they were sent. */
+  /** Names and values in turn, as sent. */
   get rawHeaders(): readonly string[] {
     return this.#request.raw.rawHeaders
   }
 
-  /** The query of the address. */
   query(): URLSearchParams {
     return queryOf(this.#request)
   }
 
-  /** The whole body. */
   body(): Promise<Buffer> {
     return this.#read(this.#limits.maxBodyBytes)
   }
 
-  /** The body of a call that has little to say. */
   smallBody(): Promise<Buffer> {
     return this.#read(Math.min(this.#limits.maxBodyBytes, SMALL_BODY_BYTES))
   }
 
-  /** The fields of the body. A body of another media type is refused unread. */
+  /** Another media type is refused unread. */
   async form(): Promise<URLSearchParams> {
     const mediaType = firstHeader(this.#request.raw, 'content-type').split(';', 1)[0]?.trim()
     if (mediaType !== FORM) throw new Refused('form_expected')
     return new URLSearchParams((await this.smallBody()).toString())
   }
 
-  /** Where a list is to be read. */
   page(): PageRequest {
     const query = this.query()
     return { next: query.get('next'), previous: query.get('previous') }
@@ -108,7 +101,7 @@ export class WebhookRequest {
   }
 }
 
-/** The same as `readWithin`, refused in the words of this API. */
+/** `readWithin` in the words of this API. */
 export async function readRequest(raw: IncomingMessage, limit: number, seconds: number): Promise<Buffer> {
   try {
     return await readWithin(raw, limit, seconds)
@@ -120,13 +113,12 @@ export async function readRequest(raw: IncomingMessage, limit: number, seconds: 
 
 const INTEGER = /^[+-]?\d+$/
 
-/** A whole number; null for anything else, also for one that cannot be told from its neighbours. */
+/** Null for anything else, and beyond the safe integers. */
 export function integerOf(text: string): number | null {
   const value = INTEGER.test(text) ? Number(text) : Number.NaN
   return Number.isSafeInteger(value) ? value : null
 }
 
-/** Writes a line about a request that was answered. */
 export const logAccess = (request: FastifyRequest, reply: FastifyReply): void =>
   request.log.debug(
     {
@@ -140,10 +132,10 @@ export const logAccess = (request: FastifyRequest, reply: FastifyReply): void =>
     'request',
   )
 
-/** What is echoed and logged is bounded, and cannot be mistaken for anything else. */
+/** Echoed and logged, so bounded and printable. */
 const USABLE = /^[\x21-\x7e](?:[\x20-\x7e]{0,126}[\x21-\x7e])?$/
 
-/** Gives requests their id, which is on every answer and in the log: the caller's own, or an xid. */
+/** On every answer and in the log: the caller's own, or an xid. */
 export const requestIds =
   (xids: Xids) =>
   (request: IncomingMessage): string => {

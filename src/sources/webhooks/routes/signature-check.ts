@@ -1,10 +1,8 @@
 /**
- * The hook that asks requests of the webhook API for a signature. It comes before everything else that could tell what is there;
- * the body that it must read for that is handed on to the call.
+ * Asks requests for a signature, before anything that could tell what is there; the body it reads is handed on to the call.
  *
- * `X-Broker-Signature: t=<unix seconds>,v1=<hex>` is an HMAC-SHA256 over `<t>.<body>`. Neither method nor path is signed, and equal
- * bodies of one second have equal signatures: that is how the scheme is. The cheap checks come first, so that nobody makes a server
- * read a body without the right header.
+ * `X-Broker-Signature: t=<unix seconds>,v1=<hex>` is an HMAC-SHA256 over `<t>.<body>`. Neither method nor path is signed, and equal bodies
+ * of one second have equal signatures: that is the scheme. Cheap checks come first, so that a body is read only behind a right header.
  */
 import { createHmac, createSecretKey, type KeyObject, timingSafeEqual } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
@@ -22,7 +20,7 @@ export interface SignatureCheckOptions extends RequestLimits {
   readonly clock: Clock
 }
 
-/** The hook for these settings; their mode is `hmac`. */
+/** For mode `hmac`. */
 export function signatureCheck(options: SignatureCheckOptions) {
   const { gatewayAuth, clock, maxBodyBytes, readTimeoutSeconds } = options
   const { secret, toleranceSeconds, exemptPaths } = gatewayAuth
@@ -52,7 +50,7 @@ export function signatureCheck(options: SignatureCheckOptions) {
 
 export const SIGNATURE_HEADER = 'x-broker-signature'
 
-/** What a header says: when it was signed, in seconds since 1970 as they were written, and with what outcome. */
+/** Seconds since 1970 as they were written. */
 export interface Signature {
   readonly seconds: string
   readonly digest: string
@@ -61,10 +59,9 @@ export interface Signature {
 const INTEGER = /^[+-]?\d+$/
 const DIGEST = /^[0-9a-f]{64}$/
 
-/** The key that a secret stands for. */
 export const gatewayKey = (secret: string): KeyObject => createSecretKey(Buffer.from(secret, 'base64'))
 
-/** What can be told without the body: the header, and whether it is of now. */
+/** What can be told without the body. */
 export function readSignature(header: string, now: Instant, tolerance: number): Signature {
   if (header === '') throw new Refused('signature_missing')
   const parts = header.split(',', 3)
@@ -84,20 +81,19 @@ export function readSignature(header: string, now: Instant, tolerance: number): 
   return { seconds, digest }
 }
 
-/** Refuses a body that was not signed with the key. */
 export function checkDigest({ seconds, digest }: Signature, rawBody: Uint8Array, key: KeyObject): void {
   const expected = createHmac('sha256', key).update(`${seconds}.`).update(rawBody).digest()
-  // What is no digest at all is compared too, with one that cannot be right: it takes as long.
+  // A malformed digest is compared too, with a wrong one: it takes as long.
   const given = DIGEST.test(digest) ? Buffer.from(digest, 'hex') : null
   if (!timingSafeEqual(expected, given ?? Buffer.alloc(expected.length)) || given === null) {
     throw new Refused('signature_wrong')
   }
 }
 
-/** What may not follow an exempt path: anything that somebody on the way could resolve to another path. */
+/** Anything behind an exempt path that somebody on the way could resolve to another path. */
 const UNPLAIN = /%|\\|\/\/|(?:^|\/)\.{1,2}(?:\/|$)/
 
-/** Which paths need no signature: the given ones and all below them. Paths are those that the router looks at, as they were sent. */
+/** The given paths and all below them, as they were sent. */
 export function exemption(paths: readonly string[]): (path: string) => boolean {
   const roots = paths.map((path) => (path.endsWith('/') ? path.slice(0, -1) : path))
   return (path) =>

@@ -1,4 +1,4 @@
-/** Where things are on the webhook API, lists of that, and payloads and addresses as it shows them. */
+/** Paths, lists, payloads and addresses as the webhook API shows them. */
 
 import { isUtf8 } from 'node:buffer'
 import type { Answer } from '../../../api/exact-answer.ts'
@@ -7,7 +7,7 @@ import type { Page } from '../registry/pages.ts'
 import { withoutCredentials } from '../registry/texts.ts'
 import { json } from './reply.ts'
 
-/** A page of addresses. `Links` is always there, and always null. */
+/** `Links` is always there, and always null. */
 export const listResult = <Item>(
   path: string,
   page: Page<Item>,
@@ -15,27 +15,22 @@ export const listResult = <Item>(
   statuses?: readonly number[],
 ): Answer => json({ Result: page.items.map(urlOf), Pages: pageLinks(path, page, statuses), Links: null })
 
-/**
- * An address as everybody may see it: credentials and queries, which often are credentials too, are shown only with the consumer
- * that they belong to.
- */
+/** Without credentials and query, which often is one too: these are shown with their consumer alone. */
 export const endpoint = (callbackUrl: string): string =>
   withoutCredentials(callbackUrl).replace(/[?#].*$/s, '')
 
-/** Metadata headers by their names. */
 export const HEADERS = { type: 'object', additionalProperties: TEXT } as const
 
 const bytesOf = (payload: Uint8Array): Buffer =>
   Buffer.from(payload.buffer, payload.byteOffset, payload.byteLength)
 
-/** A payload as text. */
 export const payloadText = (payload: Uint8Array): string => bytesOf(payload).toString()
 
-/** What is no text is added as it is. */
+/** Added when the payload is no text. */
 export const inBase64 = (payload: Uint8Array): { readonly PayloadBase64?: string } =>
   isUtf8(payload) ? {} : { PayloadBase64: bytesOf(payload).toString('base64') }
 
-/** Where things are. Ids may hold anything: each is one segment of a path, percent-encoded. */
+/** Ids may hold anything: each is one segment of a path, percent-encoded. */
 const segment = encodeURIComponent
 
 export const producerUrl = (producerId: string) => `/producer/${segment(producerId)}`
@@ -51,7 +46,7 @@ export const deadJobsUrl = (channelId: string, consumerId: string) =>
 export const requeueUrl = (channelId: string, consumerId: string, jobId: string) =>
   `${consumerUrl(channelId, consumerId)}/job/${segment(jobId)}/requeue-dead-job`
 
-/** The pages around this one; both when it holds anything, so that clients go on until they meet an empty one. */
+/** Both when the page holds anything: clients go on until they meet an empty one. */
 export function pageLinks(
   path: string,
   { first, last }: Page<unknown>,
