@@ -1,4 +1,4 @@
-/** What history shows: entries as lists and details have them, what lists are filtered by, and the rows that entries are made of. */
+/** Entries of history, their filters, and the rows they are made of. */
 
 import type { Within } from '../api/shapes.ts'
 import type { Instant } from '../core/clock.ts'
@@ -8,58 +8,56 @@ import { at, big, integer, orNull, type RowOf, rowShape, text } from '../store/r
 import type { HistoryItem } from './shapes.ts'
 import { HISTORY_STATUSES, type HistoryStatus } from './shapes.ts'
 
-/** An entry as lists show it: without input and output. */
+/** Without input and output. */
 export type HistorySummary = Within<HistoryItem>
 
-/** An entry with everything that is known about it. */
 export interface HistoryDetail extends HistorySummary {
   readonly input: Uint8Array | null
   readonly output: Uint8Array | null
   readonly error: string | null
   readonly notes: string | null
-  /** The letter it concerns; null when there is none, or none any more. */
+  /** null: none, or not any more. */
   readonly letter: { readonly engine: string; readonly rowKey: string } | null
 }
 
-/** Which entries; what is given must all hold. */
+/** All given must hold. */
 export interface HistoryFilter {
   readonly engine?: string | null
   readonly operation?: string | null
   readonly status?: HistoryStatus | null
   readonly instanceId?: string | null
   readonly correlationId?: string | null
-  /** `from` ≤ the time of the entry < `to`. */
+  /** `from` ≤ the entry's time < `to`. */
   readonly from?: Instant | null
   readonly to?: Instant | null
 }
 
 export interface HistoryPage {
   readonly items: readonly HistorySummary[]
-  /** Asks for the page after this one; null on the last. */
+  /** null on the last page. */
   readonly continuationToken: string | null
 }
 
-/** The engines and operations that there are; each check refuses with the reason or with the list of what is known. */
+/** Known engines and operations; each check throws with the reason or the known names. */
 export interface KnownEngines {
-  /** One that runs may be recorded of, and letters filed under. */
+  /** Runs may be recorded and letters filed under it. */
   check(engine: string): void
   /** An operation of the engine itself. */
   checkOwnOperation(engine: string, operation: string): void
-  /** One to look for. */
+  /** Can be looked for. */
   checkKnown(engine: string, session?: Session): Promise<void>
-  /** An operation to look for, of the engine, or of any when none is named. */
+  /** Can be looked for, in the engine or in any. */
   checkKnownOperation(engine: string | null, operation: string): Promise<void>
 }
 
-/** Of a capture without a correlation id of its own it is the source id of its letter: one look at that by primary key. */
+/** A capture without a correlation id has its letter's source id: one look by primary key. */
 const CORRELATION_ID = `coalesce(history.correlation_id,
   (SELECT letters.source_id FROM bartleby.letters WHERE letters.id = history.letter_id), '')`
 
-/** What a list needs of a row: nothing that may be large. */
+/** Nothing large. */
 export const SUMMARY_COLUMNS = `history.id, history.created_at, history.duration_ms, history.series,
   ${CORRELATION_ID} AS correlation_id, history.instance_id, history.actor, history.short_key`
 
-/** Everything about a row. */
 export const DETAIL_COLUMNS = `${SUMMARY_COLUMNS}, letter_id, letter_version, notes, error, input, output`
 
 const FIELDS = {
@@ -93,7 +91,6 @@ export const DETAIL = rowShape({
 })
 export type DetailRow = RowOf<typeof DETAIL>
 
-/** What the number of a series stands for. */
 export interface SeriesLabel {
   readonly engine: string
   readonly operation: string
@@ -102,7 +99,7 @@ export interface SeriesLabel {
 
 export type SeriesLabels = ReadonlyMap<number, SeriesLabel>
 
-/** All series: some for every engine and operation that was ever recorded. Never more than a few hundred. */
+/** A few hundred at most. */
 const readLabels = sql(
   'history.labels',
   'SELECT id, engine, operation, status FROM bartleby.history_series ORDER BY id',

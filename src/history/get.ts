@@ -1,4 +1,4 @@
-/** One entry of history, by its engine and row key, and what history has about one letter. */
+/** One entry of history by its key, and the entries of one letter. */
 
 import { failure } from '../core/errors.ts'
 import { formatRowKey, keyNumber, parseRowKey, type RowKey } from '../core/row-key.ts'
@@ -18,7 +18,7 @@ import {
 } from './entry.ts'
 import { captureOfLetter, captureOfSource, PLAIN_ENGINE } from './plain-capture.ts'
 
-/** The row with a number among those of a moment in some series, by primary key. */
+/** By primary key. */
 const readByNumber = sql(
   'history.byNumber',
   `SELECT ${DETAIL_COLUMNS} FROM bartleby.history
@@ -26,7 +26,7 @@ const readByNumber = sql(
   { bigints: true },
 )
 
-/** Of earlier versions, the rows of one correlation id and microsecond, on the index of correlation ids: one of each engine at most. */
+/** Rows of earlier versions, on history_by_correlation: at most one per engine. */
 const readByShortKey = sql(
   'history.byShortKey',
   `SELECT ${DETAIL_COLUMNS} FROM bartleby.history
@@ -36,18 +36,17 @@ const readByShortKey = sql(
 
 const LETTER_KEY = rowShape({ engine: text, name: text, capturedAt: at, shortKey: orNull(integer) })
 
-/** What the row key of a letter is made of, by primary key. */
+/** By primary key. */
 const readLetterKey = sql(
   'history.letterKey',
   'SELECT engine, coalesce(instance_id, source_id) AS name, captured_at, short_key FROM bartleby.letters WHERE id = $1',
   { bigints: true },
 )
 
-/** The entry; a failure when there is none. */
 export async function getHistory(session: Session, engine: string, rowKey: string): Promise<HistoryDetail> {
   const unknown = () => failure('history_unknown', { engine, rowKey })
   const key = parseRowKey(rowKey)
-  // No store keeps a null character in a name.
+  // No store keeps U+0000 in a name.
   if (key === null || key.name.includes('\0')) throw unknown()
   const labels = await readSeriesLabels(session)
   const row = await (key.number === null
@@ -96,15 +95,15 @@ async function letterKey(session: Session, id: bigint): Promise<HistoryDetail['l
   return { engine, rowKey: formatRowKey({ name, at: capturedAt, number: keyNumber(id, shortKey) }) }
 }
 
-/** An entry about a letter: without input and output, which may be large. */
+/** Without input and output, which may be large. */
 export interface LetterEvent extends HistorySummary {
   readonly notes: string | null
   readonly error: string | null
-  /** Which transition of the letter it records; null when it changed nothing. */
+  /** null: it changed nothing. */
   readonly letterVersion: number | null
 }
 
-/** The newest entries of a letter, on history_of_letter: all but the capture of a plain queue's. */
+/** On history_of_letter, which lacks captures of plain queues. */
 const readOfLetter = sql(
   'history.ofLetter',
   `SELECT ${SUMMARY_COLUMNS}, actor, notes, error, letter_version FROM bartleby.history
@@ -112,16 +111,16 @@ const readOfLetter = sql(
   { bigints: true },
 )
 
-/** The newest `limit` entries about a letter, the newest first. */
+/** Newest first. */
 export async function historyOfLetter(
   session: Session,
   letterId: bigint,
   limit: number,
 ): Promise<LetterEvent[]> {
   const rows = await EVENT.all(session, readOfLetter, letterId, limit)
-  // After the rows: a series is there before its first row.
+  // After the rows: an operation kind exists before its first row.
   const labels = await readSeriesLabels(session)
-  // The capture is the oldest of all.
+  // The capture is the oldest.
   const capture = rows.length < limit ? await captureOfLetter(session, labels, letterId) : null
   if (capture !== null) rows.push(capture)
   return rows.map((row) => {

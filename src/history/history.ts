@@ -1,4 +1,4 @@
-/** The history of the office: append-only, one entry per operation of an engine and per act on a letter. */
+/** History of the office: append-only, one entry per operation of an engine and per act on a letter. */
 
 import type { Batcher } from '../core/batcher.ts'
 import type { Clock } from '../core/clock.ts'
@@ -28,7 +28,6 @@ import { type HistoryCursor, listHistory } from './list.ts'
 
 const DEFAULT_LIMIT = 50
 
-/** A report, and what is answered once it is on record. */
 interface RecordAsk extends Ask {
   readonly report: ReadReport
   answer(recorded: Recorded): Answer
@@ -53,7 +52,7 @@ export class History {
     })
   }
 
-  /** A page of the entries that match, the newest first. An entry that is there for a whole walk is in it once. */
+  /** Newest first. An entry that exists during a whole walk appears in it once. */
   async list(filter: HistoryFilter = {}, page: PageRequest = {}): Promise<HistoryPage> {
     if (filter.engine != null) await this.#engines.checkKnown(filter.engine)
     if (filter.operation != null)
@@ -68,20 +67,19 @@ export class History {
     return { items, continuationToken }
   }
 
-  /** One entry, with its input and output; a failure when there is none. */
   async get(engine: string, rowKey: string): Promise<HistoryDetail> {
     await this.#engines.checkKnown(engine)
     return this.#db.session('history.get', (session) => getHistory(session, engine, rowKey))
   }
 
-  /** Puts an operation on record. A source id that is known gives the entry that there is. */
+  /** A known source id returns its entry. */
   async record(report: RunReport): Promise<Recorded> {
     const { body } = await this.recordOnce(report, null, (recorded) => ({ status: 200, body: recorded }))
-    // As it was made in the line above.
+    // Made two lines above.
     return body as Recorded
   }
 
-  /** As `record`, and the first answer under an idempotency key is given again. */
+  /** `record` with an idempotency key, which replays its first answer. */
   async recordOnce(
     report: RunReport,
     once: OnceKey | null,

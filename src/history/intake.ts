@@ -1,7 +1,4 @@
-/**
- * Entries that come from outside, from workers in any language. A source id makes them idempotent: the same one of the
- * same engine twice is one entry, also when both arrive at once or a server dies in between.
- */
+/** Entries from workers in any language. A source id makes them idempotent within an engine, also when two arrive at once or a server dies. */
 
 import { randomUUID } from 'node:crypto'
 import type { Instant } from '../core/clock.ts'
@@ -14,44 +11,42 @@ import { type HistorySummary, readSeriesLabels, SUMMARY, SUMMARY_COLUMNS, summar
 import { recordHistory } from './record.ts'
 import type { HistoryStatus } from './shapes.ts'
 
-/** An operation that a worker reports. */
 export interface RunReport {
   readonly engine: string
   readonly operation: string
   readonly status: HistoryStatus
   readonly durationMs: number
-  /** Default: the publisher itself. */
+  /** Default: the publisher. */
   readonly instanceId?: string | null
   /** Default: a new one. */
   readonly correlationId?: string | null
   readonly actor?: string | null
-  /** Bytes and texts are kept as they are; anything else as its JSON. */
+  /** Bytes and texts as they are, anything else as JSON. */
   readonly input?: unknown
   readonly output?: unknown
-  /** What failed; needed when the status is Failed. */
+  /** Needed when the status is Failed. */
   readonly error?: string | null
   /** The worker's own id of the run. */
   readonly sourceId?: string | null
 }
 
-/** A report whose input and output are as they will be kept. */
+/** Input and output as they are stored. */
 export interface ReadReport extends RunReport {
   readonly input: Uint8Array | null
   readonly output: Uint8Array | null
-  /** When it was done, where a record of it says so. Left out: now. */
+  /** Left out: now. */
   readonly createdAt?: Instant
 }
 
-/** The instance of what concerns none in particular. */
 const PUBLISHER = 'publisher'
 
 export interface Recorded {
   readonly entry: HistorySummary
-  /** False when the source id was known: the entry is the one that was there. */
+  /** False: the source id was known. */
   readonly created: boolean
 }
 
-/** Source ids that are known, each by one step into the primary key. */
+/** One step into the primary key each. */
 const readKnownSources = sql(
   'history.knownSources',
   `SELECT given.engine AS engine, given.source_id AS source_id
@@ -60,7 +55,7 @@ const readKnownSources = sql(
      WHERE known.engine = given.engine AND known.source_id = given.source_id) IS NOT NULL`,
 )
 
-/** The entry of a source id, by two primary keys. */
+/** By two primary keys. */
 const readBySource = sql(
   'history.bySource',
   `SELECT ${SUMMARY_COLUMNS} FROM bartleby.history_sources AS known
@@ -69,7 +64,7 @@ const readBySource = sql(
   { bigints: true },
 )
 
-/** Of two that record the same source id at once, the second waits here for the first and fails. Run again, it finds the entry. */
+/** Of two that record the same source id at once, the second waits here, fails, runs again and finds the entry. */
 const insertSources = sql(
   'history.insertSources',
   `INSERT INTO bartleby.history_sources (engine, source_id, created_at, history_id, series)
@@ -82,21 +77,21 @@ export function readRun(report: RunReport): ReadReport {
   return { ...report, input: contentOf(report.input), output: contentOf(report.output) }
 }
 
-/** Refuses a failure without a word about it: nobody could tell later what failed. */
+/** A failure must say what failed. */
 function insistOnError({ status, error = null }: RunReport): void {
   if (status !== 'Failed' || (error !== null && error.trim() !== '')) return
   const what = error === null ? 'it is missing' : 'it is blank'
   throw refuse('error', `${what}; a record with status Failed says what failed`)
 }
 
-/** Files reports, each unless its source id is known. Gives the entry of each, in their order. */
+/** Files reports unless their source ids are known; returns the entry of each, in order. */
 export async function fileReports(
   tx: Transaction,
   reports: readonly ReadReport[],
   now: Instant,
   known: KnownEntries,
 ): Promise<readonly Recorded[]> {
-  // A report without a source id is like no other.
+  // A report without a source id is unique.
   const names = reports.map(({ engine, sourceId = null }, place) =>
     sourceId === null ? place : sourceName({ engine, sourceId }),
   )
@@ -136,7 +131,7 @@ async function record(
     const source = { engine, source_id: sourceId, created_at: createdAt, history_id: id, series }
     return sourceId === null ? [] : { name: sourceName({ engine, sourceId }), source }
   })
-  // In one order, whoever writes them: of two servers one waits, and not both.
+  // In one order for all writers: of two servers only one waits.
   sources.sort((a, b) => (a.name < b.name ? -1 : 1))
   runGivenAtCommit(
     tx,
@@ -164,12 +159,12 @@ async function record(
 function contentOf(value: unknown): Uint8Array | null {
   if (value === undefined || value === null) return null
   if (value instanceof Uint8Array) return value
-  // What JSON has nothing for, such as a function, is nothing.
+  // Functions and the like have no JSON.
   const text: string | undefined = typeof value === 'string' ? value : JSON.stringify(value)
   return text === undefined ? null : Buffer.from(text.toWellFormed(), 'utf8')
 }
 
-/** Entries by the names of their source ids. */
+/** By name of the source id. */
 export type KnownEntries = ReadonlyMap<unknown, HistorySummary>
 
 export async function entriesOfSources(

@@ -1,7 +1,6 @@
 /**
- * Pages of history, newest first. Each filter has a lane of its own (series, correlation id, instance). With several
- * filters the lanes are read in turn, a stretch of each, and the one that first fills the page or ends decides: a rare
- * operation is found quickly within a busy instance, and a rare instance within a busy operation.
+ * Pages of history, newest first. Each filter (operation kind, correlation id, instance) is a range of its own index. Several are read in
+ * turn, a stretch of each; the first that fills the page or ends decides, so a rare operation is found in a busy instance and the reverse.
  */
 
 import { type Session, type Statement, sql, type Value } from '../store/database.ts'
@@ -18,7 +17,7 @@ import {
 } from './entry.ts'
 import { captureOfSource } from './plain-capture.ts'
 
-/** The last row of a page, or of what was looked through for it. */
+/** The last row of a page, or of what was examined for it. */
 export interface HistoryCursor {
   readonly at: bigint
   readonly id: bigint
@@ -26,13 +25,13 @@ export interface HistoryCursor {
 
 interface ListedHistory {
   readonly items: readonly HistorySummary[]
-  /** Where the next page begins; null when there is none. */
+  /** null on the last page. */
   readonly next: HistoryCursor | null
 }
 
-/** Rows that a stretch of a lane has at most. */
+/** Rows per read. */
 const MAX_STRETCH = 1_000
-/** Rows of each lane that one page may look through; a page that found too few ends early, and the next goes on. */
+/** Rows per range and page; a page that found too few ends early. */
 const MAX_EXAMINED = 10_000
 
 export async function listHistory(
@@ -49,14 +48,14 @@ export async function listHistory(
   const rows = found.rows.slice(0, limit)
   const last = rows.at(-1)
   const next = found.rows.length > limit && last !== undefined ? cursorOf(last) : found.next
-  // A series that is newer than the labels was made, with its row, while this page was read.
+  // Newer than the labels: made while this page was read.
   const known = rows.every((row) => labels.has(row.series)) ? labels : await readSeriesLabels(session)
   return { items: rows.map((row) => summaryOf(row, known)), next }
 }
 
 const cursorOf = (row: SummaryRow): HistoryCursor => ({ at: row.createdAt, id: row.id })
 
-/** One lane for each filter; without any, one of all series. */
+/** One range per filter; without any, all operation kinds. */
 function lanesOf(filter: HistoryFilter, labels: SeriesLabels): Lane[] {
   const lanes: Lane[] = []
   const { correlationId, instanceId, engine, operation, status } = filter
@@ -103,11 +102,11 @@ interface Runner {
 
 interface Found {
   readonly rows: readonly SummaryRow[]
-  /** Where to go on when the page ended early; null when the lane has no more. */
+  /** Where a page that ended early continues; null at the end. */
   readonly next: HistoryCursor | null
 }
 
-/** More than `limit` rows that are in all lanes, or all there are, or those that the bounded look found. */
+/** More than `limit` rows that match all filters, or all there are, or those of the bounded look. */
 async function race(
   session: Session,
   labels: SeriesLabels,
@@ -138,23 +137,19 @@ async function race(
 const isOlder = (a: Stretch, b: Stretch): boolean =>
   a.beforeAt < b.beforeAt || (a.beforeAt === b.beforeAt && a.beforeId < b.beforeId)
 
-/**
- * Lanes of history: rows that one index holds together in the order of lists, newest first. Every list reads the heads
- * of lanes, so its cost grows with the page and not with the table.
- */
+/** Rows that one index holds in the order of lists. Lists read their heads, so the cost grows with the page, not the table. */
 type Lane =
   | { readonly kind: 'series'; readonly series: readonly number[] }
   | { readonly kind: 'correlation'; readonly id: string }
   | { readonly kind: 'instance'; readonly id: string }
 
-/** Where a lane is read: before (older than) a row, down to a time. */
+/** Rows older than a row, down to a time. */
 interface Stretch {
   readonly beforeAt: bigint
   readonly beforeId: bigint
   readonly fromAt: bigint
 }
 
-/** Before the first row that may be shown: all of a lane that is older than `to`, down to `from`. */
 const stretchOf = (from: bigint | null, to: bigint | null): Stretch => ({
   beforeAt: to ?? 2n ** 63n - 1n,
   beforeId: 0n,
@@ -162,8 +157,8 @@ const stretchOf = (from: bigint | null, to: bigint | null): Stretch => ({
 })
 
 /**
- * A lane as a range of its index, in whose order it is read: `$1` and `$2` are the row before which it begins, `$3` the time at which it
- * ends. Not `series = $5`: without statistics PostgreSQL believes that few rows are of one key, fetches all of them and sorts them.
+ * A range in the order of its index, from the row (`$1`, `$2`) down to the time `$3`. Not `series = $5`: without statistics PostgreSQL
+ * expects few rows of one key, fetches all and sorts them.
  */
 const heads = (column: string, also = '', key = '$5', columns = SUMMARY_COLUMNS) => `
   SELECT ${columns} FROM bartleby.history
@@ -171,10 +166,7 @@ const heads = (column: string, also = '', key = '$5', columns = SUMMARY_COLUMNS)
     AND ${column} IS NOT NULL${also}
   ORDER BY ${column} DESC, history.created_at DESC, history.id DESC LIMIT $4`
 
-/**
- * SQLite seeks by a row only as far as the index names its columns, and would pass over all rows of the same microsecond: those
- * are read by themselves, by their id. Up to $4 rows of each part.
- */
+/** SQLite seeks only by columns of the index and would pass all rows of one microsecond: these are read apart, by id. Up to $4 rows each. */
 const parts = (index: string, column: string, also = '') => {
   const part = (time: string) => `
     SELECT * FROM (SELECT ${SUMMARY_COLUMNS} FROM history INDEXED BY ${index}
@@ -186,21 +178,16 @@ const parts = (index: string, column: string, also = '') => {
 const onIndex = (name: string, index: string, column: string, also = ''): Statement =>
   sql(name, { postgres: heads(column, also), sqlite: parts(index, column, also) }, { bigints: true })
 
-/** The rows that store a correlation id, on their index. */
 const byCorrelation = onIndex('history.byCorrelation', 'history_by_correlation', 'history.correlation_id')
-/** The rows that name an instance, on their index. */
 const byInstance = onIndex('history.byInstance', 'history_by_instance', 'history.instance_id')
-/** The rows without an instance: their correlation id stands for it. */
+/** Rows without an instance: the correlation id stands for it. */
 const byDefaultInstance = onIndex(
   'history.byDefaultInstance',
   'history_by_correlation',
   'history.correlation_id',
   ' AND history.instance_id IS NULL',
 )
-/**
- * The rows of several series. PostgreSQL reads up to $4 keys of each from the primary key, sorts these, and only then
- * reads the rows of the page; SQLite is asked once per series.
- */
+/** PostgreSQL reads up to $4 keys per operation kind from the primary key, sorts them and then reads the page; SQLite is asked per kind. */
 const bySeries = sql(
   'history.bySeries',
   {
@@ -217,7 +204,7 @@ const bySeries = sql(
   { bigints: true },
 )
 
-/** At most `limit` rows of a lane, the newest first. `labels` are all series. */
+/** Newest first. */
 async function readLane(
   session: Session,
   labels: SeriesLabels,
@@ -252,13 +239,9 @@ async function readLane(
   return parts.flat().sort(newestFirst).slice(0, limit)
 }
 
-/** What a lane is asked for at least. */
 const MIN_CHUNK = 8
 
-/**
- * The newest of several series on SQLite: a few rows of each, and then more of those only whose last row is within the
- * page, because they may have others there.
- */
+/** The newest of several operation kinds on SQLite: a few rows of each, then more of those whose last row is within the page. */
 async function mergeSeries(
   session: Session,
   numbers: readonly number[],
@@ -282,7 +265,7 @@ async function mergeSeries(
       const last = lane.rows.at(-1)
       const { beforeAt, beforeId, fromAt } = stretch
       const before = last === undefined ? [beforeAt, beforeId] : [last.createdAt, last.id]
-      // Of two parts, each of up to `chunk` rows.
+      // Two parts of up to `chunk` rows each.
       const rows = await SUMMARY.all(session, bySeries, ...before, fromAt, chunk, lane.series)
       lane.rows.push(...rows.sort(newestFirst).slice(0, chunk))
       lane.hasMore = rows.length >= chunk

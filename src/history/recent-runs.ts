@@ -1,13 +1,10 @@
-/**
- * The newest runs of every series: when they were and how long they took. Each series is read from its end by the index that
- * lists use, up to a limit, so the cost grows with the number of series and never with history.
- */
+/** The newest runs of every operation kind, read from the end of its index up to a limit: the cost never grows with history. */
 import type { Instant } from '../core/clock.ts'
 import { type Database, type Integer, sql } from '../store/database.ts'
 import { rowsGiven } from '../store/idioms.ts'
 import { readSeriesLabels, type SeriesLabel } from './entry.ts'
 
-/** What is read at most, over all series. */
+/** Over all kinds. */
 const MAX_ROWS = 50_000
 
 export interface RecentRun {
@@ -15,18 +12,18 @@ export interface RecentRun {
   readonly durationMs: number
 }
 
-/** A series with its newest runs, the newest first. */
+/** Newest first. */
 interface RecentSeries extends SeriesLabel {
   readonly runs: readonly RecentRun[]
 }
 
 interface RecentRuns {
   readonly series: readonly RecentSeries[]
-  /** How many runs of a series were read at most: those that are older are not among them. */
+  /** Runs read per kind; older ones are not among them. */
   readonly limit: number
 }
 
-/** The newest runs since `$2`, up to `$3` of each series, which is read from its end as a range of its index. */
+/** Since `$2`, up to `$3` per kind, from the end of its range. */
 const readNewest = sql(
   'history.newestOfSeries',
   `SELECT run.* FROM unnest($1::int[]) AS given (series) CROSS JOIN LATERAL (
@@ -36,12 +33,12 @@ const readNewest = sql(
   { bigints: true },
 )
 
-/** Series that are asked for at once: SQLite answers without giving others a turn. */
+/** Kinds per statement: SQLite answers without giving others a turn. */
 const AT_ONCE = 16
 
 type RunRow = Readonly<Record<'series' | 'created_at' | 'duration_ms', Integer>>
 
-/** The newest runs since an instant, up to `most` of each series; fewer where there are very many series. */
+/** Up to `most` per kind; fewer with very many kinds. */
 export async function readRecentRuns(db: Database, since: Instant, most: number): Promise<RecentRuns> {
   const labels = await db.session('history.series', readSeriesLabels)
   const limit = Math.max(1, Math.min(most, Math.floor(MAX_ROWS / Math.max(1, labels.size))))

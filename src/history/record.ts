@@ -1,7 +1,4 @@
-/**
- * Writing history: rows are added in the transaction of what they record, and never changed. Each is of a series: engine,
- * operation and status, each combination known by a small number that never changes.
- */
+/** Writing history, in the transaction of what is recorded. Engine, operation and status are one number, the operation kind. */
 
 import type { Instant } from '../core/clock.ts'
 import { type Integer, type Session, sql, type Transaction } from '../store/database.ts'
@@ -9,7 +6,7 @@ import { type GivenRow, rowsGiven } from '../store/idioms.ts'
 import { big, integer, type RowOf, rowShape } from '../store/row.ts'
 import { HISTORY_STATUSES, type HistoryStatus } from './shapes.ts'
 
-/** One row by its unique label. */
+/** By its unique label. */
 const readSeries = sql(
   'history.series',
   'SELECT id FROM bartleby.history_series WHERE engine = $1 AND operation = $2 AND status = $3',
@@ -20,23 +17,21 @@ const insertSeries = sql(
    ON CONFLICT (engine, operation, status) DO NOTHING`,
 )
 
-/** A series of the engine, on the unique index. */
+/** On the unique index. */
 const seriesOfEngine = sql(
   'history.seriesOfEngine',
   'SELECT id FROM bartleby.history_series WHERE engine = $1 LIMIT 1',
 )
-/** Whether history has ever had a row of the engine. */
 export const seriesHasEngine = async (session: Session, engine: string): Promise<boolean> =>
   (await session.rows(seriesOfEngine, engine)).length > 0
 
-/** Remembered series of one server. */
 const MAX_REMEMBERED = 50_000
 
-/** The series that a server has seen. There are a few for every engine. */
+/** Operation kinds that a server has seen, a few per engine. */
 export class SeriesNumbers {
   readonly #known = new Map<string, number>()
 
-  /** The number of a series; it is made when it is new. */
+  /** Made if new. */
   async numberOf(
     work: { readonly tx: Transaction; afterCommit(effect: () => void): void },
     engine: string,
@@ -47,7 +42,7 @@ export class SeriesNumbers {
     const known = this.#known.get(key)
     if (known !== undefined) return known
     const number = await seriesNumber(work.tx, engine, operation, status)
-    // Only after the commit: a series of a transaction that was rolled back does not exist.
+    // Only after the commit: a rollback takes it back.
     work.afterCommit(() => {
       if (this.#known.size >= MAX_REMEMBERED) this.#known.clear()
       this.#known.set(key, number)
@@ -56,7 +51,7 @@ export class SeriesNumbers {
   }
 }
 
-/** The number of a series, from the store; it is made when it is new. */
+/** From the store; made if new. */
 export async function seriesNumber(
   session: Session,
   engine: string,
@@ -72,17 +67,16 @@ export async function seriesNumber(
   return Number(made.id)
 }
 
-/** One operation of an engine, or one act on a letter. */
 export interface HistoryEntry {
   readonly engine: string
   readonly operation: string
   readonly status: HistoryStatus
-  /** null: there is no instance, the correlation id stands for it. */
+  /** null: the correlation id stands for it. */
   readonly instanceId: string | null
   readonly correlationId: string
   readonly createdAt: Instant
   readonly durationMs: number
-  /** The letter it concerns, and which of the letter's transitions it records. */
+  /** The letter, and the transition that this records. */
   readonly letterId?: bigint | null
   readonly letterVersion?: number | null
   readonly actor?: string | null
@@ -109,7 +103,7 @@ const COLUMNS = {
 const NAMES = Object.keys(COLUMNS)
 const LISTS = Object.values(COLUMNS).map((type, i) => `$${i + 1}::${type}[]`)
 
-/** Numbered in their order. Rows of ours never have a short key; left out, it would be 1. */
+/** Numbered in order. short_key is written as NULL: its default is 1. */
 const insertRows = sql(
   'history.insert',
   `INSERT INTO bartleby.history (${NAMES.join(', ')}, short_key) SELECT ${NAMES.map((name) => `given.${name}`).join(', ')}, NULL
@@ -117,7 +111,7 @@ const insertRows = sql(
   { bigints: true },
 )
 
-/** Adds the entries, in their order; gives the key of each. */
+/** Adds entries in order; returns their keys. */
 export async function recordHistory(
   tx: Transaction,
   entries: readonly HistoryEntry[],
@@ -148,17 +142,13 @@ export async function recordHistory(
   return (await rowsGiven<object>(tx, insertRows, rows)).map(KEY.read)
 }
 
-/** One row by primary key. */
+/** By primary key. */
 const updateRow = sql(
   'history.updateRun',
   'UPDATE bartleby.history SET duration_ms = $4, output = $5 WHERE series = $1 AND created_at = $2 AND id = $3',
 )
 
-/**
- * The history row of work that takes many transactions. The first of them adds it (`known` is null) and each of the others
- * brings it up to date, so that at every moment it says what is durable, and one run stays one row. It is the only row that
- * is ever written to again, and only while its run lasts. Gives its key.
- */
+/** The history row of work over many transactions: the first adds it, later ones update it. The only row that changes, while its run lasts. */
 export async function keepRunRow(
   tx: Transaction,
   known: HistoryRow | null,
@@ -174,5 +164,4 @@ export async function keepRunRow(
   return known
 }
 
-/** How long a run has taken, in milliseconds. */
 export const elapsedMs = (since: Instant, now: Instant): number => Number((now - since) / 1000n)

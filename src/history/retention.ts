@@ -1,12 +1,11 @@
-/** Taking history out that is past its time: the oldest first, one bounded batch at a time. */
+/** Removal of old history: oldest first, one bounded batch at a time. */
 import type { Instant } from '../core/clock.ts'
 import { type Integer, type Statement, sql, type Transaction, type Value } from '../store/database.ts'
 import { readSeriesLabels } from './entry.ts'
 
 /**
- * The oldest rows before `$1` of all series, by primary key: up to `$2` of each, and of these the oldest. `$3` skips the
- * range in which earlier batches left dead rows. SQLite reads one series after the other. PostgreSQL is told the series: of their table it
- * expects a thousand rows before it was analysed, and plans at a cost that JIT begins at.
+ * The oldest rows before `$1`, by primary key: up to `$2` per operation kind, then of all. `$3` skips dead rows of earlier batches. SQLite
+ * reads kind by kind. PostgreSQL gets the kinds as a list: before ANALYZE it expects a thousand in their table, which costs enough for JIT.
  */
 const removeRows = sql(
   'history.remove',
@@ -34,7 +33,7 @@ const removeByIds = sql('history.removeByIds', {
   sqlite: 'DELETE FROM history WHERE id IN (SELECT value FROM json_each($1))',
 })
 
-/** The same of the source ids, on the index of their time. */
+/** On the index of their time. */
 const removeSources = sql(
   'history.removeSources',
   `DELETE FROM bartleby.history_sources WHERE (engine, source_id) IN (
@@ -43,16 +42,15 @@ const removeSources = sql(
   { bigints: true },
 )
 
-/** Where the first batch starts. */
 export const FROM_THE_OLDEST = -(2n ** 63n)
 
 export interface RemovedHistory {
   readonly removed: number
-  /** Where the next batch starts; null when there is none. */
+  /** null: no more. */
   readonly next: bigint | null
 }
 
-/** Removes at most `limit` rows that were recorded before `before`: of all series the oldest. */
+/** Removes at most `limit` rows before `before`, the oldest of all. */
 export async function removeHistory(
   tx: Transaction,
   before: Instant,
@@ -71,7 +69,7 @@ export async function removeHistory(
   return batchOf(oldest, from, limit)
 }
 
-/** Forgets at most `limit` source ids of that age; gives where the next batch starts, null when there is none. */
+/** Removes at most `limit` source ids; returns where the next batch starts. */
 export const forgetSources = async (
   tx: Transaction,
   before: Instant,

@@ -1,4 +1,4 @@
-/** History on HTTP: lists and details for readers, and the record of a run for workers in any language. */
+/** HTTP calls of history: lists and details for readers, records for workers in any language. */
 import { isUtf8 } from 'node:buffer'
 import type { FastifyInstance } from 'fastify'
 import { type ApiCall, type ApiRequest, type ApiScope, onceKeyOf, serveApi } from '../api/calls.ts'
@@ -20,7 +20,6 @@ interface HistoryRoutesOptions extends ApiScope {
 
 const MAX_ERROR_BYTES = 1_048_576
 
-/** Adds the calls of the history to a server. */
 export async function historyRoutes(app: FastifyInstance, options: HistoryRoutesOptions): Promise<void> {
   serveApi(app, options, [listCall(options.history), getCall(options.history), recordCall(options.history)])
 }
@@ -115,7 +114,7 @@ function readReport({ body, caller, correlationId }: ApiRequest): RunReport {
   }
 }
 
-/** A text is kept as it is; any other value as it was written, which keeps the digits of large numbers. */
+/** Texts as they are, other values as written, which keeps digits of large numbers. */
 function valueBytes({ fields }: JsonBody, members: JsonText, name: 'input' | 'output'): Uint8Array | null {
   const value = fields[name] ?? null
   if (value === null) return null
@@ -131,7 +130,6 @@ function detailOnWire(detail: HistoryDetail) {
   return entryDetail({ ...detail, input, inputEncoding, output, outputEncoding })
 }
 
-/** Bytes as text when they are UTF-8, as base64 otherwise; and which. */
 function textOf(bytes: Uint8Array | null): readonly [string | null, 'utf8' | 'base64' | null] {
   if (bytes === null) return [null, null]
   const encoding = isUtf8(bytes) ? 'utf8' : 'base64'

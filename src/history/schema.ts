@@ -1,10 +1,8 @@
 /**
- * The table that history owns: append-only, one row per operation of an engine and per act on a letter. What rows are
- * filtered by (engine, operation, status) is a *series*, as drawers are for letters: one index on (series, time)
- * serves every such filter, and all series together every other list.
+ * The append-only table of history. Engine, operation and status are one column, `series` (the operation kind), like drawers of letters:
+ * an index on (series, time) serves every such filter, and all series together every other list.
  *
- * The capture of a plain queue's letter has no correlation of its own: NULL means the letter's source id, as it does in
- * the letter. A storm then writes its rows into the index of their series and into no other.
+ * The capture of a plain queue's letter has NULL as correlation, which stands for the letter's source id: a storm writes one index only.
  */
 import { inSqlite, type Migration } from '../store/migrations.ts'
 
@@ -53,7 +51,7 @@ const INDEXES = `
     );
     CREATE INDEX history_sources_created ON bartleby.history_sources (created_at);`
 
-/** By number in SQLite, and so with an index of their order. */
+/** SQLite: the number is the row id, with an index of the order. */
 const BY_NUMBER = TABLES.replace('IDENTITY,', 'IDENTITY PRIMARY KEY,').replace(
   /,\s+PRIMARY KEY \(series[^)]+\)/,
   '',

@@ -1,4 +1,4 @@
-/** Entries of the history on the wire. */
+/** Entries of history on the wire. */
 import Type from 'typebox'
 import {
   type Asked,
@@ -49,7 +49,7 @@ export const ENTRY_DETAIL = Type.Object({
   letter: orNull(Type.Object({ engine: TEXT, rowKey: TEXT })),
 })
 
-/** Which entries; what is given must all hold. */
+/** All given must hold. */
 export interface HistoryQuery extends Asked<typeof HISTORY_QUERY> {}
 export const HISTORY_QUERY = {
   engine: SOUGHT_ENGINE,
@@ -61,7 +61,7 @@ export const HISTORY_QUERY = {
   correlationId: TEXT,
 }
 
-/** Ids are parts of index keys and of row keys, which have their limits. */
+/** Part of index keys and row keys. */
 const ID = textUpTo(256)
 const ANY = Type.Unknown({ description: 'Any JSON value; kept as it is written' })
 

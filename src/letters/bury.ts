@@ -1,7 +1,6 @@
 /**
- * The only death. Whatever dies becomes a letter here, or reopens the letter that it was sent back from, with its counts and its
- * history row, in the transaction that takes it away from where it was. A source says how it gives up its rows; whether a letter is
- * known and how it is filed is decided here, the same for all of them.
+ * The only death: dead items become letters here, or reopen the letter that they were sent back from, with counts and history, in the
+ * transaction that takes them from their source. Sources say only how they give up their rows.
  */
 import type { Instant } from '../core/clock.ts'
 import { storableError } from '../core/content.ts'
@@ -27,32 +26,30 @@ import { type CaseRow, lockLettersOf, reopenedIn } from './locked.ts'
 import type { Registers } from './registers.ts'
 import type { OfficeWork } from './work.ts'
 
-/** Why something died and where. Give the same object to all that died of the same: it is worked out once. */
+/** Why and where something died. Share one object among equal deaths: it is worked out once. */
 export interface Cause {
   readonly source: SourceName
   readonly engine: string
-  /** The queue it came from; null when there is none. */
   readonly queue: string | null
   readonly reason: DeathReason
   readonly errorClass: string
   readonly errorMessage: string
   readonly errorStack: string | null
   readonly failedBy: string | null
-  /** The history row of the death, and how it is called for a new letter and for one that is reopened. */
+  /** Its history row, with the operation for a new letter and for a reopened one. */
   readonly record: {
     readonly captured: string
     readonly reopened: string
     readonly status: HistoryStatus
     readonly durationMs: number
     readonly actor: string | null
-    /** It leaves out the error: values of headers, say, which stay on the letter. */
+    /** Leaves out the error, which may hold values of headers. */
     readonly isSilent?: boolean
     readonly input: Uint8Array | null
     readonly output: Uint8Array | null
   }
 }
 
-/** The history row of a death of which nothing more is known. */
 export const PLAIN_RECORD: Cause['record'] = {
   captured: 'capture',
   reopened: 'reopen',
@@ -63,55 +60,55 @@ export const PLAIN_RECORD: Cause['record'] = {
   output: null,
 }
 
-/** One that died. Those that have nothing but their cause share all that is written about it. */
+/** One dead item. Deaths with nothing but a cause share one note. */
 export interface Death {
   readonly cause: Cause
-  /** The number that its failures are filed under. A letter with that number is reopened. null: none was opened. */
+  /** Its letter is reopened if there is one; null: no case was opened. */
   readonly caseId: LetterId | null
   readonly sourceId: string
-  /** The id that it died with, for the letter it reopens; null when nobody knows it any more. */
+  /** The id of the dead item, for a reopened letter; null if unknown. */
   readonly diedAs: string | null
-  /** Deliveries since it was sent back, for the letter it reopens. */
+  /** Deliveries since it was sent back. */
   readonly attempts: number
   readonly grave: Grave | null
-  /** Left out: it has none, its source id stands for it. */
+  /** Left out: the source id. */
   readonly instanceId?: string
-  /** Left out: that of its case or, where it has an instance, its source id. */
+  /** Left out: that of its case, else its source id if it has an instance. */
   readonly correlationId?: string
-  /** When it is captured, where its source has an order of its own. Left out: now, behind those of its instance. */
+  /** For sources with an order of their own. Left out: now, after the letters of its instance. */
   readonly capturedAt?: Instant
   /** Left out: now. */
   readonly lastFailureAt?: Instant
   /** Left out: that of its case, or the last one. */
   readonly firstFailureAt?: Instant
-  /** The deliveries that its report named; left out: nobody reported it. */
+  /** Deliveries named by its report; left out: not reported. */
   readonly reportedCount?: number
-  /** What history keeps of it in place of its cause's. */
+  /** Replaces the output of its cause. */
   readonly output?: Uint8Array
 }
 
-/** How a source gives up the rows of what died. */
+/** How a source gives up the rows of dead items. */
 export interface Taking<D extends Death> {
-  /** Letters that were locked before it was known who dies. Left out: those of the cases are locked here. */
+  /** Letters locked before the deaths were known. Left out: `bury` locks those of the cases. */
   readonly letters?: ReadonlyMap<LetterId, CaseRow>
-  /** Whether a letter goes where its newest death was, and does not stay where it was filed. */
+  /** Moves reopened letters to the drawer of their newest death. */
   readonly refiles?: boolean
-  /** Locks the rows, in the order of their ids, by one statement; gives those that still die. Left out: all. */
+  /** Locks rows in the order of their ids, by one statement; returns those that still die. Left out: all. */
   hold?(deaths: readonly D[]): Promise<readonly D[]>
-  /** Ends the rows of what reopens its letter; `letters` says what these are, and may be told that one changed. */
+  /** Ends the rows of items whose letters reopen; may update `letters`. */
   end(deaths: readonly D[], letters: Map<LetterId, CaseRow>): Promise<void>
-  /** PostgreSQL takes all at once: a capture statement, and its own values. `notes` are the numbers of theirs. */
+  /** PostgreSQL: takes all at once. `notes` are note numbers. */
   all(
     deaths: readonly D[],
     notes: readonly number[],
   ): { readonly statement: CaptureStatement; readonly values: readonly Value[] }
-  /** SQLite takes one after the other: gives what is left of it, null when it shall have no letter. */
+  /** SQLite: takes one; null if it shall have no letter. */
   each(death: D, id: LetterId): Promise<Left | null>
-  /** SQLite, too, takes those that share all that is written about them at once. Left out: one after the other. */
+  /** SQLite: takes deaths that share a note at once. Left out: one by one. */
   alike?(deaths: readonly D[], first: LetterId): TakenAlike
 }
 
-/** How rows are taken at once: a statement of `captureAlike` with its own values, and then their removal, which gives how many there were. */
+/** A statement of `captureAlike` with its own values; `remove` deletes the rows and returns how many there were. */
 interface TakenAlike {
   readonly statement: Statement
   readonly values: readonly Value[]
@@ -119,21 +116,21 @@ interface TakenAlike {
 }
 
 interface Buried<D> {
-  /** Those that still died when their rows were locked. */
+  /** Still dying once their rows were locked. */
   readonly deaths: readonly D[]
-  /** Rows that the source gave up for new letters, and how many of these there are. */
+  /** Rows that the source gave up for new letters. */
   readonly taken: number
   readonly captured: number
   readonly reopened: number
-  /** The letters of those that did not share what was written about them. */
+  /** Letters of deaths with a note of their own. */
   readonly letters: ReadonlyMap<D, LetterId>
-  /** What was written about those that are new. */
+  /** Notes of the new letters. */
   notes(): ReadonlyMap<D, DeathNote>
-  /** What PostgreSQL's statement of the source said. */
+  /** Rows of the source's PostgreSQL statement. */
   readonly rows: readonly object[]
 }
 
-/** Makes letters of what died, or reopens those that it has. */
+/** Makes letters of dead items, or reopens theirs. */
 export async function bury<D extends Death>(
   work: OfficeWork,
   registers: Registers,
@@ -155,10 +152,7 @@ export async function bury<D extends Death>(
   }
 }
 
-/**
- * The locks of a death, in the order that everybody keeps: items of queues, whose cycles have them by now; letters, ascending; jobs and
- * rows of other sources, ascending. All in one flight.
- */
+/** Everybody's lock order: items of queues (locked by their cycles), letters ascending, rows of other sources ascending. One round trip. */
 async function hold<D extends Death>(tx: Transaction, taking: Taking<D>, deaths: readonly D[]) {
   const asked = deaths.flatMap(({ caseId }) => (caseId === null || taking.letters?.has(caseId) ? [] : caseId))
   const isAsked = asked.length > 0
@@ -170,10 +164,9 @@ async function hold<D extends Death>(tx: Transaction, taking: Taking<D>, deaths:
   return { letters: new Map(letters), cases, deaths: held }
 }
 
-/** Nothing is on file of what never failed before. */
 const NONE: ReadonlyMap<LetterId, never> = new Map<LetterId, never>()
 
-/** Works out what is written on letters, each thing once. */
+/** Works out notes, each part once. */
 class Filing {
   readonly #work: OfficeWork
   readonly #registers: Registers
@@ -187,7 +180,7 @@ class Filing {
     this.#cases = cases
   }
 
-  /** The notes of new letters, and for each death the place of its note. */
+  /** Notes of new letters, and the index of each death's note. */
   async ofFresh(
     deaths: readonly Death[],
   ): Promise<{ notes: readonly DeathNote[]; places: readonly number[] }> {
@@ -197,11 +190,11 @@ class Filing {
       const draft = () => drafts.push(this.#captured(death)) - 1
       return isPlain(death) ? once(shared, death.cause, draft) : draft()
     })
-    // Not one after the other: what is new is asked for together.
+    // In parallel: new numbers are asked for together.
     return { notes: await Promise.all(drafts), places }
   }
 
-  /** The note of a new letter. Before anything is waited for it has its time: deaths are in order. */
+  /** Takes the capture time before it waits for anything: deaths are in order. */
   #captured(death: Death): Promise<DeathNote> {
     const { cause, instanceId } = death
     const { now } = this.#work
@@ -211,7 +204,7 @@ class Filing {
     return this.note(death, cause, cause.record.captured, capturedAt)
   }
 
-  /** The note of one death under the label of `where`. */
+  /** The note of one death, filed under `where`. */
   async note(
     death: Death,
     where: Where,
@@ -242,7 +235,7 @@ class Filing {
     return once(ofCause, label, () => this.#find(cause, where, operation, failedAt))
   }
 
-  /** Numbers are asked for once: the registers remember what is new only after the commit. */
+  /** Asks for each number once: registers remember new ones only after the commit. */
   async #find(cause: Cause, where: Where, operation: string, failedAt: Instant): Promise<Filed> {
     const { source, engine } = where
     const { drawers, series } = this.#registers
@@ -261,7 +254,6 @@ class Filing {
   }
 }
 
-/** What is known of a key, or else is asked for now. */
 function once<Key, Of>(known: Map<Key, Of>, key: Key, ask: () => Of): Of {
   const found = known.get(key) ?? ask()
   known.set(key, found)
@@ -280,7 +272,7 @@ const isPlain = (death: Death): boolean =>
   (death.instanceId ?? death.correlationId ?? death.reportedCount ?? death.lastFailureAt ?? death.output) ===
     undefined
 
-/** New letters: what they are of, what is written on them, and the place of each note. */
+/** New letters, their notes, and the index of each note. */
 interface Fresh<D> {
   readonly deaths: readonly D[]
   readonly notes: readonly DeathNote[]
@@ -346,7 +338,7 @@ async function fileEach<D extends Death>(work: OfficeWork, taking: Taking<D>, fr
   return { taken: deaths.length, captured: letters.size, letters, rows: [] }
 }
 
-/** Reopens letters, one that dies several times one time after the other. */
+/** Reopens letters; several deaths of one letter take one round each. */
 async function reopen<D extends Death>(
   work: OfficeWork,
   taking: Taking<D>,
@@ -381,13 +373,13 @@ async function failedAgain<D extends Death>(
   if (before === undefined) throw new Error(`'${death.sourceId}' has no letter to reopen`)
   const where = refiles ? cause : { ...before, queue: before.queue || null }
   const note = await filing.note(death, where, cause.record.reopened)
-  // What its first failure was stays.
+  // The first failure stays the first.
   const newest = { ...note, firstFailureAt: now }
   const { id, engine } = before
   return { id, engine, before, note: newest, diedAs, deliveries: attempts, grave }
 }
 
-/** What is written on letters about failures that are not deaths: the letters are at hand. */
+/** Notes of failures that are not deaths. */
 export function noteFailures(
   work: OfficeWork,
   registers: Registers,

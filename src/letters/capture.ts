@@ -1,7 +1,4 @@
-/**
- * The one capture: whatever died becomes a letter here, with its count and its history row, in the transaction that
- * takes it away from where it was.
- */
+/** The statements that file deaths as letters with their history rows. `bury.ts` decides what is filed. */
 
 import type { Instant } from '../core/clock.ts'
 import {
@@ -18,22 +15,22 @@ import type { Cause, Death, Taking } from './bury.ts'
 import { type LetterId, letterId, STATUS } from './letter.ts'
 import type { OfficeWork } from './work.ts'
 
-/** What is written about a death, in a form that fits the store: cut, cleaned, with its drawer and its history. */
+/** A death as it is written: texts cut and cleaned, with its drawer and history row. */
 export interface DeathNote extends Omit<Cause, 'record'> {
-  /** null: it has none, its source id stands for it. */
+  /** null: its source id stands for it. */
   readonly instanceId: string | null
   readonly correlationId: string | null
   readonly reportedCount?: number
   readonly record: Omit<Cause['record'], 'captured' | 'reopened'> & { readonly operation: string }
   readonly drawer: number
   readonly series: number
-  /** Its place among the letters of its instance. */
+  /** Its order among the letters of its instance. */
   readonly capturedAt: Instant
   readonly firstFailureAt: Instant
   readonly lastFailureAt: Instant
 }
 
-/** Nothing of ours has a short key; left out, it would be 1. */
+/** short_key is written as NULL: its default is 1. */
 const LETTER = `id, captured_at, first_failure_at, last_failure_at, item_created_at, laid_at, serial, part, drawer, version,
   dequeue_count, partition, attempts, status, shelf, leased, engine, source_id, instance_id, correlation_id, reason,
   error_class, error_message, error_stack, failed_by, reported_count, dead_queue, encoding, kind, reference, headers, payload,
@@ -41,7 +38,7 @@ const LETTER = `id, captured_at, first_failure_at, last_failure_at, item_created
 
 const HISTORY = `created_at, duration_ms, letter_id, series, letter_version, correlation_id, instance_id, actor, error, input, output, short_key`
 
-/** What a death note has, in PostgreSQL's types: a list for each. */
+/** Columns of a note, in PostgreSQL's types. */
 const NOTE = {
   ...{ drawer: 'int', series: 'int', engine: 'text', instance_id: 'text', correlation_id: 'text' },
   ...{ captured_at: 'bigint', first_failure_at: 'bigint', last_failure_at: 'bigint', reason: 'text' },
@@ -55,24 +52,21 @@ const NOTE = {
   ...{ duration_ms: 'bigint', actor: 'text', is_silent: 'int', input: 'bytea', output: 'bytea' },
 } as const
 
-/** A capture by PostgreSQL: of deaths that share one note, and of those that do not. */
+/** PostgreSQL's captures: of deaths that share one note, and of others. */
 export interface CaptureStatement {
   readonly alike: Statement
   readonly each: Statement
 }
 
 /**
- * Declares PostgreSQL's statement that files what a source gives up. `ctes` begins the statement and ends with a query
- * called `taken` over the source's own rows, usually what a DELETE returned, with the columns (letter_id, note, source_id, skipped, item_created_at,
- * laid_at, serial, part, dequeue_count, partition, dead_queue, encoding, kind, reference, headers, payload). `$1` is the instant, then
- * come the source's parameters, and behind them the death notes. Letters never travel to the server and back.
+ * Declares PostgreSQL's statement that files what a source gives up. `ctes` ends with a query `taken` over the source's rows, usually a
+ * DELETE … RETURNING, with the columns (letter_id, note, source_id, skipped, item_created_at, laid_at, serial, part, dequeue_count,
+ * partition, dead_queue, encoding, kind, reference, headers, payload). Parameters: `$1` the instant, the source's own, then the notes.
  *
- * A note that all share is in the statement as it is. Joined as lists of one it took a third of the time: without a better guess PostgreSQL
- * reads all eighteen lists anew for every row.
+ * A shared note is inlined: joined as lists of one it took three times as long, because PostgreSQL reads all lists anew for every row.
  *
- * Only inserts. A source id that another transaction took meanwhile fails it: the transaction is run again, finds the letter, and
- * nobody else pays for a look or a lock. Rows: one per note with the number of rows that the source gave up, of new letters, and the range
- * of their ids, and `also`, which are sums over other columns of `taken`.
+ * Inserts only. A source id taken meanwhile fails the transaction, which runs again and finds the letter; nobody else pays for a look
+ * or a lock. Returns one row per note: rows given up, new letters, the range of their ids, and the sums `also`.
  */
 export function captureStatement(name: string, ctes: string, also = ''): CaptureStatement {
   const first = 1 + Math.max(1, ...[...ctes.matchAll(/\$(\d+)/g)].map(([, place]) => Number(place)))
@@ -95,7 +89,7 @@ export function captureStatement(name: string, ctes: string, also = ''): Capture
   }
 }
 
-/** The columns of `LETTER`, of what a source gives up and of a note. */
+/** Values for the columns of `LETTER`. */
 const FILED = `letter_id, captured_at, first_failure_at, last_failure_at, item_created_at, laid_at, serial, part, drawer, 1,
   dequeue_count, partition, 0, ${STATUS.Pending}, CASE WHEN part IS NOT NULL THEN 0 END, 0, engine, source_id, instance_id, correlation_id, reason,
   error_class, error_message, error_stack, failed_by, reported_count, dead_queue, encoding, kind, reference, headers, payload, NULL`
@@ -120,9 +114,8 @@ function capturing(name: string, also: string, ctes: string, dying: string): Sta
 }
 
 /**
- * Declares SQLite's statement that files deaths which share a note, all at once: one after the other takes twice as long. `taken` is a
- * query over the source's rows with the columns that `captureStatement` names, but for those about notes; behind its parameters comes the
- * note. The rows are there until they are removed.
+ * Declares SQLite's statement that files deaths sharing a note at once: one by one takes twice as long. `taken` is a query over the
+ * source's rows with the columns of `captureStatement` but those of notes; the note follows its parameters.
  */
 export function captureAlike(name: string, taken: string): Statement {
   const first = 1 + Math.max(...[...taken.matchAll(/\$(\d+)/g)].map(([, place]) => Number(place)))
@@ -132,13 +125,13 @@ export function captureAlike(name: string, taken: string): Statement {
   })
 }
 
-/** The captures of letters `$2` to `$3`, which share a note. */
+/** Captures of the letters `$2` to `$3`. */
 const recordAlike = sql('letters.recordAlike', {
   sqlite: `INSERT INTO history (${HISTORY}) SELECT $1, $4, id, $5, 1, $6, $7, $8, $9, $10, $11, NULL
            FROM letters WHERE id BETWEEN $2 AND $3 ORDER BY id`,
 })
 
-/** Files deaths that share a note; gives how many. `file` numbers their letters from `first` on. */
+/** Files deaths that share a note; returns how many. */
 export async function fileAlike(
   work: OfficeWork,
   note: DeathNote,
@@ -153,7 +146,6 @@ export async function fileAlike(
   return filed
 }
 
-/** What history says of the error of a death. */
 export const errorInHistory = ({ record, errorMessage }: DeathNote): string | null =>
   record.isSilent === true ? null : errorMessage
 
@@ -167,7 +159,7 @@ const insertRecord = sql('letters.recordCapture', {
            VALUES ($1, $3, $2, $4, 1, $5, $6, $7, $8, $9, $10, NULL)`,
 })
 
-/** The statement that captures deaths of these notes, and these as its parameters; the first is note 1. */
+/** The statement for these notes and their parameters; note numbers start at 1. */
 export function capturingBy(
   { alike, each }: CaptureStatement,
   notes: readonly DeathNote[],
@@ -205,7 +197,7 @@ export const noteRow = ({
   output: record.output,
 })
 
-/** Rows as a list for each column. */
+/** Rows as one list per column. */
 const columnsOf = <Column extends string>(
   types: Readonly<Record<Column, string>>,
   rows: readonly Readonly<Record<Column, List[number]>>[],
@@ -213,7 +205,6 @@ const columnsOf = <Column extends string>(
   // The keys are those of the type.
   (Object.keys(types) as Column[]).map((column) => rows.map((row) => row[column]))
 
-/** The lists as parameters, beginning with `$first`. */
 function listsOf(types: Readonly<Record<string, string>>, first: number): string {
   return Object.values(types)
     .map((type, i) => `$${first + i}::${type}[]`)
@@ -228,7 +219,7 @@ export interface CapturedRow {
   readonly last: Integer | null
 }
 
-/** Counts what a capture statement filed; gives how many rows the source gave up, and how many letters are new. */
+/** Counts captured letters; returns rows given up and new letters. */
 export function countCaptured(
   work: OfficeWork,
   notes: readonly DeathNote[],
@@ -257,7 +248,7 @@ function noteCaptured(
   work.letters.toFile(first, last)
 }
 
-/** What is left of one that died: its content. */
+/** The content of a dead item. */
 export interface Left {
   readonly itemCreatedAt: Instant | null
   readonly dequeueCount: number
@@ -269,7 +260,7 @@ export interface Left {
   readonly payload: Uint8Array | null
 }
 
-/** What is left of a death, in PostgreSQL's types: a list for each. */
+/** Columns of a dead item, in PostgreSQL's types. */
 const REMAINS = {
   ...{ id: 'bigint', source_id: 'text', item_created_at: 'bigint', laid_at: 'bigint', serial: 'bigint' },
   ...{ part: 'int', dequeue_count: 'int', partition: 'int', dead_queue: 'text', encoding: 'bytea' },
@@ -297,13 +288,13 @@ const remainsRow = (
   payload: left.payload,
 })
 
-/** What a letter that is filed by itself is made of, in the order of its places. */
+/** Parameters of a single insert, in order. */
 const ONE = ['letter_id', ...Object.keys(REMAINS), ...Object.keys(NOTE)]
 const insertLetter = sql('letters.insert', {
   sqlite: `INSERT INTO letters (${LETTER}) SELECT ${FILED} FROM (SELECT ${ONE.map((column, i) => `$${i + 1} AS ${column}`).join(', ')})`,
 })
 
-/** Files one on SQLite. */
+/** Files one death on SQLite. */
 export async function captureOne(
   work: OfficeWork,
   id: LetterId,
@@ -318,16 +309,16 @@ export async function captureOne(
   noteCaptured(work, note, 1, id, id)
 }
 
-/** As many fresh numbers for letters, or for the cases of what may become one; ascending. */
+/** Fresh numbers for letters or cases, ascending. */
 export const allocateLetterIds = async (tx: Transaction, count: number): Promise<readonly LetterId[]> =>
   (await takeNumbers(tx, 'letters', count)).map(letterId)
 
-/** A death of which the source gives what is left: it keeps its row, or never had one here. */
+/** A death that brings its content: the source keeps its row, or has none here. */
 export interface GivenDeath extends Death {
   readonly remains: Left
 }
 
-/** Files what it is given; letters are numbered in the order given. */
+/** Letters are numbered in the given order. */
 const takeGiven = captureStatement(
   'letters.capture',
   `taken AS MATERIALIZED (
@@ -336,7 +327,6 @@ const takeGiven = captureStatement(
    )`,
 )
 
-/** Nothing is taken away. */
 export const takingGiven = <D extends GivenDeath>(): Taking<D> => ({
   async end() {},
   all: (deaths, notes) => ({

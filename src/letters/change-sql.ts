@@ -1,6 +1,6 @@
 /**
- * The statements that write letters, made from the table of transitions. A letter brings its number and what goes with it (`given`, see
- * `store/idioms.ts`); instant, actor, notes and redrive are the same for all. A statement has only the columns that its act has.
+ * Statements that write letters, made from the table of transitions. Each letter brings a row of `given` (see `store/idioms.ts`);
+ * instant, actor, notes and redrive are shared. A statement names only the columns of its act.
  */
 import { type Statement, sql } from '../store/database.ts'
 import type { GivenRow } from '../store/idioms.ts'
@@ -8,7 +8,6 @@ import { PLACE_COLUMNS } from './in-dead-queue/read.ts'
 import { STATUS, STATUSES } from './letter.ts'
 import { type StateColumn, type Transition, type TransitionName, transitionOf } from './transitions.ts'
 
-/** The failure that stands on a letter. */
 const FAILURE = {
   first_failure_at: 'bigint',
   last_failure_at: 'bigint',
@@ -21,7 +20,7 @@ const FAILURE = {
   failed_by: 'text',
 } as const
 
-/** Where it lies from now on, unless it stays where it is. */
+/** New position, unless it stays. */
 const GRAVE = {
   stays: 'int',
   dead_queue: 'text',
@@ -31,7 +30,7 @@ const GRAVE = {
   laid_at: 'bigint',
 } as const
 
-/** The run of a worker that the row of history tells of: it has names of its own. */
+/** A worker's run in history. */
 const RUN = {
   run_at: 'bigint',
   run_correlation: 'text',
@@ -43,7 +42,6 @@ const RUN = {
   output: 'bytea',
 } as const
 
-/** What may go with a letter. */
 const GIVEN = {
   ...{ id: 'bigint', actor: 'text', details: 'text', series: 'int' },
   ...{ sent_as: 'text', sent_to: 'text', is_edited: 'int', deliveries: 'int', drawer: 'int' },
@@ -54,11 +52,11 @@ const GIVEN = {
 type GivenColumn = keyof typeof GIVEN
 export type Given = Readonly<Partial<Record<GivenColumn, GivenRow[string]>>>
 
-/** What is the same for all letters of a call. */
+/** Shared by all letters of a call. */
 const SAME = { at: 'bigint', actor: 'text', notes: 'text', redrive: 'int' } as const
 export type Same = Readonly<Record<keyof typeof SAME, string | number | bigint | null>>
 
-/** A statement, and what comes behind the columns that letters bring. */
+/** A statement and its parameters behind the lists. */
 interface Writing {
   readonly statement: Statement
   readonly needs: readonly (keyof typeof SAME)[]
@@ -66,7 +64,7 @@ interface Writing {
 
 const FROM_GIVEN = 'FROM unnest(…) AS given (…)'
 
-/** The text with its places: `given.…` and `same.…` say what it needs. */
+/** Resolves `given.…` and `same.…` to lists and parameters. */
 function placed(text: string): Omit<Writing, 'statement'> & { readonly text: string } {
   const namesOf = <Name extends string>(prefix: string, names: Readonly<Record<Name, string>>) =>
     // An object has the keys that its type says.
@@ -80,7 +78,6 @@ function placed(text: string): Omit<Writing, 'statement'> & { readonly text: str
   return { needs, text: text.replace(FROM_GIVEN, clause).replace(/\bsame\.(\w+)/g, placeOf) }
 }
 
-/** The values of the failure that stands on a letter. */
 const failureColumns = (): string[] => [
   'first_failure_at = least(letters.first_failure_at, given.first_failure_at)',
   'died_as = coalesce(given.died_as, letters.died_as)',
@@ -89,7 +86,6 @@ const failureColumns = (): string[] => [
     .map((name) => `${name} = given.${name}`),
 ]
 
-/** Where a letter lies, unless it stays where it is. */
 const placeColumns = (): string[] =>
   [...Object.entries(PLACE_COLUMNS), ['dead_queue', '']].map(([column = '', empty]) => {
     const value = column in GRAVE ? `given.${column}` : empty
@@ -127,7 +123,7 @@ const resetColumn = (column: StateColumn): string[] =>
     ? Object.entries(PLACE_COLUMNS).map(([name, empty]) => `${name} = ${empty}`)
     : [`${column} = NULL`]
 
-/** What an act makes of the row of a letter, its status apart. */
+/** Column assignments of an act, without its status. */
 function assignments(act: TransitionName): string {
   const { sets, resets, word }: Transition = transitionOf(act)
   const version = word === null ? [] : ['version = letters.version + 1']
@@ -135,17 +131,16 @@ function assignments(act: TransitionName): string {
   return [...version, ...written, ...resets.flatMap(resetColumn)].join(', ')
 }
 
-/** How the status of letters allows an act; null: all do. */
+/** null: every status allows it. */
 function allowed(act: TransitionName): string | null {
   const from = transitionOf(act).from.map((status) => STATUS[status])
   return from.length === STATUSES.length ? null : `letters.status IN (${from.join(', ')})`
 }
 
 /**
- * Letters by primary key. PostgreSQL gets their list once more as a condition: joined with the rows alone, without statistics, it reads
- * all letters to change a thousand. A status that does not allow the act is refused: by PostgreSQL as a NULL in the column, because
- * as a condition it is another way to find letters; by SQLite, which writes the indexes of every column that is named, as a letter that
- * is not found.
+ * Letters by primary key. PostgreSQL gets the ids as a condition too: without statistics, the join alone reads all letters to change
+ * a thousand. A forbidden status becomes NULL on PostgreSQL, which fails (as a condition it would offer another index), and a missing
+ * row on SQLite, which writes the indexes of every named column.
  */
 function changing(act: TransitionName): { readonly postgres: string; readonly sqlite: string } {
   const { to } = transitionOf(act)
@@ -168,10 +163,9 @@ function changing(act: TransitionName): { readonly postgres: string; readonly sq
 const RECORD = `created_at, duration_ms, letter_id, series, letter_version, correlation_id, instance_id, actor, notes, error,
   input, output, short_key`
 
-/** Acts that the run of a worker can lead to. */
+/** Acts that a worker's run can lead to. */
 const RUN_ACTS: readonly TransitionName[] = ['reopen', 'complete', 'discard', 'confirm']
 
-/** The row of history of a letter. */
 function recorded(act: TransitionName): string {
   const isRun = RUN_ACTS.includes(act)
   const run = (name: keyof typeof RUN) => (isRun ? `given.${name}` : 'NULL')
@@ -183,11 +177,10 @@ function recorded(act: TransitionName): string {
       ${act === 'retry' ? edit : run('input')}, coalesce(convert_to(given.details, 'UTF8'), ${run('output')}), NULL`
 }
 
-/** Columns of a changed letter that its row of history needs. */
 const CHANGED = ['id', 'drawer', 'version', 'instance_id', 'correlation_id', 'source_id']
 const EDITED = ['edited', 'edited_payload']
 
-/** Rewrites letters, adds a row of history for each and tells of each drawer. */
+/** Writes letters and history; returns the number per drawer. */
 function changingAll(act: TransitionName): string {
   const written = changing(act).postgres
   const groups = 'SELECT drawer, count(*) AS letters FROM changed GROUP BY drawer'
@@ -208,7 +201,7 @@ function changingAll(act: TransitionName): string {
     ${groups}`
 }
 
-/** Of SQLite: the drawers of letters that an act can be done to. Told by what writes them (RETURNING), it took twice as long. */
+/** SQLite: drawers of letters that allow the act. RETURNING took twice as long. */
 const drawersFor = (act: TransitionName): Statement => {
   const isAllowed = allowed(act)
   return sql(`letters.${act}.drawers`, {
@@ -216,14 +209,14 @@ const drawersFor = (act: TransitionName): Statement => {
   })
 }
 
-/** Of SQLite: the history of a letter that was just changed. */
+/** SQLite: history of a letter that was just changed. */
 const recordingOne = (act: TransitionName): string => `
   INSERT INTO history (${RECORD})
   ${recorded(act)} ${FROM_GIVEN}, letters AS changed WHERE changed.id = given.id`
 
 interface Changing {
   readonly postgres: Writing
-  /** What PostgreSQL's does at once, in this order. */
+  /** The steps of PostgreSQL's statement, in order. */
   readonly sqlite: { readonly drawers: Statement; readonly writings: readonly Writing[] }
 }
 
@@ -245,7 +238,7 @@ function changesOf(act: TransitionName): Changing {
   }
 }
 
-/** The statements of every act but a capture, whose rows come from its source. */
+/** Every act but the capture, whose rows come from its source. */
 export const CHANGES = {
   reopen: changesOf('reopen'),
   intend: changesOf('intend'),
@@ -259,7 +252,7 @@ export const CHANGES = {
   refile: changesOf('refile'),
 } as const
 
-/** Takes letters out by primary key; tells of each what it was. */
+/** Deletes letters by primary key; returns their former state. */
 const removing = (act: TransitionName): Statement =>
   sql(
     `letters.${act}`,
@@ -268,7 +261,7 @@ const removing = (act: TransitionName): Statement =>
   )
 export const REMOVALS = { erase: removing('erase'), remove: removing('remove') } as const
 
-/** The failures that stand on letters go to their attempts; one look into their primary key each. */
+/** Moves current failures to the attempts; one look into their primary key each. */
 export const keepFailures = sql(
   'letters.keepFailures',
   `INSERT INTO bartleby.letter_attempts
@@ -278,7 +271,7 @@ export const keepFailures = sql(
    FROM bartleby.letters WHERE id = ANY($1::bigint[])`,
 )
 
-/** What is on file about locked letters, by primary key. */
+/** By primary key. */
 export const removeAttempts = sql(
   'letters.removeAttempts',
   'DELETE FROM bartleby.letter_attempts WHERE letter_id = ANY($1::bigint[])',
@@ -289,8 +282,8 @@ export const removeTexts = sql('letters.removeTexts', {
 })
 
 /**
- * Waits for who files texts at the moment, and keeps others from it until the transaction ends: a text that is filed after it was
- * removed would stay for ever. Take it last, when all rows are locked: then nobody waits for who waits for it.
+ * Keeps searchable texts from being filed until the transaction ends: a text filed after its removal would stay for ever. Take it
+ * last, when all rows are locked, so that no wait becomes a deadlock.
  */
 export const keepFilingOut = sql(
   'letters.keepFilingOut',

@@ -1,7 +1,6 @@
 /**
- * The only writer of a letter's state: rows, counts and history of all given letters, by the table of transitions. Letters are locked
- * before; what their status does not allow is an error here, because whoever asks for an act has looked. Only a capture makes a
- * letter, and goes another way: `bury.ts`.
+ * The only writer of a letter's state: rows, counts and history of locked letters, by the table of transitions. A status that forbids
+ * the act is an error here, because callers have looked. Captures go through `bury.ts`.
  */
 import type { Instant } from '../core/clock.ts'
 import { said } from '../core/content.ts'
@@ -23,36 +22,34 @@ import { type Act, isUnconfirmed, type LetterId, type RedriveRef, STATUS } from 
 import { type TransitionName, transitionOf, wordOf } from './transitions.ts'
 import type { OfficeWork } from './work.ts'
 
-/** A letter that an act is done to, and what history says of it. */
 export interface Changed {
   readonly id: LetterId
   readonly engine: string
-  /** Who acts on it, where that is not the same for all. */
+  /** Overrides the actor of the call. */
   readonly actor?: string | null
-  /** What the row of history has as its output. */
+  /** Output of the history row. */
   readonly details?: object
 }
 
-/** A letter that the run of a worker may have led to: then history tells of that. */
+/** History shows the worker's run that led to the act, if any. */
 interface Ran extends Changed {
   readonly run?: HistoryEntry | undefined
 }
 
-/** A letter whose message is on its way again. */
 export interface Sent extends Changed {
   readonly sentAs: string
   readonly sentTo: string
-  /** Whether what is on file as edited was edited for this: history shows it. */
+  /** Whether the stored edit was made for this send: history shows it. */
   readonly isEdited?: boolean
 }
 
 export interface Before {
   readonly drawer: number
-  /** As it is stored. */
+  /** As stored. */
   readonly status: number
   readonly resolution: Act | null
   readonly confirmedAt: unknown
-  /** The redrive that sent it back last. */
+  /** The redrive of the last send. */
   readonly redrive: number | null
 }
 
@@ -61,7 +58,7 @@ interface Known extends Changed {
 }
 
 interface Restored extends Known {
-  /** How often the item that was taken back had been delivered. */
+  /** Deliveries of the item that was taken back. */
   readonly deliveries: number
 }
 
@@ -70,7 +67,7 @@ interface Refiled extends Known {
   readonly lastFailureAt: Instant
 }
 
-/** Where a letter is laid in a dead queue. */
+/** The position at which a letter enters a dead queue. */
 export interface Grave {
   readonly deadQueue: string
   readonly part: number
@@ -78,32 +75,31 @@ export interface Grave {
   readonly laidAt: Instant
 }
 
-/** A letter that failed anew: the new failure is on top, and the one before among its attempts. */
+/** A letter with a new failure; the one before joins its attempts. */
 export interface Failed extends Known {
   readonly note: DeathNote
-  /** More deliveries than it had. */
+  /** Added to its count. */
   readonly deliveries: number
-  /** The id that the item had when it died; null: no item did. */
+  /** null: no item died. */
   readonly diedAs: string | null
-  /** Where it lies from now on; null: nowhere, 'same': where it is. */
+  /** null: in no dead queue. */
   readonly grave: Grave | null | 'same'
 }
 
-/** Who acts and why, the same for all. */
+/** The same for all letters of a call. */
 export interface How {
   readonly actor: string | null
   readonly notes: string | null
 }
 
-/** What nobody decided, or whose history names who did. */
+/** No actor, or history names it. */
 export const NOBODY: How = { actor: null, notes: null }
 
 interface RedriveHow extends How {
-  /** Left out: no redrive does it. */
   readonly redrive?: RedriveRef | undefined
 }
 
-/** What each act is done to, and what has to be said about it. */
+/** Letters and context that each act needs. */
 interface Acts {
   readonly reopen: { readonly letter: Failed; readonly how: How }
   readonly intend: { readonly letter: Changed; readonly how: RedriveHow }
@@ -121,7 +117,7 @@ interface Acts {
 
 type AnyLetter = Changed & Partial<Omit<Ran & Sent & Restored & Refiled & Failed, keyof Changed>>
 
-/** Does an act to locked letters, with their counts and their history. */
+/** Performs an act on locked letters, with counts and history. */
 export async function change<A extends keyof Acts>(
   work: OfficeWork,
   act: A,
@@ -140,7 +136,7 @@ export async function change<A extends keyof Acts>(
   }
   for (const { id, before, note, drawer, lastFailureAt } of given) {
     if (before !== undefined) count(work, act, before, 1, note ?? { drawer, lastFailureAt })
-    // What it can be found by is new.
+    // Its searchable texts are new.
     if (note !== undefined) work.letters.toFile(id, id)
   }
 }
@@ -150,13 +146,13 @@ const notAllChanged = (act: keyof Acts, letters: number, changed: number | 'fewe
 
 const isRemoval = (act: keyof Acts): act is keyof typeof REMOVALS => act in REMOVALS
 
-/** Letters that were the same before. */
+/** Letters that were alike before. */
 interface Group {
   readonly drawer: Integer
   readonly letters: Integer
   /** Left out: pending. */
   readonly status?: Integer
-  /** null when nobody waits for what comes of it. */
+  /** null: not awaiting confirmation. */
   readonly resolution?: Act | null
 }
 
@@ -164,7 +160,7 @@ const beforeOf = ({ drawer, status = STATUS.Pending, resolution = null }: Group)
   ...{ drawer: Number(drawer), status: Number(status), resolution, confirmedAt: null, redrive: null },
 })
 
-/** Writes rows and history. A failure that stood on a letter goes to its attempts when another takes its place. */
+/** Writes rows and history; a replaced failure joins the attempts. */
 async function write(
   { tx, now }: OfficeWork,
   act: keyof typeof CHANGES,
@@ -179,7 +175,7 @@ async function write(
     const values = postgres.needs.map((name) => same[name])
     if (tx.dialect === 'postgres') {
       return rowsGiven<Group>(tx, postgres.statement, given, ...values).catch((error: unknown) => {
-        // Not told as its cause: the database shows the whole row of the letter in it.
+        // Not as its cause: the database error shows the whole row.
         throw missingValue(error) === 'letters.status' ? notAllChanged(act, letters.length, 'fewer') : error
       })
     }
@@ -190,11 +186,11 @@ async function write(
     return [...drawers].map(([drawer, those]) => ({ drawer, letters: those.length }))
   }
   if (!transitionOf(act).sets.includes('failure')) return writeAll()
-  // Before it is replaced, in one flight with that.
+  // Kept before it is replaced, in the same round trip.
   return (await Promise.all([tx.run(keepFailures, ids, now), writeAll()]))[1]
 }
 
-/** Takes rows out for good, with what is on file about them: earlier failures and the texts that they are found by. */
+/** Deletes letters with their attempts and searchable texts. */
 async function takeOut(
   { tx }: OfficeWork,
   act: keyof typeof REMOVALS,
@@ -235,7 +231,7 @@ async function givenOf(tx: Transaction, act: keyof Acts, letters: readonly AnyLe
   return given
 }
 
-/** The series of history for the letters of each engine, and for the runs that led to them. */
+/** Operation kinds by engine, and by run. */
 async function seriesOf(
   tx: Transaction,
   act: keyof Acts,
@@ -256,7 +252,6 @@ async function seriesOf(
   return series
 }
 
-/** The row of a run, for the letter that it led to. */
 const ranGiven = (run: HistoryEntry): Given => ({
   run_at: run.createdAt,
   run_correlation: run.correlationId,
@@ -268,7 +263,7 @@ const ranGiven = (run: HistoryEntry): Given => ({
   output: run.output ?? null,
 })
 
-/** A new failure, and where its letter lies from now on. Its row of history is of the moment of the act. */
+/** A new failure and the letter's position; its history row is dated by the act. */
 const failureGiven = (note: DeathNote, { diedAs = null, grave = 'same' }: Partial<Failed>): Given => ({
   ...noteRow(note),
   actor: null,
@@ -285,7 +280,7 @@ function placeGiven(grave: Failed['grave']): Given {
   return { dead_queue: deadQueue, part, shelf: 0, serial, laid_at: laidAt }
 }
 
-/** Counts what an act made of letters that were all the same before. */
+/** Counts an act on letters that were alike before. */
 function count(
   { letters }: OfficeWork,
   act: TransitionName,
@@ -300,11 +295,11 @@ function count(
   const wasUnconfirmed = isUnconfirmed(before)
   if (wasUnconfirmed) letters.add(before.drawer, STATUS.unconfirmed, -many)
   if (act === 'retry' || (act === 'refile' && wasUnconfirmed)) letters.add(drawer, STATUS.unconfirmed, many)
-  // A failure of a letter that nobody had sent back brings nothing back.
+  // A letter that nobody sent back cannot return.
   if (act === 'reopen' && before.resolution !== 'retry') return
-  // Told of the drawer that it was sent back from, whatever it died of this time: so retries and what came of them add up.
+  // Under the drawer that it was sent from, so that retries and their outcomes add up.
   if (activity !== null) letters.acted(activity, before.drawer, many)
   if (outcome !== null) letters.ended(before.redrive, outcome, many)
-  // Its item was completed, and then somebody reported that it had failed.
+  // Completed first, then reported as failed.
   if (act === 'reopen' && !wasUnconfirmed) letters.ended(before.redrive, 'confirmed', -many)
 }

@@ -1,7 +1,4 @@
-/**
- * The cases of live items: their failures are filed while they are tried again, and when the item completes, the
- * letter it was sent back from is confirmed. A case that never became a letter is closed with its item.
- */
+/** Cases of live items: their failures while they are retried. A completed item confirms the letter it came from, or closes its case. */
 import type { Instant } from '../core/clock.ts'
 import { storable } from '../core/content.ts'
 import type { ErrorDescription } from '../core/thrown.ts'
@@ -12,7 +9,6 @@ import { change, NOBODY } from './change.ts'
 import { type Act, isUnconfirmed, type LetterId, letterId } from './letter.ts'
 import type { OfficeWork } from './work.ts'
 
-/** What a letter says of whether it was sent back. */
 const SENT = rowShape({
   id: letterId,
   engine: text,
@@ -23,24 +19,21 @@ const SENT = rowShape({
   redrive: orNull(integer),
 })
 
-/** The failures of cases without a letter, by primary key. Not NOT EXISTS: PostgreSQL may make a join with all letters of it. */
+/** Failures of cases without a letter, by primary key. Not NOT EXISTS: PostgreSQL may join all letters for it. */
 const removeFailures = sql(
   'cases.close',
   `DELETE FROM bartleby.letter_attempts WHERE letter_id = ANY($1::bigint[])
    AND (SELECT true FROM bartleby.letters WHERE id = letter_id) IS NULL`,
 )
 
-/** Letters by primary key, locked in the order of their numbers. */
+/** By primary key, locked in the order of their numbers. */
 const lockSent = sql(
   'letters.lockSent',
   `SELECT ${SENT.columns} FROM bartleby.letters WHERE id = ANY($1::bigint[]) ORDER BY id FOR UPDATE`,
   { bigints: true },
 )
 
-/**
- * The items of these cases completed: what was sent back is confirmed. `runs` are the history rows of the runs that did it, by case:
- * each doubles as the row of a confirmation.
- */
+/** Items completed: letters that were sent back are confirmed. `runs` are history rows by case; each doubles as that of a confirmation. */
 export async function closeCasesOf(
   work: OfficeWork,
   caseIds: readonly LetterId[],
@@ -61,13 +54,13 @@ export async function closeCasesOf(
   await closeCases(work.tx, others)
 }
 
-/** The items of these cases are gone: what is on file about them goes too, unless it belongs to a letter. */
+/** Items are gone: their failures go too, unless a letter has them. */
 export async function closeCases(tx: Transaction, caseIds: readonly LetterId[]): Promise<void> {
   if (caseIds.length === 0) return
   await tx.run(removeFailures, caseIds)
 }
 
-/** Several of one case are numbered in the order given; one look into their primary key each. */
+/** Failures of one case are numbered in the given order; one look into their primary key each. */
 const fileFailures = sql(
   'cases.fileFailure',
   `INSERT INTO bartleby.letter_attempts
@@ -79,7 +72,7 @@ const fileFailures = sql(
      correlation_id text)`,
 )
 
-/** A failure of an item that lives on. */
+/** A failure of a live item. */
 export interface CaseFailure extends ErrorDescription {
   readonly caseId: LetterId
   /** Left out: now. */
@@ -90,7 +83,6 @@ export interface CaseFailure extends ErrorDescription {
 
 const MAX_TEXT_BYTES = 32_768
 
-/** Adds failures to the cases of their items. */
 export async function fileCaseFailures(work: OfficeWork, failures: readonly CaseFailure[]): Promise<void> {
   if (failures.length === 0) return
   const places = new Map<LetterId, number>()
@@ -102,7 +94,7 @@ export async function fileCaseFailures(work: OfficeWork, failures: readonly Case
   const rows = failures.map((failure) => ({
     id: Number(failure.caseId),
     place: placeOf(failure.caseId),
-    // As text: JSON numbers would lose the digits beyond 2^53.
+    // Text: JSON numbers lose digits beyond 2^53.
     failed_at: (failure.failedAt ?? work.now).toString(),
     failed_by: failure.failedBy,
     error_class: storable(failure.errorClass, 256),
@@ -116,7 +108,7 @@ export async function fileCaseFailures(work: OfficeWork, failures: readonly Case
 const CASE = rowShape({ id: letterId, correlationId: orNull(text), firstFailureAt: at, ofLetter: flag })
 export type Case = Pick<RowOf<typeof CASE>, 'correlationId' | 'firstFailureAt'>
 
-/** The first failures of cases, and their letters as far as there are any, by primary key. */
+/** First failures of cases and their letters, by primary key. */
 const readFirst = sql(
   'cases.read',
   `SELECT letter_id AS id, correlation_id, failed_at AS first_failure_at, 0 AS of_letter FROM bartleby.letter_attempts
@@ -126,19 +118,19 @@ const readFirst = sql(
   { bigints: true },
 )
 
-/** What is on file about an item that failed before; null when there is nothing. */
+/** null: nothing on file. */
 export async function readCase(session: Session, caseId: LetterId): Promise<Case | null> {
   return (await readCases(session, [caseId])).get(caseId) ?? null
 }
 
-/** The same for many; those about which there is nothing are left out. */
+/** Cases without anything on file are left out. */
 export async function readCases(
   session: Session,
   caseIds: readonly LetterId[],
 ): Promise<ReadonlyMap<LetterId, Case>> {
   if (caseIds.length === 0) return new Map()
   const found = await CASE.all(session, readFirst, caseIds)
-  // What a letter says comes last, and counts.
+  // A letter overrides its attempts.
   const ordered = found.sort((a, b) => Number(a.ofLetter) - Number(b.ofLetter))
   return new Map(ordered.map(({ id, ofLetter: _, ...read }) => [id, read]))
 }

@@ -1,4 +1,4 @@
-/** The contents of many letters: what a repair works on, and where it keeps what it made of them. */
+/** Contents of many letters, for repairs and their results. */
 
 import { storedPayload, storedText } from '../core/content.ts'
 import { type Integer, type Session, sql, type Transaction } from '../store/database.ts'
@@ -6,7 +6,7 @@ import { runGiven } from '../store/idioms.ts'
 import { type RowOf, rowShape } from '../store/row.ts'
 import { type HeaderEdit, type LetterId, letterId } from './letter.ts'
 
-/** A letter as a retry would send it now, edits included. */
+/** As a retry would send it, with edits. */
 const SENDABLE = rowShape({
   id: letterId,
   encoding: storedText,
@@ -15,10 +15,9 @@ const SENDABLE = rowShape({
   payload: storedPayload,
 })
 
-/** The payload that a letter would be sent with. */
 export const SENDABLE_PAYLOAD = 'CASE WHEN edited = 1 THEN edited_payload ELSE payload END'
 
-/** Letters by primary key. */
+/** By primary key. */
 const readThese = sql(
   'letters.contents',
   `SELECT id, coalesce(edited_encoding, encoding) AS encoding, coalesce(edited_kind, kind) AS kind,
@@ -34,20 +33,20 @@ export async function readContents(
   return new Map(contents.map((content) => [content.id, content]))
 }
 
-/** The digest of a payload in a statement; of one that is empty, that of no bytes. */
+/** SQL for the digest of a payload; NULL counts as empty. */
 export const digestIn = (payload: string): string => `sha256(coalesce(${payload}, ''))`
 
-/** By primary key; neither store reads what is large for it. */
+/** By primary key; neither store reads the payload for its length. */
 const measureThese = sql(
   'letters.contentBytes',
   `SELECT id, CASE WHEN edited = 1 THEN octet_length(edited_payload) ELSE octet_length(payload) END AS bytes
    FROM bartleby.letters WHERE id = ANY($1::bigint[])`,
 )
 
-/** Payloads that are in memory at once; one that is larger comes alone. */
+/** Payloads in memory at once; a larger one comes alone. */
 const PORTION_BYTES = 8_388_608
 
-/** These letters in portions whose contents can be read at once, in their order. */
+/** Splits ids, in order, into portions whose contents fit into memory. */
 export async function contentPortions(
   session: Session,
   ids: readonly LetterId[],
@@ -69,15 +68,14 @@ export async function contentPortions(
   return portions
 }
 
-/** What is to be kept beside the original of a letter. */
 export interface KeptEdit {
   readonly id: LetterId
-  /** null: as it is. */
+  /** null: unchanged. */
   readonly payload: Uint8Array | null
   readonly headers: HeaderEdit
 }
 
-/** Letters by primary key; they are locked. */
+/** Locked letters, by primary key. */
 const keepMany = sql(
   'letters.keepEdits',
   `UPDATE bartleby.letters SET edited = CASE WHEN given.payload IS NULL THEN letters.edited ELSE 1 END,
@@ -87,7 +85,7 @@ const keepMany = sql(
    WHERE letters.id = given.id`,
 )
 
-/** Keeps edits beside the originals of locked letters. */
+/** Stores edits beside the originals. */
 export async function keepEdits(tx: Transaction, edits: readonly KeptEdit[]): Promise<void> {
   const bytes = (text: string | undefined) => (text === undefined ? null : Buffer.from(text))
   const rows = edits.map(({ id, payload, headers: { encoding, kind, reference } }) => ({
@@ -96,30 +94,29 @@ export async function keepEdits(tx: Transaction, edits: readonly KeptEdit[]): Pr
   await runGiven(tx, keepMany, rows)
 }
 
-/** One row by primary key. */
+/** By primary key. */
 const replaceOne = sql(
   'letters.replaceEdit',
   'UPDATE bartleby.letters SET edited = $2, edited_payload = $3 WHERE id = $1',
 )
 
-/** What operators made of the payload of a locked letter is this from now on, or nothing. */
+/** Replaces the edit of a locked letter; null removes it. */
 export async function replaceEdit(tx: Transaction, id: LetterId, edited: Uint8Array | null): Promise<void> {
   await tx.run(replaceOne, id, edited === null ? 0 : 1, edited)
 }
 
-/** What a letter has of its message. */
 const RENEWED = ['correlation_id', 'partition', 'kind', 'reference', 'headers', 'payload'] as const
 
 /**
- * The end of a statement of PostgreSQL that gives letters other contents: they stand for another message from then on, and nobody has
- * edited that. `given` has a row for each letter, with its `letter_id`; `ids` are the letters, by primary key.
+ * End of a PostgreSQL statement that gives letters the content of another message, and drops their edits. `given` has a row per
+ * `letter_id`; `ids` finds them by primary key.
  */
 export const renewingContents = (given: string, ids: string): string =>
   `UPDATE bartleby.letters AS letter SET ${RENEWED.map((column) => `${column} = ${given}.${column}`).join(', ')},
      edited = 0, edited_payload = NULL
    FROM ${given} WHERE letter.id = ${given}.letter_id AND letter.id = ANY(${ids}::bigint[])`
 
-/** The same for SQLite, one letter after the other: its number, then the contents in this order. */
+/** SQLite: one letter; its number, then the contents in this order. */
 export const renewContents = sql('letters.renewContents', {
   sqlite: `UPDATE letters SET ${RENEWED.map((column, i) => `${column} = $${i + 2}`).join(', ')}, edited = 0, edited_payload = NULL
            WHERE id = $1`,

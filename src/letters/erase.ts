@@ -1,7 +1,6 @@
 /**
- * Erasing letters for good while they are pending, as the users of their source ask for it: the letters, what is on file about
- * them, and nothing else. The counts keep how many, and history has one row that tells it; a run of many transactions has one row
- * too, which each of them brings up to date. `verify` compares the two, and with the letters that are gone.
+ * Erasing pending letters for users of their source. Counts keep how many; history has one row per call, or one per run that each of
+ * its transactions updates. `verify` compares both with the letters that are gone.
  */
 
 import { type Instant, instant } from '../core/clock.ts'
@@ -14,17 +13,16 @@ import type { LetterId } from './letter.ts'
 import { TRANSITIONS } from './transitions.ts'
 import type { OfficeWork } from './work.ts'
 
-/** The operation of the history row; its engine is that of the letters. */
+/** The engine of its history row is that of the letters. */
 export const ERASE_OPERATION = TRANSITIONS.erase.word
 
 export interface Erasure {
-  /** The engine of all of them. */
   readonly engine: string
   /** Locked and pending. */
   readonly letters: readonly LetterId[]
-  /** When the last of them became pending: the history row is not older, so that it outlives all that history has of them. */
+  /** When the newest became pending: the history row is not older, so it outlives theirs. */
   readonly pendingSince: Instant
-  /** Whether it is one of many erasures under the same correlation id, which nothing else has. */
+  /** One of many erasures under the same, unique correlation id. */
   readonly isRun: boolean
   readonly correlationId: string
   readonly instanceId: string | null
@@ -78,7 +76,7 @@ async function record(work: OfficeWork, erasure: Erasure, erased: number): Promi
   })
 }
 
-/** The row that this erasure is added to; null when it gets its own. */
+/** The row that this erasure adds to; null: it gets its own. */
 async function rowOfRun(
   tx: Transaction,
   { engine, correlationId, pendingSince }: Erasure,
@@ -89,7 +87,6 @@ async function rowOfRun(
   return { row, erased: erasedAs(row.output, engine) }
 }
 
-/** How many letters of an engine a row says were erased. */
 function erasedAs(output: Uint8Array | null, engine: string): number {
   // Written by `record`.
   const told = JSON.parse(Buffer.from(output ?? '{}').toString()) as { letters?: Record<string, number> }

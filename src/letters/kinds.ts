@@ -1,40 +1,37 @@
-/**
- * The kinds of sources: what the heart has to know of letters of a source before any of them is opened, as plain values. They are
- * declared once in a process, by the list of sources; nothing here knows one of them by its name.
- */
+/** Kinds of sources: what letters must know of a source before it is opened. The list of sources declares them once per process. */
 
 import { SOURCE_NAMES } from './shapes.ts'
 
-/** The name of a source. Where it has no engines of its own it is the name of their engine, too. */
+/** Also the name of its engine, where it has only one. */
 export type SourceName = string
 
 export interface SourceKind {
   readonly name: SourceName
-  /** What history calls acts on its letters, where it has words of its own: by act, for letters of the engine of its name. */
+  /** Words of history by act, for letters of the engine of its name. */
   readonly words?: Readonly<Record<string, string>>
-  /** Everything that history may call what happens to its letters, besides what it calls that of all letters. */
+  /** Further operations of history that happen to its letters. */
   readonly operations?: readonly string[]
-  /** Its letters go back to queues of the office: they can be moved to another queue, and keep the order of their keys there. */
+  /** Letters go back to queues of the office: they can be moved, and keep the order of their keys. */
   readonly goesToQueues?: boolean
-  /** The engines of its letters have names of their own; left out: there is one, called like the source. */
+  /** Its engines have names of their own. */
   readonly hasEngines?: boolean
-  /** Its letters are of engines that other sources have letters of, too; of its own name are those whose engine nobody can have. */
+  /** Other sources have letters of the same engines; its own name is for letters whose engine is no legal name. */
   readonly sharesEngines?: boolean
   /** Anybody may report letters of its engine. */
   readonly takesReports?: boolean
-  /** Its letters were items of the office's queues, whose ids are their source ids. */
+  /** Letters were items of the office's queues; their source ids are item ids. */
   readonly capturesItems?: boolean
-  /** Its letters leave over a network: one is leased while it is sent, and counted once it has left. */
+  /** Letters leave over a network: leased while being sent, counted once they have left. */
   readonly sendsOutside?: boolean
-  /** Letters of one key leave in order, those of different keys side by side. */
+  /** Letters of one key leave in order, different keys in parallel. */
   readonly ordersByKey?: boolean
-  /** Why its letters cannot be repaired; left out: they can. */
+  /** Why its letters cannot be repaired. */
   readonly unrepairable?: string
 }
 
 const KINDS = new Map<SourceName, { readonly kind: SourceKind; readonly times: number }>()
 
-/** Makes a kind of source known until all who did so forget it: a process may open several offices. Gives how to forget it. */
+/** Declares a kind until every declarer has called the returned function: a process may open several offices. */
 export function declareKind(kind: SourceKind): () => void {
   const { name } = kind
   KINDS.set(name, { kind, times: (KINDS.get(name)?.times ?? 0) + 1 })
@@ -50,16 +47,15 @@ export function declareKind(kind: SourceKind): () => void {
   }
 }
 
-/** The schema of a source's name is older than the list, and allows what is declared. */
+/** Schemas of source names are made before any kind is declared. */
 const nameAll = (): void => void SOURCE_NAMES.splice(0, Number.POSITIVE_INFINITY, ...KINDS.keys())
 
-/** Of a source that is not there any more nothing is known but its name. */
+/** Of a source that is gone only the name is known. */
 export const kindOf = (name: SourceName): SourceKind => KINDS.get(name)?.kind ?? { name }
 
-/** All of them, in the order of the list. */
 export const sourceKinds = (): readonly SourceKind[] => [...KINDS.values()].map(({ kind }) => kind)
 
-/** The only source with engines, of whose queues it is what dies there; and the only one of what others report. */
+/** The only source with engines, and the only one that takes reports. */
 export const sourceOfEngines = (): SourceName => onlyOneThat('hasEngines')
 export const sourceOfReports = (): SourceName => onlyOneThat('takesReports')
 
@@ -71,5 +67,5 @@ function onlyOneThat(trait: 'hasEngines' | 'takesReports'): SourceName {
 
 export const sourceNames = (): readonly SourceName[] => SOURCE_NAMES
 
-/** Letters of these go back to queues, and are kept in order by their instance; the others have an order of their own. */
+/** Letters of other sources have an order of their own. */
 export const goesToQueues = (source: SourceName): boolean => kindOf(source).goesToQueues === true

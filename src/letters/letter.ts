@@ -1,5 +1,5 @@
 /**
- * The words of the letters module: what a letter is, what it can become, where it comes from and goes back to.
+ * The words of letters: what a letter is, what it becomes, where it comes from and goes back to.
  *
  *   capture ──► Pending ──► Resolved   retry (its item is on the way), discard, complete (from its dead queue)
  *                 ▲  │ └──► Expired    expire
@@ -20,16 +20,12 @@ export { type DeathReason, ITEM_HEADERS, type ItemHeader, type LetterStatus, STA
 
 declare const letterIdBrand: unique symbol
 
-/** A letter's number. Items that may become or reopen a letter carry it as their case. */
+/** Items that may become or reopen a letter carry its number as their case. */
 export type LetterId = bigint & { readonly [letterIdBrand]: true }
 
-/** Marks a number from the store as a letter's. */
 export const letterId = (value: bigint | number | string): LetterId => BigInt(value) as LetterId
 
-/**
- * How statuses are stored; the last three exist only as counts. `unconfirmed` are letters that a retry resolved and of whose item
- * nothing was heard yet: they are counted as Resolved too.
- */
+/** Stored statuses; the last three exist only as counts. `unconfirmed` letters are counted as Resolved too: sent back, not heard of. */
 export const STATUS = {
   Pending: 0,
   Resolved: 1,
@@ -39,13 +35,13 @@ export const STATUS = {
   unconfirmed: 5,
 } as const
 
-/** The engine of what the office does itself and that concerns no single engine, such as retention. It has no letters. */
+/** The engine of acts of the office that concern no single engine, such as retention. It has no letters. */
 export const OFFICE = 'office'
 
-/** The instance of messages whose worker names none: no key, they have nothing in common. */
+/** The instance of messages whose worker names none; they share no key. */
 export const UNNAMED_INSTANCE = 'publisher'
 
-/** What is done to letters; the operation of the history row that records it. */
+/** Acts on letters: the operations of their history rows. */
 export const ACTS = [
   'capture',
   'retry',
@@ -59,50 +55,47 @@ export const ACTS = [
 ] as const
 export type Act = (typeof ACTS)[number]
 
-/** What is done to redrives, acts on many letters; history calls it `redrive.start`. */
+/** Acts on redrives; history calls them `redrive.start` and so on. */
 export const REDRIVE_ACTS = ['start', 'pause', 'resume', 'rate', 'cancel', 'go-on', 'stop', 'finish'] as const
 export type RedriveAct = (typeof REDRIVE_ACTS)[number]
 
-/** One failure, as the case file keeps it; its number is that of the attempt over the letter's life. */
+/** One failure in the case file, numbered over the letter's life. */
 export type Failure = Within<LetterAttempt>
 
-/** A letter as lists show it: everything but what is large. */
+/** A letter as lists show it, without its large columns. */
 export interface LetterSummary extends Within<Omit<LetterItem, 'resolutionNotes' | 'resolution'>> {
   readonly id: LetterId
   readonly resolution: Act | null
   readonly notes: string | null
 }
 
-/** Whether it was sent back and nothing was heard of it yet: counted as `STATUS.unconfirmed`. */
+/** Sent back and not heard of yet. */
 export const isUnconfirmed = (letter: {
   readonly resolution: Act | null
   readonly confirmedAt: unknown
 }): boolean => letter.resolution === 'retry' && letter.confirmedAt === null
 
-/** The content of a letter, byte for byte as its item was. */
+/** Byte for byte as the item was. */
 export interface LetterContent {
   readonly encoding: string
   readonly kind: string
   readonly reference: string
-  /** What came with the payload, as the source gave it; null when nothing did. */
+  /** Bytes beside the payload, as the source gave them. */
   readonly headers: Uint8Array | null
   readonly payload: Uint8Array
-  /** What an operator made of the payload; null when nobody did. A retry sends this one. */
+  /** Sent by a retry instead of the payload; null unless an operator edited it. */
   readonly editedPayload: Uint8Array | null
-  /** The same of what came beside it. */
   readonly editedHeaders: HeaderEdit
 }
 
-/** A letter with its case file. */
 export interface Letter extends LetterSummary, LetterContent, CaseFields {
-  /** The number of the drawer it lies in. */
   readonly drawer: number
   readonly originalPartition: number | null
-  /** Its place in a dead queue; null when it lies in none. */
+  /** null: in no dead queue. */
   readonly place: Place | null
 }
 
-/** Where a letter lies in a dead queue. */
+/** Position in a dead queue, with its lease. */
 export interface Place {
   readonly part: number
   readonly shelf: number
@@ -112,18 +105,16 @@ export interface Place {
   readonly laidAt: Instant
 }
 
-/** Headers that somebody changed; an empty text empties one. */
+/** Edited headers; an empty text empties one. */
 export type HeaderEdit = Readonly<Partial<Record<ItemHeader, string>>>
 
-/** What an operator changes before a letter is sent back. */
 export interface Edit {
-  /** null: it stays as it is. */
+  /** null: unchanged. */
   readonly payload: Uint8Array | null
-  /** Only letters that go back to queues have such headers. */
+  /** Only for letters that go back to queues. */
   readonly headers?: HeaderEdit
 }
 
-/** What would be sent, or is sent, back to the letter's source. */
 export interface Outgoing {
   readonly letterId: LetterId
   readonly queue: string
@@ -132,7 +123,7 @@ export interface Outgoing {
   readonly reference: string
   readonly payload: Uint8Array
   readonly correlationId: string
-  /** The same for the same letter and the same version of it: a receiver that saw it drops the second. */
+  /** One per letter and version: a receiver drops the second. */
   readonly idempotencyKey: string
 }
 
@@ -145,39 +136,36 @@ export interface SendReceipt {
 export interface Sending {
   readonly notes: string | null
   readonly actor: string
-  /** Left out: nobody's but the operator's own. */
+  /** Left out: sent by the operator alone. */
   readonly redrive?: RedriveRef
-  /** Runs in the transaction by which a letter that left over a network is Resolved. */
   readonly settled?: Settled
 }
 
-/** What an operator asks for when a letter shall go back. */
 export interface Retry extends Sending {
-  /** null: it is sent as it is. */
+  /** null: sent as it is. */
   readonly edit: Edit | null
 }
 
-/** What is written together with the end of a retry. */
+/** Runs in the transaction that resolves a letter which left over a network. */
 export type Settled = (work: OfficeWork, receipt: SendReceipt) => Promise<void>
 
-/** The redrive that sends a letter, as the letter and its history know it. */
+/** A redrive as letters and their history name it. */
 export interface RedriveRef {
   readonly number: number
   readonly id: string
-  /** The version of the recipe that it repairs letters by; null without one. */
+  /** Version of the recipe; null without one. */
   readonly recipe: string | null
 }
 
-/** How the history of a letter names the redrive that sent it. */
 export const sentBy = (redrive: RedriveRef | undefined) =>
   redrive === undefined
     ? {}
     : { redrive: redrive.id, ...(redrive.recipe === null ? {} : { recipe: redrive.recipe }) }
 
-/** The notes of a retry that was given none. */
+/** Notes of a retry without notes. */
 export const RETRIED = 'Retried'
 
-/** What a source needs to know to take a letter out of its dead queue or to put it back. */
+/** Enough of a letter to take it out of its dead queue or put it back. */
 export interface Placed {
   readonly id: LetterId
   readonly deadQueue: string | null

@@ -1,7 +1,4 @@
-/**
- * Letters: what the rest of the office and its users ask of them. Every act is one transaction and lives in a file of
- * its own; this class finds the letter, locks it and hands it on.
- */
+/** Everything that can be asked of letters. Finds the letter, locks it and hands it on; each act is one transaction in a file of its own. */
 
 import { type Clock, type Instant, later } from '../core/clock.ts'
 import { failure } from '../core/errors.ts'
@@ -62,43 +59,39 @@ interface LettersOptions {
   readonly sources: ReadonlyMap<SourceName, LetterSource>
   readonly engines: EngineNames
   readonly runs: OfficeRuns
-  /** How long letters are kept that are resolved or expired. Default 90. */
+  /** For resolved and expired letters. Default 90. */
   readonly retentionDays?: number
 }
 
 export interface ExpireRequest {
-  /** Whole days, at least 1. */
   readonly olderThanDays: number
-  /** null: letters of every engine. */
+  /** null: every engine. */
   readonly engine: string | null
   readonly actor: string
 }
 
-/** A letter with everything on file about it. */
 export interface CaseFile {
   readonly letter: Letter
-  /** The oldest first; the last is the one that stands on the letter. */
+  /** Oldest first; the last one stands on the letter. */
   readonly failures: readonly Failure[]
-  /** The newest first, at most a hundred. */
+  /** Newest first, at most a hundred. */
   readonly history: readonly LetterEvent[]
-  /** Until when it can be restored, at least; null while it is pending. */
+  /** The earliest end of its retention; null while pending. */
   readonly restorableUntil: Instant | null
 }
 
-/** What a retry would send, and whether an operator changed it. */
 export interface Preview {
   readonly outgoing: Outgoing
   readonly edited: boolean
 }
 
 const MAX_EVENTS = 100
-/** How long a call waits for the end of an expiry before it answers with the run. */
+/** A call waits so long for an expiry before it answers with the run. */
 const ANSWER_WAIT_US = 30_000_000n
 const DEFAULT_LIMIT = 50
 
 export class Letters {
   readonly engines: EngineNames
-  /** Counts and groups. */
   readonly retentionDays: number
   readonly ledger: Ledger
   readonly #db: Database
@@ -121,14 +114,13 @@ export class Letters {
     this.#intake = new ReportIntake(db, clock, { registers, engines, sourceOf })
   }
 
-  /** A page of the letters that match, the newest failure first. A letter that is there for a whole walk is in it once. */
+  /** Newest failure first. A letter that exists during a whole walk appears in it once. */
   async list(filter: LetterFilter = {}, page: PageRequest = {}): Promise<Page> {
     if (filter.engine !== undefined) await this.engines.checkKnown(filter.engine)
     const { limit = DEFAULT_LIMIT, continuationToken: token = null } = page
     return listLetters(this.#db, filter, { limit, token, now: this.#clock.now() }, this.ledger.labels)
   }
 
-  /** One letter with its case file; a failure when there is none. */
   get(key: LetterKey): Promise<CaseFile> {
     return this.#db.snapshot('letters.get', async (session) => {
       const letter = await this.#read(session, key)
@@ -141,17 +133,17 @@ export class Letters {
     })
   }
 
-  /** Files a failure that happened elsewhere: as a letter, or on the letter that its source id has, unless it is there already. */
+  /** Files a failure from elsewhere: as a new letter or on the letter of its source id, unless it is known. */
   async capture(report: ReportedFailure | FailureReport): Promise<CaptureResult> {
-    // Parts of the office have read their reports themselves.
+    // Sources of the office parse their own reports.
     const isRead = 'payload' in report && 'source' in report
     const read = isRead ? report : inProcessReport(report, { engines: this.engines, now: this.#clock.now() })
     const { body } = await this.captureOnce(null, [read], ([result]) => ({ status: 200, body: result }))
-    // As it was made in the line above.
+    // Made two lines above.
     return body as CaptureResult
   }
 
-  /** Files failures in one transaction, which others may share; with a key, the first answer to it is given again for a day. */
+  /** Files failures in one transaction, which others may share; a key replays its first answer for a day. */
   async captureOnce(
     once: OnceKey | null,
     reports: readonly FailureReport[],
@@ -160,7 +152,6 @@ export class Letters {
     return this.#intake.file({ once, reports, answer })
   }
 
-  /** Sends a pending letter back to where it came from. */
   async retry(key: LetterKey, retry: Retry): Promise<SendReceipt> {
     const outside = await this.#outside(key)
     if (outside === null)
@@ -169,7 +160,7 @@ export class Letters {
     return receiptOf(onlyOne(await source.sendOutside([letter], editsOf(letter, retry.edit), retry)))
   }
 
-  /** The same as part of a transaction; not for letters that leave over a network. */
+  /** Retry inside a transaction; not for letters that leave over a network. */
   async retryIn(work: OfficeWork, key: LetterKey, retry: Retry): Promise<SendReceipt> {
     const letter = await this.#lock(work.tx, key)
     insistOnStatus(letter, 'retry')
@@ -177,21 +168,21 @@ export class Letters {
     return receiptOf(onlyOne(await sendBack(work, this.#sourceOf(letter.source), [letter], edits, retry)))
   }
 
-  /** Sends a pending letter back; with a key, the first answer to it is given again for a day. */
+  /** Retry with a key, which replays its first answer for a day. */
   async retryOnce(once: OnceKey | null, key: LetterKey, retry: Retry): Promise<Answer> {
     const answerWith = (body: SendReceipt): Answer => ({ status: 200, body })
     if ((await this.#outside(key)) === null)
       return this.once('letters.retry', once, async (work) =>
         answerWith(await this.retryIn(work, key, retry)),
       )
-    // With the end of the retry: whoever asks again after a crash would be told that the letter is not pending.
+    // Stored with the end of the retry: after a crash the letter is not pending any more.
     const settled: Settled = async (work, receipt) => {
       await answerOnce(work, once, async () => answerWith(receipt))
     }
     return this.onceDone(once, async () => answerWith(await this.retry(key, { ...retry, settled })))
   }
 
-  /** What a retry would send now; writes nothing. */
+  /** Writes nothing. */
   async preview(key: LetterKey, edit: Edit | null): Promise<Preview> {
     const letter = await this.#db.session('letters.preview', (session) => this.#read(session, key))
     insistOnStatus(letter, 'retry')
@@ -208,30 +199,26 @@ export class Letters {
     return inOffice(this.#db, this.#clock, 'letters.change', (work) => this.changeIn(work, key, change))
   }
 
-  /** The same as part of a transaction. */
   async changeIn(work: OfficeWork, key: LetterKey, change: Change): Promise<LetterSummary> {
     const letter = await this.#lock(work.tx, key)
     return changeLetter(work, this.#sourceOf(letter.source), letter, change)
   }
 
-  /** Expires pending letters whose last failure is `olderThanDays` ago, as a run; gives how many once that is over. */
+  /** Expires pending letters whose last failure is `olderThanDays` ago, as a run; returns how many when it is over. */
   async expireOlder(request: ExpireRequest): Promise<number> {
     const { id } = await this.#runs.inWork('letters.expire', (work) => this.#beginExpiry(work, request))
     return this.#runs.done(id)
   }
 
-  /**
-   * The same for who cannot wait for long: `{ expired }`, or the run while it goes on. With a key, a repetition gives the answer of
-   * the same run.
-   */
+  /** For callers that cannot wait: `{ expired }`, or the run while it goes on. A key replays the answer of the same run. */
   async expireOnce(once: OnceKey | null, request: ExpireRequest): Promise<Answer> {
     const { status, body } = await this.once('letters.expire', once, async (work) => {
       const { id } = await this.#beginExpiry(work, request)
       return { status: 202, body: { run: id } }
     })
-    // Kept before there were runs.
+    // Kept by versions without runs.
     if (status === 200) return { status, body }
-    // As it was kept above.
+    // As kept above.
     const run = await this.#runs.over((body as { readonly run: Xid }).run, ANSWER_WAIT_US)
     if (run === null || run.state === 'done') return { status: 200, body: { expired: run?.done ?? 0 } }
     return { status: 202, body: runFields(run) }
@@ -243,12 +230,12 @@ export class Letters {
     return this.#runs.begin(work, expiryRequest({ before, engine, actor }))
   }
 
-  /** Runs an act in one transaction; with a key, the first answer to it is given again for a day. */
+  /** Runs an act in one transaction; a key replays its first answer for a day. */
   once(verb: string, once: OnceKey | null, act: (work: OfficeWork) => Promise<Answer>): Promise<Answer> {
     return inOffice(this.#db, this.#clock, verb, (work) => answerOnce(work, once, () => act(work)))
   }
 
-  /** The same for an act of many transactions: its answer is kept when all of them are done. */
+  /** For acts of many transactions: the answer is kept when all are done. */
   async onceDone(once: OnceKey | null, act: () => Promise<Answer>): Promise<Answer> {
     if (once === null) return act()
     const known = await this.#db.session('idempotency.read', (session) =>
@@ -267,7 +254,7 @@ export class Letters {
     return letter ?? this.#refuse(session, key)
   }
 
-  /** By the office's row key, or by the one that the letter has where it came from. */
+  /** By the office's row key, or by the one of its own source. */
   async #find(session: Session, { engine, rowKey }: LetterKey): Promise<LetterId | null> {
     const own = await findLetter(session, engine, rowKey)
     if (own !== null) return own
@@ -278,20 +265,19 @@ export class Letters {
     return null
   }
 
-  /** There is no such letter; of an engine that is unknown there is none at all. */
+  /** An unknown engine is a refusal of its own. */
   async #refuse(session: Session, { engine, rowKey }: LetterKey): Promise<never> {
     await this.engines.checkKnown(engine, session)
     throw failure('letter_unknown', { engine, rowKey })
   }
 
-  /** The letter, locked until the transaction ends. */
   async #lock(tx: Transaction, key: LetterKey): Promise<Letter> {
     const id = await this.#find(tx, key)
     const letter = id === null ? null : await lockLetter(tx, id)
     return letter ?? this.#refuse(tx, key)
   }
 
-  /** A letter that leaves over a network, and so not within a transaction; null for the others. */
+  /** A letter that leaves over a network; null for others. */
   async #outside(key: LetterKey): Promise<{ letter: Letter; source: OutsideSource } | null> {
     const mayHave = ({ name }: LetterSource) => name === key.engine || kindOf(name).sharesEngines === true
     if (![...this.#sources.values()].some((source) => isOutside(source) && mayHave(source))) return null
@@ -312,7 +298,7 @@ const editsOf = ({ id }: Letter, edit: Edit | null): Edits =>
 
 const receiptOf = ({ messageId, queue }: Sent): SendReceipt => ({ messageId, queue })
 
-/** Never before the first instant there is: nothing can be older. */
+/** Not before the first instant. */
 function daysBefore(now: Instant, days: number): Instant {
   const before = later(now, -BigInt(days) * DAY_US)
   return before < ZERO_TIME ? ZERO_TIME : before

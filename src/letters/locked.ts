@@ -1,9 +1,9 @@
-/** Letters that are locked, and what they are while they are. The order of locks is that of `bury.ts`. */
+/** Locked letters. `bury.ts` has the order of locks. */
 import { sql, type Transaction } from '../store/database.ts'
 import { at, integer, oneOf, orNull, type RowOf, rowShape, text } from '../store/row.ts'
 import { type Act, type LetterId, letterId, STATUS } from './letter.ts'
 
-/** Letters by primary key, locked in the order of their numbers. */
+/** By primary key, in the order of their numbers. */
 const lockCases = sql(
   'letters.lockCases',
   'SELECT id FROM bartleby.letters WHERE id = ANY($1::bigint[]) ORDER BY id FOR UPDATE',
@@ -12,23 +12,22 @@ const lockCases = sql(
 const FIELDS = {
   id: letterId,
   drawer: integer,
-  /** As it is stored. */
+  /** As stored. */
   status: integer,
   resolvedAt: orNull(at),
   resolution: orNull(oneOf<Act>()),
   confirmedAt: orNull(at),
-  /** The redrive that sent it back last. */
+  /** The redrive of the last send. */
   redrive: orNull(integer),
   engine: text,
-  /** The dead queue that it belongs to. */
   deadQueue: orNull(text),
-  /** What its latest retry made. */
+  /** Made by its latest retry. */
   sentAs: orNull(text),
 } as const
 const CASE = rowShape({ ...FIELDS, source: text, queue: text })
 export type CaseRow = RowOf<typeof CASE>
 
-/** What they say; as in `lockLetter`, not by the statement that waits for their locks. */
+/** A statement of its own, as in `lockLetter`. */
 const readCases = sql(
   'letters.readCases',
   `SELECT ${rowShape(FIELDS).columns},
@@ -38,7 +37,7 @@ const readCases = sql(
   { bigints: true },
 )
 
-/** A letter as it is once its item has been sent back. */
+/** A letter once its item has been sent back. */
 export const sentBack = (letter: CaseRow): CaseRow => ({
   ...letter,
   status: STATUS.Resolved,
@@ -46,7 +45,7 @@ export const sentBack = (letter: CaseRow): CaseRow => ({
   confirmedAt: null,
 })
 
-/** A letter as it is once it was reopened into a drawer. */
+/** A letter once reopened into a drawer. */
 export const reopenedIn = (letter: CaseRow, drawer: number): CaseRow => ({
   ...letter,
   drawer,
@@ -55,7 +54,7 @@ export const reopenedIn = (letter: CaseRow, drawer: number): CaseRow => ({
   confirmedAt: null,
 })
 
-/** Locks the letters of these cases until the transaction ends, as far as there are any. */
+/** Locks existing letters of these cases. */
 export async function lockLetters(tx: Transaction, ids: readonly LetterId[]): Promise<void> {
   // SQLite has one writer.
   if (ids.length > 0 && tx.dialect === 'postgres') {
@@ -63,7 +62,7 @@ export async function lockLetters(tx: Transaction, ids: readonly LetterId[]): Pr
   }
 }
 
-/** The letters of these cases, as far as there are any, locked until the transaction ends. */
+/** Locks and reads existing letters of these cases. */
 export async function lockLettersOf(
   tx: Transaction,
   caseIds: readonly LetterId[],

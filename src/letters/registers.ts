@@ -1,4 +1,4 @@
-/** What a server remembers for captures: the numbers that every one looks up, and the times that were given. */
+/** What a server remembers for captures: numbers that each one looks up, and times already given. */
 import { type Instant, later } from '../core/clock.ts'
 import { SeriesNumbers } from '../history/record.ts'
 import { Drawers } from './numbers/drawers.ts'
@@ -15,21 +15,21 @@ export const newRegisters = (): Registers => ({
   times: new CaptureTimes(),
 })
 
-/** A clock that is so far behind was set back. */
+/** A clock that far behind was set back. */
 const SET_BACK_US = 1_000_000n
 
 /**
- * When letters were captured, which is the order of those of one instance. Their numbers do not tell it: who failed before has had a
- * number since then. So of each instance a server gives one microsecond after the other, also to those that die in one transaction or
- * while the clock stands still. Nothing is looked up: what the clock has passed is forgotten.
+ * Capture times, which order the letters of an instance. Numbers cannot: an item that failed before already had one. Each instance
+ * gets successive microseconds, also within one transaction or while the clock stands still. Nothing is read; passed times are
+ * forgotten.
  */
 export class CaptureTimes {
-  /** The next of each instance. */
+  /** By engine and instance. */
   readonly #next = new Map<string, Instant>()
-  /** The last that was given. */
+  /** The latest time given. */
   #last: Instant | null = null
 
-  /** `now`, or the microsecond behind the letter of this instance that was captured before. */
+  /** `now`, or the microsecond after the previous letter of this instance. */
   take(engine: string, instanceId: string, now: Instant): Instant {
     if (this.#last === null || now > this.#last || now < this.#last - SET_BACK_US) {
       this.#next.clear()

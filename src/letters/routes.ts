@@ -1,4 +1,4 @@
-/** Letters on HTTP: `/api/dlq`, `/api/counts`, `/api/signatures`, `/api/activity` and `/api/overview`. */
+/** HTTP calls of letters: `/api/dlq`, `/api/counts`, `/api/signatures`, `/api/activity` and `/api/overview`. */
 import type { FastifyInstance } from 'fastify'
 import { type ApiScope, serveApi } from '../api/calls.ts'
 import type { Letters } from './letters.ts'
@@ -7,11 +7,10 @@ import { type AskSources, numberCalls } from './routes/numbers.ts'
 
 interface LetterRoutesOptions extends ApiScope {
   readonly letters: Letters
-  /** How the sources are, for the overview; left out, all are well. */
+  /** For the overview; left out: all sources are well. */
   readonly sourceHealth?: AskSources
 }
 
-/** Adds the calls on letters to a server. */
 export async function letterRoutes(app: FastifyInstance, options: LetterRoutesOptions): Promise<void> {
   const { letters, clock, sourceHealth } = options
   serveApi(app, options, [...dlqCalls(letters, clock), ...numberCalls(letters.ledger, sourceHealth)])

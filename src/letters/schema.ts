@@ -1,16 +1,12 @@
 /**
- * The tables that letters own, and what letters learned to tell since: of redrives, of their later life, in their keys.
+ * Tables of letters. `letters` is large and cold, and a storm pays for each of its indexes. Source, engine, queue and signature are
+ * therefore one column, a *drawer*: an index on (drawer, status, time) serves every filter by them, and counts stand per drawer and
+ * status.
  *
- * `letters` is large and cold, and every index on it is paid for by the storm that fills it. So the things that
- * letters are filtered and counted by (source, engine, queue, signature) are not columns of it: a combination of
- * them is a *drawer*, and a letter lies in one. One index on (drawer, status, time) then serves every such filter,
- * and counts are kept per drawer and status.
+ * A letter of a plain queue has NULL as instance and correlation, which stands for its source id and spares a storm three indexes. In
+ * a dead queue a letter has a position (part, shelf, serial) and the lease columns of an item; elsewhere these are NULL and 0.
  *
- * A letter of a plain queue has no instance and no correlation of its own: NULL in both means its source id, which
- * spares a storm three indexes. A letter that lies in a dead queue has a place there (part, shelf, serial) and the
- * lease columns of an item; without a place they are NULL and 0.
- *
- * Instants are microseconds since 1970. Texts of callers that may hold U+0000 are bytes.
+ * Instants are microseconds since 1970. Texts that may hold U+0000 are bytes.
  */
 import { inSqlite, type Migration } from '../store/migrations.ts'
 import { STATUS } from './letter.ts'
@@ -153,7 +149,7 @@ const KEYS = `
     );
     CREATE INDEX idempotency_keys_answered ON bartleby.idempotency_keys (answered_at);`
 
-/** By number in SQLite. */
+/** SQLite: the number is the row id. */
 const BY_NUMBER = LETTERS.replace('id bigint NOT NULL', 'id bigint PRIMARY KEY').replace(
   /ALTER TABLE .* ADD PRIMARY KEY.*;/,
   '',
@@ -178,10 +174,7 @@ export const letterMigration: Migration = {
   `,
 }
 
-/**
- * What letters know of their later life: when they expired, which their retention goes by, and the deliveries that the report of
- * each failure named, by which a report that comes twice is told from a new failure.
- */
+/** The time of expiry, for retention; and the deliveries that each report named, which tell a repetition from a new failure. */
 export const lifeMigration: Migration = {
   number: 13,
   name: 'expiry and reports of letters',
@@ -205,7 +198,7 @@ export const lifeMigration: Migration = {
   `,
 }
 
-/** Imports into dead queues ask whether an id is that of an item whose letter died again since. */
+/** Imports into dead queues look for items whose letter died again since. */
 export const deathIdMigration: Migration = {
   number: 17,
   name: 'letters by the ids that their items died as',
@@ -213,7 +206,7 @@ export const deathIdMigration: Migration = {
   sqlite: `CREATE INDEX letters_by_death ON letters (died_as) WHERE died_as IS NOT NULL;`,
 }
 
-/** Ends that kept what an earlier retry had made: those of dead queues and of expiries of many. An expired letter has no resolution. */
+/** Clears what ends of earlier versions kept of a retry. An expired letter has no resolution time. */
 const STALE_ENDS = `
   UPDATE bartleby.letters SET sent_as = NULL, sent_to = NULL, redrive = NULL,
     resolved_at = CASE WHEN status = ${STATUS.Expired} THEN NULL ELSE resolved_at END
@@ -229,9 +222,8 @@ export const endsMigration: Migration = {
 }
 
 /**
- * Row keys have the number of their row behind the microseconds. Rows of earlier versions keep their keys, which end with a microsecond
- * that no other row of their name had: such a row has a short key. A server of an earlier version that still writes knows nothing of
- * the column, and its rows have one too. Only their letters are looked for by name and time; all others by their number.
+ * Row keys end with the number of their row. Rows of earlier versions, and of servers that still run them, keep short keys that end
+ * with a unique microsecond; only their letters are looked up by name and time.
  */
 const ROW_KEYS = `
     -- 1: its row key ends with the microseconds. NULL: its number stands behind them.
@@ -250,10 +242,7 @@ export const keyMigration: Migration = {
   sqlite: inSqlite(ROW_KEYS),
 }
 
-/**
- * What letters know of the redrive that sent them, and the counts of what became of those: a letter that is confirmed, or that dies
- * again, is counted for its redrive in the transaction in which that happens. The edited headers are those of queue items.
- */
+/** The redrive that sent a letter, and counts of outcomes: a confirmation or return is counted in its own transaction. */
 const OUTCOMES = `
     -- The redrive that sent it back last; NULL: none did, or something else was done to it since.
     ALTER TABLE bartleby.letters ADD COLUMN redrive int;

@@ -1,4 +1,4 @@
-/** Letters on the wire: the fields of the unified table under its names, then what the office knows besides. */
+/** Letters on the wire: the unified table's fields under its names, then the office's own. */
 import Type from 'typebox'
 import {
   type Asked,
@@ -28,26 +28,26 @@ export const STATUSES = ['Pending', 'Resolved', 'Expired'] as const
 export type LetterStatus = (typeof STATUSES)[number]
 export const LETTER_STATUS = oneOf(STATUSES)
 
-/** Why it died: its attempts are used up, its time is over, a consumer rejected it, its worker failed for good. */
+/** Out of attempts, out of time, rejected by a consumer, or failed for good in its worker. */
 export const REASONS = ['attempts', 'expired', 'rejected', 'failed'] as const
 export type DeathReason = (typeof REASONS)[number]
 
-/** What is known of letters that were sent back: their item was completed, or nothing was heard of it yet. */
+/** Of a letter that was sent back: its item was completed, or not heard of yet. */
 export const RETRY_OUTCOMES = ['confirmed', 'unconfirmed'] as const
 export type RetryOutcome = (typeof RETRY_OUTCOMES)[number]
 
-/** The names of the sources that there are; `kinds.ts` keeps it, because schemas are older than the list. */
+/** Filled by `kinds.ts`: schemas are made before sources are declared. */
 export const SOURCE_NAMES: string[] = []
 export const SOURCE = oneOf(SOURCE_NAMES)
 
-/** What an item of a queue carries beside its payload. */
+/** Carried by a queue item beside its payload. */
 export const ITEM_HEADERS = ['encoding', 'kind', 'reference'] as const
 export type ItemHeader = (typeof ITEM_HEADERS)[number]
 
-/** How many attempts can be asked for: more than anything is ever tried. */
+/** More attempts than anything is ever given. */
 export const MAX_ATTEMPTS = 1_000_000_000
 
-/** Which letters; what is given must all hold. */
+/** Which letters; all given must hold. */
 export interface LetterQuery extends Asked<typeof FILTER_QUERY> {}
 export const FILTER_QUERY = {
   engine: SOUGHT_ENGINE,
@@ -75,7 +75,6 @@ export const FILTER_QUERY = {
   q: Type.String({ description: 'Text in the error, the reference, the headers or the payload' }),
 }
 
-/** How many letters match. */
 export interface LetterTotal extends Shape<typeof TOTAL> {}
 export const TOTAL = Type.Object({
   total: INTEGER,
@@ -83,7 +82,7 @@ export const TOTAL = Type.Object({
   exact: Type.Boolean({ description: 'False when there may be more' }),
 })
 
-/** What names one letter. Every letter of a list is one. */
+/** Names one letter. Every letter of a list is one. */
 export interface LetterKey extends Shape<typeof KEY> {}
 export const KEY = Type.Object({ engine: TEXT, rowKey: TEXT })
 
@@ -129,7 +128,7 @@ export const ATTEMPT = Type.Object({
   errorStack: TEXT_OR_NULL,
 })
 
-/** Something that was done to a letter, or with it. */
+/** An event in a letter's life. */
 export interface LetterEvent extends Shape<typeof EVENT> {}
 export const EVENT = Type.Object({
   ...KEY.properties,
@@ -183,11 +182,10 @@ export const LETTER_DETAIL = Type.Object({
   history: Type.Array(EVENT),
 })
 
-/** A failure to put on file. */
 export interface Report extends Shape<typeof REPORT> {}
 export const REPORT = Type.Object({
   engine: FILED_ENGINE,
-  // The row key is made of it; keys of Azure tables have at most 1,024 characters, an encoded one takes three.
+  // Part of the row key: Azure allows 1,024 characters, and encoding may triple it.
   /** Left out: `publisher`. */
   instanceId: Type.Optional(textUpTo(256, { default: 'publisher' })),
   /** Left out: the queue of the engine. */
@@ -217,10 +215,8 @@ export const REPORT = Type.Object({
   headers: Type.Optional(Type.Unsafe<Record<string, string>>({ type: 'object', additionalProperties: TEXT })),
 })
 
-/** Reports of one batch. */
 export const MOST_REPORTS = 1_000
 
-/** The body of a capture of many. */
 export const REPORTS = Type.Object({
   letters: Type.Array(REPORT, { minItems: 1, maxItems: MOST_REPORTS }),
 })
@@ -234,7 +230,6 @@ const OUTCOME = either(
 )
 export type CaptureOutcome = Shape<typeof OUTCOME>
 
-/** What became of failures that were put on file together. */
 export interface CapturedLetters extends Shape<typeof CAPTURED> {}
 export const CAPTURED = Type.Object({
   created: INTEGER,
@@ -244,24 +239,20 @@ export const CAPTURED = Type.Object({
   results: Type.Array(OUTCOME),
 })
 
-/** Programs that have none often send null; it means nothing else. */
+/** Many programs send null for none. */
 const NOTES = Type.Optional(orNull(Type.String({ maxLength: 4_000 })))
 
-/** The body of a change. */
 export const CHANGE = Type.Object({ status: LETTER_STATUS, resolutionNotes: NOTES })
 
-/** The body of a retry. */
 export const RETRY = Type.Object({
   payload: Type.Optional(TEXT),
   payloadEncoding: Type.Optional(oneOf(TEXT_ENCODINGS, { default: 'utf8' })),
   notes: NOTES,
 })
 
-/** What a retry has sent. */
 export interface RetryReceipt extends Shape<typeof RECEIPT> {}
 export const RECEIPT = Type.Object({ messageId: TEXT, queue: TEXT })
 
-/** What a retry would send. */
 export interface RetryPreview extends Shape<typeof PREVIEW> {}
 export const PREVIEW = Type.Object({
   dryRun: Type.Unsafe<true>({ type: 'boolean', const: true }),
@@ -278,7 +269,6 @@ export const PREVIEW = Type.Object({
   edited: BOOLEAN,
 })
 
-/** The body of a bulk expiry. */
 export interface ExpireOlderRequest extends Shape<typeof EXPIRE> {}
 export const EXPIRE = Type.Object({
   /** At least 1. */

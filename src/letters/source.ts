@@ -1,7 +1,4 @@
-/**
- * The way back, always of many; one letter is a list of one. A source says what it would send, or why not, and sends it: inside the
- * transaction of the act, or outside of any when its messages leave over a network.
- */
+/** The way back, always of many. A source renders what it would send, or why not, and sends it: inside a transaction, or over a network. */
 
 import type { BartlebyError } from '../core/errors.ts'
 import { type Session, sql } from '../store/database.ts'
@@ -27,120 +24,106 @@ import { readLetterById } from './lists/detail.ts'
 import { insistOnStatus } from './transitions.ts'
 import type { OfficeWork } from './work.ts'
 
-/** A letter as its source knows it: nothing of what is large. */
+/** A letter without its large columns. */
 export interface Departing extends Placed {
   readonly engine: string
   readonly version: number
   readonly sourceId: string
-  /** Where it goes: where it came from, or where a redrive moves it to. */
+  /** Where it came from, or where a redrive moves it to. */
   readonly originalQueue: string | null
 }
 
-/** What is changed of letters before they leave. */
 export type Edits = ReadonlyMap<LetterId, Edit>
 
 export const NO_EDITS: Edits = new Map()
 
-/** What would be sent of a letter: its content as it is on file, with the edit. */
+/** What would be sent: the stored content with the edit. */
 export interface Rendered {
   readonly letter: Departing
   readonly queue: string
-  /** As far as it can be applied. */
+  /** Only what can be applied. */
   readonly edit: Edit | null
-  /** What the source makes of the content; left out: nothing. */
+  /** Overrides the stored content. */
   readonly content?: Partial<Pick<Outgoing, 'kind' | 'reference' | 'payload' | 'correlationId'>>
 }
 
-/** A letter that has no way back, now or ever. */
 export interface Refused {
   readonly letter: Departing
   readonly refusal: BartlebyError
 }
 
-/** A letter on its way. */
 export interface Sent {
   readonly letter: Departing
   readonly messageId: string
   readonly queue: string
-  /** What history says of it besides; left out: nothing. */
+  /** Further fields for its history row. */
   readonly more?: Readonly<Record<string, string | number>>
 }
 
-/** Reads in the transaction of the act or, for a preview, in a session for each: a source may think for long between them. */
+/** Reads in the act's transaction or, for previews, in short sessions: a source may compute for long in between. */
 export type Reading = <T>(verb: string, read: (session: Session) => Promise<T>) => Promise<T>
 
-/** A resolved or expired letter that shall be pending again. */
 export interface Restoring extends Departing {
-  /** Whether a retry sent it and nothing was heard of it yet. */
   readonly isUnconfirmed: boolean
   readonly sentTo: string | null
 }
 
-/** Nothing of a letter is under way any more. */
+/** Nothing of the letter is under way any more. */
 export interface TakenBack<Of extends Restoring = Restoring> {
   readonly letter: Of
-  /** How often what its retry made had been delivered. */
+  /** Deliveries of the item that its retry made. */
   readonly deliveries: number
 }
 
-/** What happens to letters that their source has to follow with its own side of them. */
+/** Acts that a source follows on its own side. */
 export type Move = 'discard' | 'expire' | 'restore' | 'reopen' | 'remove'
 
-/** One for each source, all of them passing the same conformance suite. */
+/** One per source; all pass the same conformance suite. */
 export interface LetterSource {
   readonly name: SourceName
-  /** One answer for each letter, in their order. Writes nothing, and throws for no single letter. */
+  /** One answer per letter, in order. Writes nothing and throws for no single letter. */
   render(read: Reading, letters: readonly Departing[], edits: Edits): Promise<readonly (Rendered | Refused)[]>
   /**
-   * Sends letters, in their order, in the transaction in which they were locked and rendered: a crash leaves both or neither. The
-   * edits are on file. Their dead queues lose them in the counts; the caller writes the letters. Refused is what has changed since
-   * it was rendered. A source whose messages lie in another database must put right what a crash leaves between the two.
+   * Sends locked letters, in order, inside the caller's transaction: a crash leaves both sides or neither. Edits are already stored;
+   * dead queue counts change here, letters are the caller's. Refused: changed since rendering. A source with its messages in another
+   * database repairs what a crash leaves between the two.
    */
   send?(work: OfficeWork, rendered: readonly Rendered[]): Promise<readonly (Sent | Refused)[]>
   /**
-   * Sends letters over a network, one after the other, in transactions of its own: a durable mark before the first byte leaves, and
-   * what came of it. The letters that it gives as sent are Resolved; of one that is refused as uncertain nobody knows.
+   * Sends letters over a network, one by one, in transactions of its own: a durable mark before the first byte leaves, then the result.
+   * Sent letters are Resolved; nobody knows about one that is refused as uncertain.
    */
   sendOutside?(
     letters: readonly Departing[],
     edits: Edits,
     sending: Sending,
   ): Promise<readonly (Sent | Refused)[]>
-  /**
-   * Takes back what retries made, before letters are restored, unless somebody is working on it: one answer for each letter, in
-   * their order. Nothing is written of one that is refused.
-   */
+  /** Takes back the items of retries before a restore, unless somebody works on them. One answer per letter, in order. */
   takeBack<Of extends Restoring>(
     work: OfficeWork,
     letters: readonly Of[],
   ): Promise<readonly (TakenBack<Of> | Refused)[]>
-  /**
-   * Items of retries failed, says somebody who reports it: each is taken out of its queue or, while somebody works on it, cut off
-   * from its letter. Left out: nobody but the source itself tells of such failures.
-   */
+  /** Reported failures of retried items: each item leaves its queue or, while in work, is cut off from its letter. */
   disown?(work: OfficeWork, letters: readonly LetterId[]): Promise<void>
-  /** The letter that has this row key where it came from. Left out: its letters have none but the office's. */
+  /** Finds a letter by the row key that its own source gave it. */
   named?(session: Session, engine: string, rowKey: string): Promise<LetterId | null>
   /**
-   * Letters that are discarded or expire leave their dead queues, or their messages are given up; those that are pending again, by a
-   * restoration or another failure, lie where they belong; those that are removed are forgotten, and some of them may be another
-   * source's.
+   * Follows letters on the source's side: discarded and expired ones leave their dead queues, pending ones return, removed ones (some of
+   * other sources) are forgotten.
    */
   moved(work: OfficeWork, letters: readonly Placed[], act: Move): Promise<void>
 }
 
-/** A source whose letters leave over a network. */
 export type OutsideSource = LetterSource & Required<Pick<LetterSource, 'sendOutside'>>
 
 export const isOutside = (source: LetterSource): source is OutsideSource => source.sendOutside !== undefined
 
 export const isRefused = (each: object): each is Refused => 'refusal' in each
 
-/** Those that have a way back. */
 export const notRefused = <Done extends object>(answers: readonly (Done | Refused)[]): Done[] =>
   answers.filter((each): each is Done => !isRefused(each))
 
-/** Sends locked, pending letters back, with their edits, and resolves those that are on their way; the others stay as they are. */
+/** Sends locked, pending letters back with their edits and resolves those on their way; refused ones stay unchanged. */
 export async function sendBack(
   work: OfficeWork,
   source: Pick<LetterSource, 'name' | 'render' | 'send'>,
@@ -160,7 +143,7 @@ export async function sendBack(
   const answers = fit.length === 0 ? [] : await source.send(work, fit)
   const sent = notRefused(answers)
   const refused = answers.filter(isRefused)
-  // What was edited and does not leave must not stay edited.
+  // An edit must not outlive a send that was refused.
   for (const { letter, refusal } of refused) if (edits.has(letter.id)) throw refusal
   const { actor, redrive } = sending
   const notes = sending.notes ?? RETRIED
@@ -177,7 +160,7 @@ export async function sendBack(
   return [...sent, ...refused, ...rendered.filter(isRefused)]
 }
 
-/** What became of a single letter; a failure when it is refused. */
+/** The answer about a single letter; throws its refusal. */
 export function onlyOne<Done extends object>(answers: readonly (Done | Refused)[]): Done {
   const [answer] = answers
   if (answer === undefined) throw new Error('a letter was neither sent nor refused')
@@ -185,7 +168,6 @@ export function onlyOne<Done extends object>(answers: readonly (Done | Refused)[
   return answer
 }
 
-/** What a receiver would get of a letter. */
 export function outgoingOf(letter: Letter, { queue, edit, content }: Rendered): Outgoing {
   const { id, version, encoding, kind, reference, editedHeaders, correlationId } = letter
   return {
@@ -199,7 +181,7 @@ export function outgoingOf(letter: Letter, { queue, edit, content }: Rendered): 
   }
 }
 
-/** Makes locked letters pending again, where nothing of them is under way; gives the others, which stay as they are. */
+/** Makes locked letters pending again unless something of them is under way; returns those. */
 export async function restoreLetters(
   work: OfficeWork,
   source: LetterSource,
@@ -217,20 +199,16 @@ export async function restoreLetters(
   return answers.filter(isRefused)
 }
 
-/**
- * What an operator makes of a letter without sending it: discard and expire it, and restore it from either. A letter
- * that was retried can be restored until its item is being worked on: the item is taken back first.
- */
+/** A change without sending. A retried letter can be restored until somebody works on its item, which is taken back first. */
 export interface Change {
   readonly status: LetterStatus
-  /** Blank ones are none. */
+  /** Blank counts as none. */
   readonly notes: string | null
   readonly actor: string
-  /** The redrive that discards it; left out: none does. */
   readonly redrive?: RedriveRef
 }
 
-/** Gives a locked letter another status; gives the letter as it is then. */
+/** Changes the status of a locked letter; returns it as it is then. */
 export async function changeLetter(
   work: OfficeWork,
   source: LetterSource,
@@ -265,12 +243,7 @@ export async function changeLetter(
   return changed
 }
 
-/*
- * Letters of redrives that leave over a network: which redrive a letter leaves for is on file before its first byte does (the act
- * `intend`), because nothing else can be written in the same moment. Who finds such a letter later can tell whether it went.
- */
-
-/** A letter of this version did not leave, as far as anybody knows. Nothing happens when something has happened to it. */
+/** A letter of this version did not leave for its redrive after all. Does nothing if the letter changed since. */
 export async function forgoRedrive(
   work: OfficeWork,
   id: LetterId,
@@ -284,13 +257,13 @@ export async function forgoRedrive(
 
 const AFTER = 'letter_id = $1 AND correlation_id IS NOT NULL AND letter_version > $2'
 
-/** The history of one letter, on history_of_letter. */
+/** On history_of_letter. */
 const findSend = sql(
   'letters.sentForRedrive',
   `SELECT 1 AS sent FROM bartleby.history WHERE ${AFTER} AND position(convert_to($3, 'UTF8') IN output) > 0 LIMIT 1`,
 )
 
-/** Whether history says that this redrive sent the letter, whatever was done to it since it had this version. */
+/** Whether history has a send for this redrive after the given version. */
 export async function wasSentFor(
   session: Session,
   letter: LetterId,

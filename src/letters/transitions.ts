@@ -1,8 +1,6 @@
 /**
- * The table of transitions: for every act on a letter, from which status to which, what it writes, what it empties, what it is counted
- * as and what history calls it. `change.ts` writes by it and `verify` checks by it.
- *
- * Columns in neither list stay as they are: a letter that died again still says what its last retry made, and for which redrive.
+ * The table of transitions: for every act on a letter its statuses, columns, counts and word in history. `change.ts` writes by it,
+ * `verify` checks by it. Columns in neither list keep their values: a reopened letter still names its last retry and redrive.
  */
 import { failure } from '../core/errors.ts'
 import { kindOf, sourceKinds } from './kinds.ts'
@@ -10,7 +8,6 @@ import type { Letter, LetterStatus } from './letter.ts'
 import type { Outcomes } from './numbers/counts.ts'
 import type { ActivityName } from './numbers/shapes.ts'
 
-/** What is known of how a letter ended. */
 const RESOLUTION = [
   'resolution',
   'resolved_at',
@@ -19,10 +16,9 @@ const RESOLUTION = [
   'confirmed_at',
   'expired_at',
 ] as const
-/** What a retry made, and for which redrive. */
 const SENT = ['sent_as', 'sent_to', 'redrive'] as const
 
-/** Columns of a letter's state. `place`: where it lies in a dead queue, with its lease. `failure`: what stands on it. */
+/** `place`: position and lease in a dead queue. `failure`: the newest one. */
 export type StateColumn =
   | (typeof RESOLUTION)[number]
   | (typeof SENT)[number]
@@ -32,17 +28,17 @@ export type StateColumn =
   | 'dequeue_count'
 
 export interface Transition {
-  /** Empty: there was no letter. */
+  /** Empty: a new letter. */
   readonly from: readonly LetterStatus[]
-  /** null: it stays what it is. */
+  /** null: unchanged. */
   readonly to: LetterStatus | 'removed' | null
   readonly sets: readonly StateColumn[]
   readonly resets: readonly StateColumn[]
-  /** What it is counted as over time. */
+  /** Counted as, over time. */
   readonly activity: ActivityName | null
-  /** What it is counted as for the redrive that sent the letter. */
+  /** Counted as, for the redrive that sent the letter. */
   readonly outcome: keyof Outcomes | null
-  /** The operation of its history row; the run of a worker that led to it has its own. null: it is no version of its own either. */
+  /** Operation of its history row, unless a worker's run brings its own. null: no row and no version. */
   readonly word: string | null
 }
 
@@ -58,7 +54,7 @@ export const TRANSITIONS = {
     outcome: null,
     word: 'capture',
   },
-  /** It failed again: the item of its retry died, or somebody reported a new failure. */
+  /** The item of its retry died, or a new failure was reported. */
   reopen: {
     from: ANY_STATUS,
     to: 'Pending',
@@ -68,7 +64,7 @@ export const TRANSITIONS = {
     outcome: 'returned',
     word: 'reopen',
   },
-  /** Its message is about to leave over a network, for a redrive or for nobody's. Who finds it later can tell whether it went. */
+  /** About to leave over a network. Written first, so that a crash can be told from a send. */
   intend: {
     from: ['Pending'],
     to: null,
@@ -78,7 +74,7 @@ export const TRANSITIONS = {
     outcome: null,
     word: null,
   },
-  /** Its message did not leave, as far as anybody knows. */
+  /** It did not leave after all. */
   forgo: {
     from: ['Pending'],
     to: null,
@@ -106,7 +102,7 @@ export const TRANSITIONS = {
     outcome: null,
     word: 'discard',
   },
-  /** What it was about is done: a consumer of its dead queue says so, or its message turns out to have arrived. */
+  /** Completed by a consumer of its dead queue, or found to have arrived. */
   complete: {
     from: ['Pending'],
     to: 'Resolved',
@@ -116,7 +112,7 @@ export const TRANSITIONS = {
     outcome: null,
     word: 'complete',
   },
-  /** Given up, not resolved: it has a time of expiry, and none of resolution. */
+  /** Given up: it has a time of expiry and none of resolution. */
   expire: {
     from: ['Pending'],
     to: 'Expired',
@@ -126,7 +122,6 @@ export const TRANSITIONS = {
     outcome: null,
     word: 'expire',
   },
-  /** Its source has laid it into its dead queue. */
   restore: {
     from: ['Resolved', 'Expired'],
     to: 'Pending',
@@ -136,7 +131,6 @@ export const TRANSITIONS = {
     outcome: null,
     word: 'restore',
   },
-  /** What a retry made was completed. */
   confirm: {
     from: ['Resolved'],
     to: null,
@@ -146,7 +140,6 @@ export const TRANSITIONS = {
     outcome: 'confirmed',
     word: 'confirm',
   },
-  /** It turns out to come from another queue. */
   refile: {
     from: ANY_STATUS,
     to: null,
@@ -156,7 +149,7 @@ export const TRANSITIONS = {
     outcome: null,
     word: 'refile',
   },
-  /** The users of its source ask for it. One row of history tells how many. */
+  /** Asked for by users of its source; one history row for all. */
   erase: {
     from: ['Pending'],
     to: 'removed',
@@ -166,7 +159,7 @@ export const TRANSITIONS = {
     outcome: null,
     word: 'remove',
   },
-  /** Its time is over. One row of history tells how many. */
+  /** Past its retention; one history row for all. */
   remove: {
     from: ['Resolved', 'Expired'],
     to: 'removed',
@@ -180,18 +173,16 @@ export const TRANSITIONS = {
 
 export type TransitionName = keyof typeof TRANSITIONS
 
-/** The row of an act, where the exact one does not matter. */
 export const transitionOf = (act: TransitionName): Transition => TRANSITIONS[act]
 
-/** What history calls an act on letters of an engine: sources with words of their own are engines of that name. */
+/** Word of history for an act; sources with words of their own are engines of that name. */
 export const wordOf = (act: TransitionName, engine: string): string | null =>
   kindOf(engine).words?.[act] ?? TRANSITIONS[act].word
 
-/** Everything that history calls an act, whosever the letter. */
+/** Every word that history has for an act. */
 export const wordsFor = (act: TransitionName): readonly string[] =>
   [TRANSITIONS[act].word, ...sourceKinds().map(({ words }) => words?.[act])].filter((word) => word != null)
 
-/** How refusals name the acts that operators ask for. */
 const PARTICIPLES = {
   retry: 'retried',
   discard: 'discarded',
@@ -199,7 +190,7 @@ const PARTICIPLES = {
   restore: 'restored',
 } as const
 
-/** Refuses the act unless the letter has the status that it needs and nobody holds it in its dead queue. */
+/** Throws unless the letter has the status that the act needs and nobody holds its lease. */
 export function insistOnStatus(
   letter: Pick<Letter, 'status' | 'place' | 'deadQueue'>,
   act: keyof typeof PARTICIPLES,

@@ -1,4 +1,3 @@
-/** Letters as the API shows them. */
 import { hash } from 'node:crypto'
 import type { TextEncoding } from '../api/shapes.ts'
 import { viewOf } from '../api/view.ts'
@@ -21,11 +20,9 @@ const attemptOnWire = viewOf(ATTEMPT)
 const eventOnWire = viewOf(EVENT)
 const previewOnWire = viewOf(PREVIEW)
 
-/** A letter as lists show it: no payload. */
 export const letterFields = (letter: LetterSummary): LetterItem =>
   letterOnWire({ ...letter, resolutionNotes: letter.notes })
 
-/** A letter with everything that is on file about it. */
 export function letterDetail({ letter, failures, history, restorableUntil }: CaseFile): LetterDetail {
   const original = showPayload(letter.payload)
   const edited = letter.editedPayload === null ? null : showPayload(letter.editedPayload)
@@ -46,7 +43,6 @@ export function letterDetail({ letter, failures, history, restorableUntil }: Cas
   })
 }
 
-/** What a retry would send: exactly these bytes, to this queue. */
 export function outgoingFields(outgoing: Outgoing, edited: boolean) {
   const { text, encoding } = showPayload(outgoing.payload)
   const payloadSha256 = sha256(outgoing.payload)
@@ -58,7 +54,7 @@ export function outgoingFields(outgoing: Outgoing, edited: boolean) {
 
 const sha256 = (bytes: Uint8Array): string => hash('sha256', bytes, 'hex')
 
-/** Headers as the object they are when they are JSON; else as text or base64, as payloads are. */
+/** JSON headers as an object; others as text or base64, like payloads. */
 function showHeaders(bytes: Uint8Array | null): {
   readonly headers: unknown
   readonly headersEncoding: TextEncoding | 'json' | null

@@ -1,7 +1,4 @@
-/**
- * One transaction of the office: the store's transaction, the changes of the letter counts that belong to it, and what
- * is left for after its commit.
- */
+/** One transaction of the office: the store's transaction, its count changes, and effects that wait for its commit. */
 import type { Clock, Instant } from '../core/clock.ts'
 import { said } from '../core/content.ts'
 import type { Log } from '../core/log.ts'
@@ -14,13 +11,13 @@ import { LetterChanges } from './numbers/counts.ts'
 export interface OfficeWork {
   readonly tx: Transaction
   readonly now: Instant
-  /** Changes of the letter counts, written with the commit. */
+  /** Written with the commit. */
   readonly letters: LetterChanges
-  /** Runs once the transaction is durable: caches, wake-ups, log lines. Nothing runs when it is rolled back. */
+  /** Runs once the transaction is durable, never after a rollback. */
   afterCommit(effect: () => void): void
 }
 
-/** Runs `act` in one transaction. When this returns, what it did and its counts are durable. */
+/** Runs `act` in one transaction; its counts are durable when this returns. */
 export async function inOffice<T>(
   db: Database,
   clock: Clock,
@@ -40,10 +37,9 @@ export async function inOffice<T>(
   return result
 }
 
-/** Runs whose steps are transactions of the office; history keeps what people did to them. */
+/** Steps are transactions of the office; history keeps what people did. */
 export type OfficeRuns = Runs<OfficeWork>
 
-/** The runs of an office; each part defines its kinds. */
 export const officeRuns = (
   db: Database,
   clock: Clock,

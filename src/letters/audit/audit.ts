@@ -1,4 +1,4 @@
-/** Opens an audit: reads what is small, and how much there is to look at. */
+/** Opens an audit: reads what is small, and estimates how much there is to check. */
 import type { Instant } from '../../core/clock.ts'
 import { readSeriesLabels } from '../../history/entry.ts'
 import { plainSeries } from '../../history/plain-capture.ts'
@@ -7,7 +7,7 @@ import { readDrawers } from '../numbers/find-drawers.ts'
 import { lettersIn, readPlaceCounts, summaryOf } from '../numbers/summary.ts'
 import type { Audit } from './invariant.ts'
 
-/** The oldest rows of history and the newest, by their time: two looks into the index for every series. */
+/** Oldest and newest rows of history: two looks into the index per operation kind. */
 const readHistoryEnds = sql(
   'verify.historyEnds',
   `SELECT min(first) AS first, min(since) AS since, max(last) AS last FROM (
@@ -19,7 +19,6 @@ const readHistoryEnds = sql(
   { bigints: true },
 )
 
-/** The letter with the lowest number. */
 const readFirstLetter = sql(
   'verify.firstLetter',
   'SELECT captured_at FROM bartleby.letters ORDER BY id LIMIT 1',
@@ -28,7 +27,7 @@ const readFirstLetter = sql(
 
 const DAY_US = 86_400_000_000n
 
-/** Reads what every check needs. `looked` is told about rows as they are looked at. */
+/** `looked` hears of rows as they are checked. */
 export async function openAudit(
   session: Snapshot,
   now: Instant,
@@ -36,7 +35,7 @@ export async function openAudit(
 ): Promise<Audit> {
   const drawers = new Map((await readDrawers(session)).map((drawer) => [drawer.number, drawer]))
   const history = await historyEnds(session, now)
-  // What the books say; whether they are right is for a check to tell.
+  // As counted; a check tells whether that is right.
   const booked = summaryOf(await readPlaceCounts(session))
   const series = await readSeriesLabels(session)
   return {
@@ -53,10 +52,9 @@ export async function openAudit(
 }
 
 /**
- * How many rows history has, nearly, and since when it has all of them. It is whole when its very first row is there
- * and no letter is much older: an empty history on SQLite starts again at 1. Otherwise retention has been at work, from
- * the oldest on, and of the rows of the oldest instant some may be gone already. It may have taken all, but nothing
- * that is younger than a day.
+ * Estimates the rows of history, and since when it has all of them. History is whole if its first row is there and no letter is much
+ * older: an empty history on SQLite starts again at 1. Otherwise retention has removed the oldest, perhaps part of the oldest
+ * instant, but nothing younger than a day.
  */
 async function historyEnds(
   session: Session,

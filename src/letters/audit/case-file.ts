@@ -1,7 +1,4 @@
-/**
- * All that the store has about one letter, brought together in one pass over the tables: each row of letters, of their history and of
- * what others have about them is read once for all checks that ask about single letters.
- */
+/** Case files of all letters in one pass: each row of letters, history and other tables is read once for all checks. */
 import { wordsFor } from '../transitions.ts'
 import type { Audit, CaseFile, CountedSide } from './invariant.ts'
 import { oddColumns } from './state-columns.ts'
@@ -14,30 +11,30 @@ const LETTERS = read(
    FROM bartleby.letters ORDER BY id`,
 )
 
-/** Transitions in history, with what those of the series `$1` put out; not the captures of plain queues. */
+/** Transitions, with the output of the operation kinds `$1`; not the captures of plain queues. */
 const TRANSITIONS = read(
   'transitions',
   `SELECT letter_id AS key, letter_version AS version, series, CASE WHEN series = ANY($1::int[]) THEN output END AS output
    FROM bartleby.history WHERE letter_id IS NOT NULL AND letter_version IS NOT NULL AND correlation_id IS NOT NULL ORDER BY letter_id`,
 )
 
-/** What captures that name no letter are filed under: letters count from 1. */
+/** Key of captures without a letter: letters count from 1. */
 export const NO_LETTER = 0
 
-/** The captures of plain queues, which are the series `$1`: no index has them in this order. */
+/** Captures of plain queues, the operation kind `$1`; no index has them in this order. */
 const CAPTURES = read(
   'plainCaptures',
   `SELECT coalesce(letter_id, ${NO_LETTER}) AS key, created_at, letter_version AS version FROM bartleby.history
    WHERE series = $1 AND correlation_id IS NULL ORDER BY 1`,
 )
 
-/** Failures that a newer one took the place of. */
+/** Failures that a newer one replaced. */
 const RELAPSES = read(
   'relapses',
   'SELECT letter_id AS key, superseded_at FROM bartleby.letter_attempts WHERE superseded_at IS NOT NULL ORDER BY letter_id',
 )
 
-/** How many rows the case files of all letters have, nearly. */
+/** About how many rows all case files have. */
 export async function rowsOfCaseFiles(audit: Audit, beside: Beside): Promise<number> {
   let rows = audit.sizes.letters + audit.sizes.history
   for (const side of Object.values(beside)) rows += (await side.rows?.(audit)) ?? 0
@@ -46,7 +43,7 @@ export async function rowsOfCaseFiles(audit: Audit, beside: Beside): Promise<num
 
 type Beside = Readonly<Record<string, CountedSide>>
 
-/** The case files of all letters, by their numbers, also of those that are gone; with what tables `beside` these have of them. */
+/** Case files by number, also of letters that are gone, with rows of the tables `beside` them. */
 export async function* caseFiles(audit: Audit, beside: Beside): AsyncGenerator<CaseFile> {
   const words = wordsFor('retry')
   const sends = [...audit.series]

@@ -1,4 +1,4 @@
-/** The words of an audit: a promise of the store, what breaks it, and what a check gets to work with. */
+/** Words of an audit: a promise, what breaks it, and what a check works with. */
 import type { Instant } from '../../core/clock.ts'
 import type { SeriesLabels } from '../../history/entry.ts'
 import type { Integer, Snapshot, Statement, Value } from '../../store/database.ts'
@@ -6,91 +6,85 @@ import type { Drawer } from '../numbers/find-drawers.ts'
 
 export type FoundRow = Readonly<Record<string, Integer | null | undefined>>
 
-/** Something in the store that must not be. */
+/** Something that must not be. */
 export interface Finding {
   /** A sentence that says what is wrong. */
   readonly what: string
-  /** The offending row: what is needed to find it. Of it null is shown as a dash, and undefined is not shown. */
+  /** Enough to find the row. null is shown as a dash, undefined not at all. */
   readonly row: FoundRow
 }
 
-/** One promise of the store, and what proves it. */
 export interface Invariant {
-  /** Two of the same id are one promise, which each proves in part. */
+  /** Invariants with the same id prove one promise in parts. */
   readonly id: string
-  /** What holds when nothing is found. */
   readonly promise: string
-  /** Tables of its own in the case files of letters, by the names that these give them. */
+  /** Own tables in the case files, by name. */
   readonly beside?: Readonly<Record<string, CountedSide>>
-  /** Begins to look at the case files of letters, which all checks look at together. */
+  /** Checks case files, in the pass that all checks share. */
   ofLetters?(audit: Audit): LetterCheck | Promise<LetterCheck>
-  /** How many rows `check` looks at, as far as that is known beforehand; left out: few. */
+  /** About how many rows `check` reads; left out: few. */
   rows?(audit: Audit): number | Promise<number>
-  /** Looks at everything else. */
+  /** Checks everything else. */
   check?(audit: Audit): AsyncIterable<Finding>
 }
 
 export interface LetterCheck {
-  /** What is wrong with a letter, or with what is there in its name. */
+  /** Faults of one letter, or of rows in its name. */
   look(file: CaseFile): Iterable<Finding>
-  /** What is wrong with all of them together. */
+  /** Faults of all together. */
   end?(): Iterable<Finding> | AsyncIterable<Finding>
 }
 
-/** All that the store has about one letter. */
 export interface CaseFile {
   readonly id: number
-  /** undefined: it is gone. */
+  /** undefined: gone. */
   readonly letter: FoundRow | undefined
-  /** What history has of it: transitions, and the capture if it is of a plain queue. */
+  /** History rows; a letter of a plain queue has its capture apart. */
   readonly transitions: readonly FoundRow[]
   readonly captures: readonly FoundRow[]
-  /** Failures that a newer one took the place of. */
+  /** Failures that a newer one replaced. */
   readonly relapses: readonly FoundRow[]
-  /** What tables of others have of it. */
+  /** Rows of other tables. */
   readonly beside: Readonly<Record<string, readonly FoundRow[]>>
 }
 
-/** A table beside others: a statement whose rows come in the order of their key. */
+/** A statement whose rows come in the order of their key. */
 export interface Side {
   readonly statement: Statement
   readonly values?: readonly Value[]
-  /** Left out: the number that its column `key` is. */
+  /** Left out: the number in column `key`. */
   readonly keyOf?: (row: FoundRow) => Key
 }
 
-/** What tables have in common: the number of a letter, or an id. */
+/** A letter's number, or an id. */
 export type Key = number | string
 
-/** A table in the case files of letters: its key is their number. */
+/** A table in the case files; its key is the letter's number. */
 export interface CountedSide extends Side {
-  /** How many rows it has, nearly; left out: few. */
+  /** About how many rows; left out: few. */
   rows?(audit: Audit): number | Promise<number>
 }
 
-/** About how many rows there are. */
 export interface Sizes {
   readonly letters: number
-  /** Letters that were sent back and not heard of: their items are on their way. */
+  /** Sent back and not heard of: their items are under way. */
   readonly cases: number
-  /** All of history: how much of it concerns letters is not known beforehand. */
+  /** All of it: how much concerns letters is not known beforehand. */
   readonly history: number
 }
 
-/** What all checks share: one moment of the store, and what is small enough to be known whole. */
+/** One moment of the store, and what is small enough to be known whole. */
 export interface Audit {
   readonly session: Snapshot
-  /** The time of the check, by the clock of the servers. */
+  /** By the clock of the servers. */
   readonly now: Instant
-  /** By their numbers. */
   readonly drawers: ReadonlyMap<number, Drawer>
-  /** History has every row since this instant; retention may have removed older ones. */
+  /** Complete since this instant; retention may have removed older rows. */
   readonly historySince: bigint
-  /** What the numbers of series in history stand for. */
   readonly series: SeriesLabels
-  /** The series of history whose rows are the captures of plain queues; null when there was none yet. */
+  /** The operation kind of captures of plain queues; null if there was none yet. */
   readonly plainSeries: number | null
   readonly sizes: Sizes
-  /** Notes progress, and lets others use the processor. */
+  /** Notes progress and yields the processor. */
   looked(rows: number): Promise<void>
 }

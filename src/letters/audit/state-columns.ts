@@ -1,4 +1,4 @@
-/** What a letter says of its end, of its retry and of its place fits its status: the rules are those of the table of transitions. */
+/** Columns of end, retry and position against the status, by the rules of the table of transitions. */
 
 import { PLACE_COLUMNS } from '../in-dead-queue/read.ts'
 import { kindOf, type SourceName } from '../kinds.ts'
@@ -6,19 +6,17 @@ import { STATUS, STATUSES } from '../letter.ts'
 import { type StateColumn, TRANSITIONS, type Transition } from '../transitions.ts'
 import type { Finding, FoundRow } from './invariant.ts'
 
-/** A column that says too much or too little. */
 interface Rule {
   readonly column: string
-  /** Of which letters, and what it must not be there. */
+  /** SQL: which letters break it. */
   readonly fault: string
 }
 
-/** Acts that a letter names as its resolution. */
 const ENDS = ['retry', 'discard', 'complete', 'expire'] as const
-/** Columns that an act fills for every letter, if it fills them at all. */
+/** Filled for every letter, by acts that fill them at all. */
 const ALWAYS: readonly StateColumn[] = ['resolved_at', 'expired_at', 'sent_as', 'sent_to']
 
-/** What a place in a dead queue cannot be without. */
+/** Columns of every position. */
 const WHEREABOUTS: readonly (keyof typeof PLACE_COLUMNS)[] = ['shelf', 'serial', 'laid_at']
 
 const filled = (column: string): string => `${column} IS NOT NULL`
@@ -32,7 +30,7 @@ function* rules(): Iterable<Rule> {
     if (others.every(({ resets }) => resets.includes(column)))
       yield { column, fault: `status = ${STATUS.Pending} AND ${filled(column)}` }
   yield { column: 'resolution', fault: `status <> ${STATUS.Pending} AND resolution IS NULL` }
-  // What a consumer completes in a dead queue was not sent by anybody; the message of an outbox, which has none, turns out to have been.
+  // Completed in a dead queue means not sent; only an outbox, which has none, can complete a message that was.
   for (const column of ['sent_as', 'sent_to'])
     yield { column, fault: `resolution = 'complete' AND dead_queue IS NOT NULL AND ${filled(column)}` }
   for (const act of ENDS) yield* rulesOf(act, TRANSITIONS[act])
@@ -46,7 +44,7 @@ function* rules(): Iterable<Rule> {
 function* rulesOf(act: (typeof ENDS)[number], { to, sets, resets }: Transition): Iterable<Rule> {
   const is = `resolution = '${act}'`
   if (to !== null && to !== 'removed') yield { column: 'status', fault: `${is} AND status <> ${STATUS[to]}` }
-  // An act that leaves a letter as it is may follow: a confirmation.
+  // A confirmation may follow a retry.
   const later = act === 'retry' ? TRANSITIONS.confirm.sets : []
   for (const column of resets)
     if (column !== 'place' && !later.some((set) => set === column))
@@ -56,19 +54,18 @@ function* rulesOf(act: (typeof ENDS)[number], { to, sets, resets }: Transition):
       yield { column, fault: `${is} AND ${column} IS NULL` }
 }
 
-/** The columns of a letter that do not fit its status: their names, each with a space behind it. */
+/** SQL: names of columns that do not fit the status, each followed by a space. */
 export const oddColumns = [...rules()]
   .map(({ column, fault }) => `CASE WHEN ${fault} THEN '${column} ' ELSE '' END`)
   .join(' || ')
 
-/** What is wrong with a letter that has such columns. */
 export function* oddState(
   { key, engine, sourceId, status, resolution, odd }: FoundRow,
   source: SourceName | undefined,
 ): Iterable<Finding> {
   if (odd === '') return
   const columns = new Set(`${odd}`.trim().split(' '))
-  // What leaves over a network is leased while it is being sent, and has no place.
+  // Leased while it is sent over a network, without a position.
   if (source !== undefined && kindOf(source).sendsOutside === true) columns.delete('leased')
   if (columns.size === 0) return
   const name = STATUSES[Number(status)] ?? status

@@ -1,38 +1,35 @@
 /**
- * Reads large tables. A statement runs once, and its rows come some thousand at a time: however the planner goes about it, along an
- * index or by a sort, each row is read once. No statement is told where to begin: ranges of keys and lists of ids leave it to
- * statistics whether all of the table is read for each of them. Joins inside a statement are on a unique key of the other table; any other two
- * tables are read beside each other in the order of what they have in common.
+ * Reads large tables. Each statement runs once, in batches of some thousand rows, so any plan reads each row once; ranges of keys or
+ * lists of ids would depend on statistics. Joins are on a unique key; other tables are read side by side in the order of their key.
  */
 import { type Integer, type Statement, sql, type Value } from '../../store/database.ts'
 import type { Audit, FoundRow, Key, Side } from './invariant.ts'
 
 export type Walker = Pick<Audit, 'session' | 'looked'>
 
-/** Reads numbers of 64 bits exactly. One text for both stores, or one for each. */
+/** Reads 64-bit numbers exactly. */
 export const read = (name: string, text: Parameters<typeof sql>[1]): Statement =>
   sql(`verify.${name}`, text, { bigints: true })
 
-/** All rows of a statement, some at a time. `Row` is a promise about what it selects. */
+/** All rows of a statement in batches. `Row` is a promise about its columns. */
 export async function* batchesOf<Row = FoundRow>(
   { session, looked }: Walker,
   statement: Statement,
   ...values: readonly Value[]
 ): AsyncGenerator<readonly Row[]> {
   for await (const rows of session.batches<Row>(statement, ...values)) {
-    // Reading was a step, and looking at them is another.
+    // Reading is one step, checking another.
     await looked(rows.length)
     yield rows
   }
 }
 
-/** For keys that are ids. All of ours are ASCII, which sorts the same everywhere. */
+/** For ids. Ours are ASCII, which sorts the same everywhere. */
 export const textKey = ({ key }: FoundRow): Key => String(key)
 const numberKey = ({ key }: FoundRow): Key => Number(key)
 
-/** A table, read up to a row. */
 class Reading {
-  /** The next row and its key; undefined behind the last one. */
+  /** Next row and its key; undefined at the end. */
   row: FoundRow | undefined
   key: Key | undefined
   readonly #batches: AsyncIterator<readonly FoundRow[]>
@@ -53,13 +50,13 @@ class Reading {
     this.#step()
   }
 
-  /** The rows of the key that is next. */
+  /** Rows of the current key. */
   async take(): Promise<readonly FoundRow[]> {
     const { key } = this
     const taken: FoundRow[] = []
     while (this.row !== undefined && this.key === key) {
       taken.push(this.row)
-      // Within a batch nobody is waited for.
+      // Waits only between batches.
       if (!this.#step()) await this.advance()
     }
     return taken
@@ -78,13 +75,12 @@ class Reading {
 
 const NONE: readonly FoundRow[] = []
 
-/** How long rows are looked at before others get a turn. */
+/** Checks rows so long before it yields. */
 const STEP_MS = 10
 
-/** What several tables have of one key. */
 type Together<Name extends string> = { readonly key: Key } & Readonly<Record<Name, readonly FoundRow[]>>
 
-/** Reads tables beside each other, in the order of their keys: for each key that one of them has, the rows of all. */
+/** Merges tables by key: for each key, the rows of every table. */
 export async function* together<Name extends string>(
   walker: Walker,
   sides: Readonly<Record<Name, Side>>,
@@ -96,7 +92,7 @@ export async function* together<Name extends string>(
     for (const [, reading] of readings) await reading.advance()
     let since = performance.now()
     for (;;) {
-      // Of a batch there may be more to look at than to read.
+      // Checking a batch may take longer than reading it.
       if (performance.now() - since > STEP_MS) {
         await walker.looked(0)
         since = performance.now()
@@ -107,7 +103,7 @@ export async function* together<Name extends string>(
       if (key === undefined) return
       const found: Record<string, Key | readonly FoundRow[]> = { key }
       for (const [name, reading] of readings) found[name] = reading.key === key ? await reading.take() : NONE
-      // The names are those of the sides.
+      // Names of the sides.
       yield found as Together<Name>
     }
   } finally {
@@ -115,21 +111,20 @@ export async function* together<Name extends string>(
   }
 }
 
-/** Sums by what they are of. */
 export class Sums<Key extends string | number> extends Map<Key, number> {
   add(key: Key, amount: Integer): void {
     this.set(key, (this.get(key) ?? 0) + Number(amount))
   }
 }
 
-/** A sum that is another than the books say. */
+/** A sum that differs from the stored counts. */
 export interface Difference<Key> {
   readonly key: Key
   readonly found: number
   readonly counted: number
 }
 
-/** What differs, in the order of the keys. */
+/** In the order of the keys. */
 export function* differences<Key extends string | number>(
   found: ReadonlyMap<Key, number>,
   books: ReadonlyMap<Key, number>,

@@ -1,4 +1,4 @@
-/** Letters moved within and between dead queues and back into one, leased from one, and taken out by the calls of queues. */
+/** Letters that calls of queues move within and between dead queues, lease there, or take out. */
 import type { Instant } from '../../core/clock.ts'
 import { type StoredContent, storable } from '../../core/content.ts'
 import type { HistoryEntry } from '../../history/record.ts'
@@ -10,25 +10,25 @@ import { type LetterId, letterId } from '../letter.ts'
 import type { OfficeWork } from '../work.ts'
 import { lockingAt, OURS } from './read.ts'
 
-/** Letters that are where they were read, and either leased or not; each is found by its whole place, on letters_lying. */
+/** Letters still at the position where they were read; found by the whole position, on letters_lying. */
 const FROM_THERE = `FROM unnest($1::int[], $2::int[], $3::bigint[], $4::bigint[]) AS given (part, shelf, serial, next)
   WHERE letters.part = given.part AND letters.shelf = given.shelf AND letters.serial = given.serial`
 
 const FREE = 'leased = 0, lease_deadline = NULL, leased_by = NULL'
 
-/** New serial, not leased, on the queue's shelf. */
+/** A new seq, queued, not leased. */
 const moveToTail = sql(
   'lying.toTail',
   `UPDATE bartleby.letters SET serial = given.next, shelf = 0, ${FREE}, enqueue_at = NULL ${FROM_THERE} AND leased = $5`,
 )
 
-/** A letter in a dead queue, and the serial that it gets. */
+/** A letter in a dead queue and its new seq. */
 interface TailMove {
   readonly serial: number
   readonly tail: number
 }
 
-/** Sends letters to the tail of their dead queue; gives how many were as expected. */
+/** Moves letters to the tail of their dead queue; returns how many were as expected. */
 export const moveLyingToTail = (
   tx: Transaction,
   { part, shelf, leased }: { readonly part: number; readonly shelf: number; readonly leased: boolean },
@@ -38,14 +38,14 @@ export const moveLyingToTail = (
   return runGiven(tx, moveToTail, rows, leased ? 1 : 0)
 }
 
-/** The new places lie in another part. */
+/** To another partition. */
 const moveToPart = sql(
   'lying.toPart',
   `UPDATE bartleby.letters SET part = $5, serial = given.next, ${FREE}, attempts = 0, dead_queue = $6, laid_at = $7
    ${FROM_THERE} AND leased = 1`,
 )
 
-/** Moves leased letters to another dead queue; gives how many were as expected. */
+/** Moves leased letters to another dead queue; returns how many were as expected. */
 export const relocateLying = (
   tx: Transaction,
   part: number,
@@ -61,7 +61,7 @@ const moveToSchedule = sql(
   `UPDATE bartleby.letters SET shelf = 1, ${FREE}, enqueue_at = given.next ${FROM_THERE} AND leased = 1`,
 )
 
-/** Sets leased letters aside until their instants; gives how many were as expected. */
+/** Schedules leased letters; returns how many were as expected. */
 export const scheduleLying = (
   tx: Transaction,
   part: number,
@@ -80,7 +80,7 @@ const layThese = sql(
    FROM unnest($1::bigint[], $2::bigint[]) AS given (id, serial) WHERE letters.id = given.id AND letters.part IS NULL`,
 )
 
-/** Lays pending letters that lie nowhere into a dead queue's partition, at its tail, in their order; `serials` has one for each. */
+/** Puts pending letters at the tail of a dead queue's partition, in order. */
 export async function layLetters(
   tx: Transaction,
   ids: readonly LetterId[],
@@ -92,7 +92,7 @@ export async function layLetters(
 
 const MAX_CLIENT_BYTES = 1_024
 
-/** Touches no index. A lease does not wait for letters that somebody is acting on: they are skipped. */
+/** Touches no index. Skips letters that somebody acts on instead of waiting for them. */
 const leaseThese = sql(
   'lying.lease',
   `UPDATE bartleby.letters SET leased = 1, lease_deadline = $4, attempts = attempts + 1
@@ -105,7 +105,7 @@ interface LeasedLetterRow extends StoredContent {
   readonly attempts: Integer
 }
 
-/** Leases those of `serials` that are still free. */
+/** Leases those that are still free. */
 export const leaseLying = (
   tx: Transaction,
   part: number,
@@ -115,7 +115,7 @@ export const leaseLying = (
 
 const nameLessee = sql('lying.lessee', `UPDATE bartleby.letters SET leased_by = $4 WHERE ${OURS}`)
 
-/** Remembers which client got these letters: it is who resolves them. */
+/** Remembers the client that got these letters: history names it as who resolves them. */
 export function noteLessee(
   tx: Transaction,
   part: number,
@@ -130,7 +130,7 @@ const extendThese = sql(
   `UPDATE bartleby.letters SET lease_deadline = $4 WHERE ${OURS} AND leased = 1`,
 )
 
-/** Moves the deadline of leased letters; gives how many there were. */
+/** Extends leases; returns how many there were. */
 export const extendLying = (
   tx: Transaction,
   part: number,
@@ -138,15 +138,15 @@ export const extendLying = (
   deadline: Instant,
 ): Promise<number> => tx.run(extendThese, part, serials, 0, deadline)
 
-/** One row by primary key. */
+/** By primary key. */
 const markOne = sql('lying.markHeld', 'UPDATE bartleby.letters SET leased = $2 WHERE id = $1')
 
-/** A locked letter that lies in no dead queue is being sent, or is not any more: what is leased is left alone by bulk work. */
+/** Marks a locked letter outside dead queues as being sent, or not any more: bulk work leaves leased letters alone. */
 export async function markHeld(tx: Transaction, id: LetterId, isHeld: boolean): Promise<void> {
   await tx.run(markOne, id, isHeld ? 1 : 0)
 }
 
-/** A letter that left its dead queue, with where it lay. */
+/** A letter that left its dead queue, with its former position. */
 const LIFTED = rowShape({
   id: letterId,
   engine: text,
@@ -159,21 +159,21 @@ const LIFTED = rowShape({
 })
 export type Lifted = RowOf<typeof LIFTED>
 
-/** By their places, on letters_lying. */
+/** By position, on letters_lying. */
 const lockThese = sql('lying.lockToResolve', lockingAt(LIFTED.columns, 'leased >= $4'), { bigints: true })
 
-/** What a queue call that takes letters out of a dead queue does to them. */
+/** A queue call that takes letters out of a dead queue. */
 export interface Resolving {
   readonly act: 'complete' | 'discard'
-  /** Who; null for the client that holds the lease. */
+  /** null: the client that holds the lease. */
   readonly by: string | null
-  /** The history rows of the runs that led to it, by serial: each doubles as the row of its letter's resolution. */
+  /** History rows of runs by seq; each doubles as that of the resolution. */
   readonly runs?: ReadonlyMap<number, HistoryEntry>
   readonly leasedOnly: boolean
   readonly shelves: readonly number[]
 }
 
-/** Resolves what is there of these letters; the counts of their dead queue are up to the caller. */
+/** Resolves those of the letters that are there; the caller changes the counts of the dead queue. */
 export async function resolveLying(
   work: OfficeWork,
   part: number,

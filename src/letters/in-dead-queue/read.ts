@@ -1,4 +1,4 @@
-/** Reading letters that lie in a dead queue: what decides their fate, lists, heads, schedules. */
+/** Reading letters in dead queues: lists, heads, schedules, and the facts about ended leases. */
 import type { Instant } from '../../core/clock.ts'
 import { engineSourceId, itemIdOf } from '../../core/source-id.ts'
 import { type Integer, type Session, type Statement, sql, type Value } from '../../store/database.ts'
@@ -6,18 +6,15 @@ import { rowsGiven } from '../../store/idioms.ts'
 import { at, flag, integer, oneOf, orNull, type RowOf, rowShape, text } from '../../store/row.ts'
 import { type Act, type DeathReason, isUnconfirmed, STATUS } from '../letter.ts'
 
-/** How a letter that lies in a dead queue is found, on letters_lying. Parameters: part, serials, shelf. */
+/** Condition on letters_lying. Parameters: part, serials, shelf. */
 export const OURS = 'part = $1 AND shelf = $3 AND serial = ANY($2::bigint[])'
 
-/**
- * Letters at their places, on several shelves, locked until the transaction ends in the order of their numbers: that of everybody who
- * locks letters. Sorts those of one call.
- */
+/** Locks letters by position, in the order of their numbers like everybody who locks letters. Sorts those of one call. */
 export const lockingAt = (columns: string, condition: string): string =>
   `SELECT ${columns} FROM bartleby.letters INDEXED BY letters_lying
    WHERE part = $1 AND shelf = ANY($3::int[]) AND serial = ANY($2::bigint[]) AND ${condition} ORDER BY id FOR UPDATE`
 
-/** The columns of a letter's place in a dead queue, and what they are where it lies in none. */
+/** Columns of a position, with their values outside dead queues. */
 export const PLACE_COLUMNS = {
   part: 'NULL',
   shelf: 'NULL',
@@ -30,7 +27,7 @@ export const PLACE_COLUMNS = {
   attempts: '0',
 } as const
 
-/** What decides the fate of a letter whose lease has ended. */
+/** Decides what becomes of a letter whose lease has ended. */
 const FACTS = rowShape({
   serial: integer,
   leased: flag,
@@ -40,17 +37,17 @@ const FACTS = rowShape({
   enqueueAt: orNull(at),
 })
 
-/** By their places, on letters_lying; locked until the transaction ends. */
+/** By position, on letters_lying. */
 const lockFacts = sql('lying.lockFacts', lockingAt(FACTS.columns, 'leased >= 0'), { bigints: true })
 const MARK = rowShape({ serial: integer, leased: flag })
 
-/** The same, not locked. */
+/** Not locked. */
 const readMarks = sql(
   'lying.marks',
   `SELECT ${MARK.columns} FROM bartleby.letters INDEXED BY letters_lying WHERE ${OURS}`,
 )
 
-/** What is there of these letters, in order of their serials, locked: no extension comes in between. */
+/** In order, locked against extensions. */
 export async function lyingFacts(
   session: Session,
   part: number,
@@ -66,7 +63,7 @@ export async function lyingFacts(
 export const lyingMarks = (session: Session, part: number, serials: readonly number[]) =>
   MARK.all(session, readMarks, part, serials, 0)
 
-/** The first `$3` that can be leased behind serial `$2`, in order, on letters_lying. */
+/** The first `$3` free letters after serial `$2`, in order, on letters_lying. */
 const readReady = sql(
   'lying.ready',
   `SELECT serial FROM bartleby.letters INDEXED BY letters_lying WHERE part = $1 AND shelf = 0 AND serial > $2 AND leased = 0
@@ -82,7 +79,7 @@ async function serialsOf(
   return rows.map(({ serial }) => Number(serial))
 }
 
-/** The serials of the next letters that a lease would get. */
+/** The next letters that a lease would get. */
 export const readySerials = (session: Session, part: number, after: number, limit: number) =>
   serialsOf(session, readReady, part, after, limit)
 
@@ -90,7 +87,7 @@ const LYING = `letters.id, serial, shelf, leased, attempts, lease_deadline, laid
   coalesce(died_as, source_id) AS source_id, reason,
   (SELECT queue FROM bartleby.drawers WHERE drawers.id = drawer) AS queue, partition, dequeue_count, item_created_at, last_failure_at, payload`
 
-/** One shelf from serial `$3` on, in order, on letters_lying; stops at the limit. `$5` = 0 leaves leased ones out. */
+/** From serial `$3` on, in order, on letters_lying; stops at the limit. `$5` = 0 leaves leased ones out. */
 const readShelf = sql(
   'lying.shelf',
   `SELECT ${LYING} FROM bartleby.letters INDEXED BY letters_lying
@@ -98,7 +95,7 @@ const readShelf = sql(
   { bigints: true },
 )
 
-/** A lying letter as the lists of its dead queue show it. */
+/** A letter as the lists of its dead queue show it. */
 export interface LyingRow {
   readonly id: Integer
   readonly serial: Integer
@@ -121,7 +118,6 @@ export interface LyingRow {
   readonly payload: Uint8Array | null
 }
 
-/** Lying letters of one shelf from `from` on, in order of their serials. */
 export const listLying = (
   session: Session,
   part: number,
@@ -132,7 +128,7 @@ export const listLying = (
 
 const HEAD = rowShape({ part: integer, serial: integer, at })
 
-/** The first of each part that was asked for: one step into letters_lying for each. */
+/** The first of each given partition: one step into letters_lying each. */
 const readHeads = sql(
   'lying.heads',
   `SELECT head.part, head.serial, head.laid_at AS at FROM unnest($1::int[]) AS given (part) CROSS JOIN LATERAL (
@@ -141,7 +137,7 @@ const readHeads = sql(
   { bigints: true },
 )
 
-/** The letters at the heads of partitions of dead queues, and when they were laid there. Empty partitions are left out. */
+/** Heads of partitions of dead queues; empty partitions are left out. */
 export async function headsOfLying(
   session: Session,
   parts: readonly number[],
@@ -152,25 +148,25 @@ export async function headsOfLying(
 
 const DUE = rowShape({ part: integer, serial: integer })
 
-/** Scheduled letters whose time has come, by time, on letters_scheduled. */
+/** On letters_scheduled, by time. */
 const readDue = sql(
   'lying.due',
   `SELECT part, serial FROM bartleby.letters INDEXED BY letters_scheduled WHERE shelf = 1 AND enqueue_at < $1 AND part <> ALL($3::int[])
              ORDER BY enqueue_at, serial LIMIT $2`,
 )
 
-/** Up to `limit` scheduled letters that are due, apart from those of `exceptParts`. */
+/** Due letters outside `exceptParts`. */
 export const dueLying = (session: Session, now: Instant, limit: number, exceptParts: readonly number[]) =>
   DUE.all(session, readDue, now, limit, exceptParts)
 
-/** Letters that lie in a part that is about to be removed. */
+/** In a partition that is about to be removed, on letters_lying. */
 const serialsOfPart = sql(
   'lying.ofPart',
   `SELECT serial FROM bartleby.letters INDEXED BY letters_lying WHERE part = $1 AND shelf = $2 AND serial > $3 AND leased <= $5
              ORDER BY part, shelf, serial LIMIT $4`,
 )
 
-/** Serials of a shelf behind `after`, in order, for removal in bounded steps. */
+/** For removal in bounded steps, in order. */
 export const lyingSerials = (
   session: Session,
   part: number,
@@ -182,7 +178,7 @@ export const lyingSerials = (
   }: { readonly after: number; readonly limit: number; readonly leasedToo: boolean },
 ) => serialsOf(session, serialsOfPart, part, shelf, after, limit, leasedToo ? 1 : 0)
 
-/** What tells whether a letter is done with. */
+/** Tells whether a letter is done with. */
 const HOLDER = rowShape({
   id: text,
   status: integer,
@@ -190,10 +186,7 @@ const HOLDER = rowShape({
   confirmedAt: orNull(at),
 })
 
-/**
- * Letters by the source ids among `$1`, whatever their engine, and by the ids among `$2` that their items died as: on letters_by_source,
- * one step for each engine there is, and on letters_by_death.
- */
+/** By source id in any engine, on letters_by_source, a step per engine; and by the id of the dead item, on letters_by_death. */
 const readHolders = sql(
   'lying.holders',
   `WITH RECURSIVE engines (engine) AS (
@@ -208,7 +201,7 @@ const readHolders = sql(
   { bigints: true },
 )
 
-/** The ids of items among `itemIds` whose letters are not done with, wherever these lie: what an import into a dead queue must not double. */
+/** Items whose letters are not done with: an import into a dead queue must not double them. */
 export async function heldItemIds(session: Session, itemIds: readonly string[]): Promise<Set<string>> {
   if (itemIds.length === 0) return new Set()
   const named = [...itemIds, ...itemIds.map(engineSourceId)]

@@ -1,9 +1,8 @@
 /**
- * I6: the books are exact: every count of letters, by drawer and by place, is what counting gives.
+ * I6: every count of letters, by drawer and by place, is what counting gives.
  *
- * Activity is held against itself: what was told of an hour is the same for the office, for all places, for all drawers and for all
- * minutes. Only hours that retention never reaches are compared, of which no drawer was removed, and only what is folded: a change is
- * folded into all of its rows at once.
+ * Activity is compared with itself: hours of the office, of places, of drawers, and of minutes agree. Only folded hours within
+ * retention are compared; a change is folded into all of its rows at once.
  */
 
 import { instant } from '../../core/clock.ts'
@@ -35,17 +34,13 @@ export const letterCounts: Invariant = {
   },
 }
 
-/** All letters, by what they are counted under. */
 const readPlaces = read(
   'letterPlaces',
   `SELECT id, drawer, status, engine, CASE WHEN resolution = 'retry' AND confirmed_at IS NULL THEN 1 ELSE 0 END AS unconfirmed
    FROM bartleby.letters`,
 )
 
-/**
- * Letters per drawer and status, per place and status, and those of which nothing was heard since they were sent back, compared with the
- * books; and each lies in a drawer of its engine.
- */
+/** Recounts letters per drawer, place and status; each must be in a drawer of its engine. */
 async function* miscounts(audit: Audit): AsyncGenerator<Finding> {
   const found = new Sums<string>()
   const misfiled = new Map<string, { first: FoundRow; letters: number }>()
@@ -71,7 +66,7 @@ async function* miscounts(audit: Audit): AsyncGenerator<Finding> {
   yield* actsOfDrawers(audit, counts)
 }
 
-/** What is in drawers is at their places. */
+/** Counts of drawers add up to those of their places. */
 async function* placeCounts(audit: Audit, found: ReadonlyMap<string, number>): AsyncGenerator<Finding> {
   const there = new Sums<string>()
   for (const [key, letters] of found) {
@@ -96,7 +91,7 @@ async function* placeCounts(audit: Audit, found: ReadonlyMap<string, number>): A
   }
 }
 
-/** Drawers go, and what was ever done stays at their places: it is never less there. */
+/** Activity of drawers goes with them and stays with their places, so places never have less. */
 async function* actsOfDrawers(audit: Audit, counts: readonly DrawerCount[]): AsyncGenerator<Finding> {
   const told = new Sums<string>()
   for (const { drawer, status, letters } of counts)
@@ -151,14 +146,14 @@ const readHours = read(
    FROM bartleby.letter_hours WHERE at >= $1 GROUP BY act, at ORDER BY at, act`,
 )
 
-/** A day of minutes at most. */
+/** At most a day of minutes. */
 const readMinutes = read(
   'activityOfMinutes',
   `SELECT act, at - at % ${HOUR_US} AS hour, sum(letters) AS letters FROM bartleby.letter_minutes
    GROUP BY act, at - at % ${HOUR_US}`,
 )
 
-/** Retention keeps a month of hours, and a little more. */
+/** Retention keeps hours for a little more than this. */
 const DAYS = 30n
 const NO_END = 2n ** 62n
 
@@ -172,7 +167,7 @@ async function* letterActivity(audit: Audit): AsyncGenerator<Finding> {
 }
 
 interface Minutes {
-  /** Of the first hour that has any, retention may have taken some; it goes from the oldest on. */
+  /** Retention may have removed part of the first hour; it starts with the oldest. */
   readonly wholeAfter: bigint
   /** By act and hour. */
   readonly letters: ReadonlyMap<string, number>

@@ -1,14 +1,11 @@
-/**
- * I2: a source id has one letter, however often it fails, and each of its failures is in history: the capture, and
- * every time that it died again and was reopened.
- */
+/** I2: a source id has one letter, and history has each of its failures: the capture and every reopening. */
 
 import type { SeriesLabel } from '../../history/entry.ts'
 import type { Audit, CaseFile, Finding, FoundRow, Invariant, LetterCheck } from '../audit/invariant.ts'
 import { batchesOf, read } from '../audit/walk.ts'
 import { wordsFor } from '../transitions.ts'
 
-/** All source ids, those of one engine beside each other. */
+/** Source ids in order, engine by engine. */
 const readSources = read(
   'sources',
   'SELECT engine, source_id AS "sourceId", id FROM bartleby.letters ORDER BY engine, source_id, id',
@@ -72,7 +69,7 @@ function unrecorded({ series, historySince }: Audit): LetterCheck {
   }
 }
 
-/** That of a plain queue is known by its time. */
+/** The capture of a plain queue is known by its time. */
 const hasCapture = ({ plain, captured_at }: FoundRow, { transitions, captures }: CaseFile): boolean =>
   Number(plain) === 0
     ? transitions.some(({ version }) => Number(version) === 1)
@@ -82,7 +79,7 @@ const hasCapture = ({ plain, captured_at }: FoundRow, { transitions, captures }:
 
 const OTHERS = ['retry', 'discard', 'complete', 'expire', 'restore', 'confirm', 'remove']
 
-/** What says that a letter died again: a reopening, another capture of it, or the run of an engine that failed. */
+/** A reopening, another capture, or a failed run of an engine. */
 const isRelapse = ({ operation, status }: SeriesLabel): boolean =>
   operation === 'capture' ||
   wordsFor('reopen').includes(operation) ||

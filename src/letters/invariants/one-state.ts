@@ -1,8 +1,7 @@
 /**
- * I3: a letter has one legal status, which all that it says of its end fits, lies in a dead queue only while it is pending, and each of its transitions has
- * exactly one history row: their versions count up without a gap to the letter's own. Rows that retention removed may
- * be missing from the beginning. The captures of plain queues are rows of another kind: each is that of a letter, at its time, and the
- * only one. That none is missing is for I2 to tell.
+ * I3: a letter has one legal status that its other columns fit, is in a dead queue only while pending, and each of its transitions has
+ * one history row, with versions that count up without a gap; retention may have removed the first ones. Each capture of a plain queue
+ * belongs to a letter, at its time; I2 finds missing ones.
  */
 import { instant } from '../../core/clock.ts'
 import { formatMicros } from '../../core/timestamp.ts'
@@ -26,7 +25,7 @@ export const oneState: Invariant = {
   }),
 }
 
-/** Captures of a letter that are there more than once, not where it was captured, or not the first of it. */
+/** Captures that are there twice, at another time, or not the first version. */
 function* strayCaptures({ letter, captures }: CaseFile): Iterable<Finding> {
   const times = new Set<number>()
   for (const capture of captures) {
@@ -45,7 +44,7 @@ const strayCapture = ({ key, created_at }: FoundRow, what: string): Finding => (
   row: { letter: key, recordedAt: formatMicros(instant(BigInt(created_at ?? 0))) },
 })
 
-/** What history has of the transitions of a letter: how many, of how many versions, from which to which. */
+/** A letter's versions in history. */
 interface Recorded {
   readonly recorded: number
   readonly versions: number
@@ -89,14 +88,14 @@ function* sentences(
     yield `transition ${version} of letter ${key} is not in history`
   if (versions > 0 && versions < last - first + 1)
     yield `history of letter ${key} has a gap between its transitions ${first} and ${last}`
-  // Without the first alone it is the capture that is missing, which another check reports.
+  // Without the first alone only the capture is missing, which I2 reports.
   if (first > 2 && Number(letter.captured_at) >= historySince)
     yield `the transitions of letter ${key} before the ${first}th are not in history`
 }
 
-/** Whether the latest transition must be in history: a newer one than the first row left, or known to be recent. */
+/** Whether the latest transition must be in history: another one is, or it is known to be recent. */
 function isRecent(letter: FoundRow, versions: number, historySince: bigint): boolean {
-  // The very first is the capture.
+  // Version 1 is the capture.
   if (Number(letter.version) === 1) return false
   if (versions > 0) return true
   const latest = [letter.captured_at, letter.resolved_at, letter.confirmed_at]

@@ -1,7 +1,7 @@
 /**
- * I11: no pending letter was ever removed unless it was erased, and what was removed is counted. Every letter that was captured
- * is still there or counted as removed, history knows of no letter that is gone and was pending last but for as many as were
- * erased, and what the runs of retention and those who erased reported is what is counted.
+ * I11: pending letters are removed only by erasure, and removals are counted. Every captured letter is there or counted as removed;
+ * letters that history last saw pending are gone only in the number that were erased; reports of retention and erasures match the
+ * counts.
  */
 import { instant } from '../../core/clock.ts'
 import { formatMicros } from '../../core/timestamp.ts'
@@ -18,13 +18,13 @@ import { ACTS, OFFICE } from '../letter.ts'
 import { type PlaceCounts, readPlaceCounts, summaryOf } from '../numbers/summary.ts'
 import { wordsFor } from '../transitions.ts'
 
-/** What the series `$1` reported as removed: one row for each run of retention and each erasure. */
+/** Reports of the operation kinds `$1`: one row per run of retention and per erasure. */
 const readReports = read(
   'removalReports',
   'SELECT series, output FROM bartleby.history WHERE series = ANY($1::int[])',
 )
 
-/** Retention is the office's; letters are erased by the sources that are engines. */
+/** The office reports retention, sources report erasures. */
 const isReporter = (engine: string): boolean => engine === OFFICE || sourceNames().includes(engine)
 
 export const removals: Invariant = {
@@ -57,13 +57,13 @@ export const removals: Invariant = {
   },
 }
 
-/** A capture of a plain queue that is not known to be of any letter: whether that is still there, nobody can tell. */
+/** Belongs to no known letter, so nobody can tell whether that is gone. */
 const nameless = ({ created_at }: FoundRow): Finding => ({
   what: 'a capture of a plain queue in history names no letter',
   row: { engine: PLAIN_ENGINE, recordedAt: formatMicros(instant(BigInt(created_at ?? 0))) },
 })
 
-/** Over all places: a letter that fails elsewhere moves to another place. */
+/** Over all places, because a letter that fails elsewhere moves. */
 function* unaccounted(accounts: readonly PlaceCounts[]): Iterable<Finding> {
   const { Pending, Resolved, Expired, captured } = summaryOf(accounts)
   const removed = accounts.reduce((sum, each) => sum + each.removed, 0)
@@ -73,23 +73,18 @@ function* unaccounted(accounts: readonly PlaceCounts[]): Iterable<Finding> {
   yield { what: `${captured} letters were captured, and ${known} are accounted for`, row }
 }
 
-/** Letters that are counted as removed, by engine. */
 function removedOfEach(accounts: readonly PlaceCounts[]): ReadonlyMap<string, number> {
   const sums = new Sums<string>()
   for (const { place, removed } of accounts) sums.add(place.engine, removed)
   return sums
 }
 
-/** What the reports that are still there add up to. */
+/** Sums of the reports that are left. */
 interface Reported {
-  /** Letters by engine. */
   readonly letters: ReadonlyMap<string, number>
-  /** How many of them were pending, and erased. */
+  /** Of these, pending letters that were erased. */
   readonly erased: ReadonlyMap<string, number>
-  /**
-   * Whether no report can be missing. A run that removes history, and old reports with it, reports that too; its report
-   * stays until another run removes it and leaves its own.
-   */
+  /** No report is missing: a run that removes history reports that, until a later run removes its report and leaves its own. */
   readonly isWhole: boolean
 }
 
@@ -114,7 +109,7 @@ async function readReported(audit: Audit): Promise<Reported> {
   return { letters, erased, isWhole: history === 0 }
 }
 
-/** Reports never say more than is counted and, while all of them are there, not less. */
+/** Reports never exceed the counts and, while all are there, equal them. */
 function* misreported(
   { letters, isWhole }: Reported,
   removed: ReadonlyMap<string, number>,
@@ -130,14 +125,14 @@ function* misreported(
   }
 }
 
-/** The newest row of history of a letter that is gone. */
+/** The newest history row of a letter that is gone. */
 interface Missing {
   readonly letter: number
   readonly engine: string
   readonly version: FoundRow[string]
   readonly operation: string
   readonly status: HistoryStatus
-  /** Whether it is the capture of a plain queue, and all there is. */
+  /** The capture of a plain queue, and nothing else. */
   readonly isPlain: boolean
 }
 
@@ -154,16 +149,13 @@ function lastOf({ id, transitions, captures }: CaseFile, series: SeriesLabels): 
   return capture && { letter: id, ...label, version: capture.version, isPlain: true }
 }
 
-/** Letters of one engine that are gone and were pending last: how many, and the first of them. */
+/** Letters of one engine that are gone and were pending. */
 interface Gone {
   readonly letters: number
   readonly first: FoundRow
 }
 
-/**
- * Of pending letters as many are gone as were erased. The report of an erasure is younger than all that history has of its letters,
- * so retention never leaves a letter here without its report; it may leave a report without its letters.
- */
+/** As many pending letters are gone as were erased. A report is younger than all history of its letters, so retention removes it last. */
 function* unerased({ erased, isWhole }: Reported, gone: ReadonlyMap<string, Gone>): Iterable<Finding> {
   for (const [engine, reported] of erased) {
     const { letters = 0, first } = gone.get(engine) ?? {}
@@ -182,11 +174,11 @@ interface RunReport {
 
 const NOTHING: RunReport = { letters: {}, history: 0 }
 
-/** What a row says was removed; one that says nothing of the kind counts as nothing. */
+/** Anything that is no report counts as nothing. */
 function reportOf(output: Uint8Array | null): RunReport {
   if (output === null) return NOTHING
   try {
-    // Written by retention and by those who erase; whatever else is there is not of this form and is left out below.
+    // Written by retention and erasures; other values are filtered below.
     const { letters, history } = JSON.parse(Buffer.from(output).toString('utf8')) as Partial<RunReport>
     const counts = Object.entries(letters ?? {}).filter(([, count]) => Number.isSafeInteger(count))
     return {
@@ -204,6 +196,6 @@ const isAct = (operation: string): boolean =>
 const leadsToPending = (operation: string): boolean =>
   (['capture', 'reopen', 'restore', 'refile'] as const).some((act) => wordsFor(act).includes(operation))
 
-/** Whether the letter was pending after this. A run of an engine stands for what it caused: a failure, a death. */
+/** Whether the letter was pending after this. A run of an engine stands for the failure or death it caused. */
 const leavesPending = ({ operation, status }: Missing): boolean =>
   isAct(operation) ? leadsToPending(operation) : status === 'Failed'

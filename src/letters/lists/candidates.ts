@@ -1,4 +1,4 @@
-/** Letters as bulk work looks at them: what decides whether they are acted on, and nothing of what is large. */
+/** Letters as bulk work sees them: what decides whether they qualify, without large columns. */
 import type { Instant } from '../../core/clock.ts'
 import { isEngineSourceId } from '../../core/source-id.ts'
 import { type Integer, type Session, sql, type Transaction } from '../../store/database.ts'
@@ -18,7 +18,7 @@ import { PLACED, placeOf } from './detail.ts'
 const CANDIDATE = rowShape({
   ...PLACED,
   version: integer,
-  /** As it is stored. */
+  /** As stored. */
   status: integer,
   drawer: integer,
   engine: text,
@@ -33,19 +33,19 @@ const CANDIDATE = rowShape({
 })
 
 export interface Candidate extends RowOf<typeof CANDIDATE>, Placed {
-  /** What letters are kept in order by: the instance; null when it has none. */
+  /** Instance that keeps its letters in order; null when it has none. */
   readonly key: string | null
   readonly isUnconfirmed: boolean
   readonly isLeased: boolean
 }
 
-/** What a plan asks of a letter: a tenth of what it holds, because a plan looks at millions. */
+/** A tenth of a candidate, because a plan looks at millions. */
 export type Plannable = Pick<
   Candidate,
   'id' | 'version' | 'status' | 'drawer' | 'capturedAt' | 'key' | 'isUnconfirmed' | 'isLeased'
 >
 
-/** Letters by primary key. */
+/** By primary key. */
 const readPlannable = sql(
   'letters.plannable',
   `SELECT id, version, status, drawer, captured_at, instance_id, leased,
@@ -58,7 +58,7 @@ type PlannableRow = { readonly instance_id: string | null } & Readonly<
   Record<'id' | 'version' | 'status' | 'drawer' | 'captured_at' | 'leased' | 'unconfirmed', Integer>
 >
 
-/** Those of the letters that are there, in the order in which they are asked for: lanes are numbered as letters come. */
+/** Existing letters in the given order: lanes are numbered as letters come. */
 export async function readPlannables(session: Session, ids: readonly LetterId[]): Promise<Plannable[]> {
   const rows = await session.rows<PlannableRow>(readPlannable, ids)
   const byId = new Map(rows.map((row) => [letterId(row.id), row]))
@@ -77,17 +77,15 @@ export async function readPlannables(session: Session, ids: readonly LetterId[])
 
 const THESE = `SELECT ${CANDIDATE.columns} FROM bartleby.letters WHERE id = ANY($1::bigint[])`
 
-/** Letters by primary key. */
+/** By primary key. */
 const readThese = sql('letters.candidates', THESE, { bigints: true })
 
-/** The same, locked in the order of their numbers until the transaction ends. */
+/** Locked in the order of their numbers. */
 const lockThese = sql('letters.lockCandidates', `${THESE} ORDER BY id FOR UPDATE`, { bigints: true })
 
-/** Those of the letters that are there, by their numbers. */
 export const readCandidates = async (session: Session, ids: readonly LetterId[]) =>
   byId(await CANDIDATE.all(session, readThese, ids))
 
-/** The same, locked until the transaction ends. */
 export const lockCandidates = async (tx: Transaction, ids: readonly LetterId[]) =>
   byId(await CANDIDATE.all(tx, lockThese, ids))
 
@@ -102,31 +100,29 @@ const toCandidate = (letter: RowOf<typeof CANDIDATE>): Candidate => ({
   isLeased: letter.leased,
 })
 
-/** A place in the order of captures. */
+/** Position in the order of captures. */
 export interface CapturePlace {
   readonly capturedAt: Instant
   readonly id: LetterId
 }
 
-/** Whether the one was captured before the other. */
 export const isBefore = (one: CapturePlace, other: CapturePlace): boolean =>
   one.capturedAt < other.capturedAt || (one.capturedAt === other.capturedAt && one.id < other.id)
 
-/** Some letters of a key, by what they have in common. */
+/** Some letters of a key. */
 export interface LettersOfKey {
   readonly key: string
   readonly letters: number
-  /** The one that was captured last. */
+  /** Captured last. */
   readonly last: CapturePlace
 }
 
-/** Adds a letter to what is known of its key. */
 export function addToKey(keys: Map<string, LettersOfKey>, key: string, place: CapturePlace): void {
   const { letters, last } = keys.get(key) ?? { letters: 0, last: place }
   keys.set(key, { key, letters: letters + 1, last: isBefore(last, place) ? place : last })
 }
 
-/** For each key, steps along letters_pending_of_key up to the last of its letters; no more than one over the most that any key has. */
+/** Per key, steps along letters_pending_of_key up to its last letter; at most one more than the largest key has. */
 const readMixed = sql(
   'letters.mixedKeys',
   `SELECT asked.key FROM jsonb_to_recordset($1::jsonb) AS asked (key text, letters int, captured_at bigint, id bigint)
@@ -136,18 +132,18 @@ const readMixed = sql(
        AND (captured_at, letters.id) <= (asked.captured_at, asked.id) LIMIT $3) AS those) > asked.letters`,
 )
 
-/** Keys that are asked about at once, and steps of all of them: one statement must not take long. */
+/** Keys, and steps of all of them, in one statement: it must stay short. */
 const MOST_KEYS = 1_000
 export const MOST_STEPS = 20_000
 
-/** The keys of an engine that have others pending before the last of these letters, which all are pending. */
+/** Keys of an engine with other letters pending before the last of these. */
 export async function mixedKeys(
   session: Session,
   engine: string,
   keys: readonly LettersOfKey[],
 ): Promise<ReadonlySet<string>> {
   const mixed = new Set<string>()
-  // Those with few letters first: as many steps are made for each as the one with the most may need.
+  // Small keys first: each takes as many steps as the largest of its statement.
   const rest = keys.toSorted((a, b) => b.letters - a.letters)
   while (rest.length > 0) {
     const some: LettersOfKey[] = []
@@ -158,7 +154,7 @@ export async function mixedKeys(
       some.push(next)
       rest.pop()
     }
-    // Digits of instants would be lost in numbers.
+    // Text: numbers would lose digits of instants.
     const asked = some.map(({ key, letters, last: { capturedAt, id } }) => ({
       ...{ key, letters, captured_at: `${capturedAt}`, id: `${id}` },
     }))
@@ -168,7 +164,7 @@ export async function mixedKeys(
   return mixed
 }
 
-/** The first pending letters of each key: as many steps into letters_pending_of_key. */
+/** Per key, as many steps into letters_pending_of_key as it has letters here, and one. */
 const readFirst = sql(
   'letters.firstOfKeys',
   `SELECT found.* FROM unnest($1::text[], $2::int[]) AS given (key, most) CROSS JOIN LATERAL (
@@ -180,16 +176,13 @@ const readFirst = sql(
 
 const FIRST = rowShape({ instanceId: text, capturedAt: at, id: letterId })
 
-/**
- * Of each key of an engine, the first letter that is pending beside these; keys that have none are left out. As many are read as the
- * key has letters here, and one more: one of those is another, if there is another.
- */
+/** The first pending letter of each key that is not among these. Reads one more than the key has here, so that one must be another. */
 export async function firstOthers(
   session: Session,
   engine: string,
   letters: readonly { readonly id: LetterId; readonly key: string }[],
 ): Promise<ReadonlyMap<string, CapturePlace>> {
-  // One more than there are of them: left out by the statement, all of them would be gone through for every step.
+  // Excluded in the statement, all of them would be compared at every step.
   const asked = [...Map.groupBy(letters, ({ key }) => key)].map(([key, its]) => ({
     ...{ key, most: its.length + 1 },
   }))
@@ -203,7 +196,7 @@ export async function firstOthers(
   return firsts
 }
 
-/** The source id stands for the instance of a message that names none. */
+/** The source id is the instance of a message without one. */
 function keyOf(instanceId: string | null): string | null {
   const isUnnamed = instanceId === null || instanceId === UNNAMED_INSTANCE || isEngineSourceId(instanceId)
   return isUnnamed ? null : instanceId

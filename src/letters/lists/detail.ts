@@ -1,4 +1,4 @@
-/** Letters as the store keeps them, and as everybody else sees them: one by its key or number, with its case file. */
+/** Single letters by key or number, with their case files. */
 import { storedPayload, storedText } from '../../core/content.ts'
 import { formatRowKey, keyNumber, parseRowKey } from '../../core/row-key.ts'
 import { type Integer, type Session, sql, type Transaction } from '../../store/database.ts'
@@ -53,7 +53,6 @@ const SUMMARY_FIELDS = {
 } as const
 const SUMMARY = rowShape(SUMMARY_FIELDS)
 
-/** How the row of a letter says where it lies. */
 export const PLACED = {
   id: letterId,
   deadQueue: orNull(text),
@@ -65,7 +64,7 @@ export const PLACED = {
   leaseDeadline: orNull(at),
 } as const
 
-/** Where a letter lies; null when it is in no dead queue. */
+/** null: in no dead queue. */
 export const placeOf = ({
   part,
   shelf,
@@ -78,17 +77,17 @@ export const placeOf = ({
     ? null
     : { part, shelf, serial, laidAt, leased, leaseDeadline }
 
-/** What stands on a letter as it is stored, beside what lists show. */
+/** Columns of a letter beside those of lists. */
 const CASE = {
   version: integer,
   itemCreatedAt: orNull(at),
-  /** When it expired; null unless it is Expired. */
+  /** null unless Expired. */
   expiredAt: orNull(at),
   errorStack: orNull(text),
   failedBy: orNull(text),
-  /** The deliveries that the report of its last failure named; null when nobody reported it. */
+  /** Deliveries named by the report of its last failure; null if not reported. */
   reportedCount: orNull(integer),
-  /** The item that the latest retry made, and where. */
+  /** The item of its latest retry, and its queue. */
   sentAs: orNull(text),
   sentTo: orNull(text),
   /** The redrive that sent it, or is about to. */
@@ -115,7 +114,7 @@ const LETTER = rowShape({
 
 type Label = Pick<Drawer, 'source' | 'queue' | 'fingerprint'>
 
-/** One row by primary key, and the label of its drawer. */
+/** By primary key, with the label of its drawer. */
 const readOne = sql(
   'letters.read',
   `SELECT ${LETTER.columns}, (SELECT source FROM bartleby.drawers WHERE drawers.id = letters.drawer) AS source,
@@ -126,7 +125,7 @@ const readOne = sql(
   { bigints: true },
 )
 
-/** By primary key; the rest of its row key must be its own. */
+/** By primary key; the rest of the row key must match. */
 const findByNumber = sql(
   'letters.byNumber',
   `SELECT id FROM bartleby.letters
@@ -134,7 +133,7 @@ const findByNumber = sql(
   { bigints: true },
 )
 
-/** Of an earlier version: by letters_by_short_key or, where its source id stands for its instance, by letters_by_source. */
+/** Keys of earlier versions: on letters_by_short_key or, where the source id is the instance, on letters_by_source. */
 const findByShortKey = sql(
   'letters.byShortKey',
   `SELECT id FROM bartleby.letters
@@ -145,17 +144,16 @@ const findByShortKey = sql(
   { bigints: true },
 )
 
-/** Rows by primary key, without what is large. */
+/** By primary key, without large columns. */
 const readMany = sql(
   'letters.summaries',
   `SELECT ${SUMMARY.columns} FROM bartleby.letters WHERE id = ANY($1::bigint[])`,
   { bigints: true },
 )
 
-/** The number of the letter with this row key in its engine. */
 export async function findLetter(session: Session, engine: string, rowKey: string): Promise<LetterId | null> {
   const key = parseRowKey(rowKey)
-  // PostgreSQL takes no U+0000 in a text; no key of a letter has one.
+  // PostgreSQL refuses U+0000 in texts; no letter's key has one.
   if (key === null || `${engine}${key.name}`.includes('\0')) return null
   const { name, at, number } = key
   const [row] = await (number === null
@@ -164,27 +162,24 @@ export async function findLetter(session: Session, engine: string, rowKey: strin
   return row === undefined ? null : letterId(row.id)
 }
 
-/** The letter with this row key in its engine. */
 export async function readLetter(session: Session, engine: string, rowKey: string): Promise<Letter | null> {
   const id = await findLetter(session, engine, rowKey)
   return id === null ? null : readLetterById(session, id)
 }
 
-/** The letter with this number. */
 export async function readLetterById(session: Session, id: LetterId): Promise<Letter | null> {
   const [row] = await session.rows<Label>(readOne, id)
   return row === undefined ? null : toLetter(row)
 }
 
-/** The letter, which nobody else can change before the transaction ends. */
+/** Locks and reads a letter. */
 export async function lockLetter(tx: Transaction, id: LetterId): Promise<Letter | null> {
-  // Read by a statement of its own: one that waited for the lock would see the letter as it is by then, and drawers as
-  // they were before. Both travel together.
+  // A statement of its own: one that waited for the lock would see the new letter and old drawers. Both travel together.
   const [, letter] = await Promise.all([lockLetters(tx, [id]), readLetterById(tx, id)])
   return letter
 }
 
-/** What lists show of these letters, in the order given; letters that are gone are left out. */
+/** In the given order; letters that are gone are left out. */
 export async function readSummaries(
   session: Session,
   ids: readonly LetterId[],
@@ -199,10 +194,9 @@ export async function readSummaries(
   })
 }
 
-/** What the row of a letter tells, and the number of the drawer that tells the rest. */
+/** A letter without the fields of its drawer. */
 type Unlabelled = Omit<LetterSummary, 'source' | 'originalQueue' | 'signature'> & { readonly drawer: number }
 
-/** The same without what is told by their drawers. */
 export async function readUnlabelled(session: Session, ids: readonly LetterId[]): Promise<Unlabelled[]> {
   if (ids.length === 0) return []
   const rows = await session.rows<object>(readMany, ids)
@@ -210,7 +204,7 @@ export async function readUnlabelled(session: Session, ids: readonly LetterId[])
   return ids.flatMap((id) => found.get(id) ?? [])
 }
 
-/** More failures than this are not shown: the newest are. */
+/** The newest are shown. */
 const MAX_FAILURES = 1_000
 
 const FAILURE = rowShape({
@@ -222,7 +216,7 @@ const FAILURE = rowShape({
   errorStack: orNull(text),
 })
 
-/** The newest of a letter, by primary key. */
+/** The newest, by primary key. */
 const readAttempts = sql(
   'letterAttempts.read',
   `SELECT ${FAILURE.columns} FROM bartleby.letter_attempts
@@ -230,7 +224,7 @@ const readAttempts = sql(
   { bigints: true },
 )
 
-/** Every failure on file, the oldest first; the last is the one that stands on the letter. */
+/** Oldest first; the last one stands on the letter. */
 export async function readFailures(session: Session, letter: Letter): Promise<Failure[]> {
   const before = (await FAILURE.all(session, readAttempts, letter.id, MAX_FAILURES - 1)).reverse()
   const { failedBy, errorClass, errorMessage, errorStack, lastFailureAt } = letter

@@ -1,4 +1,4 @@
-/** What lists of letters can be asked for, and what that means in the numbers of a store. All parts given must hold. */
+/** Filters of lists, and their meaning in the numbers of the store. All given must hold. */
 import { type Instant, instant } from '../../core/clock.ts'
 import type { TokenFields } from '../../core/page-token.ts'
 import { formatTimestamp } from '../../core/timestamp.ts'
@@ -13,24 +13,23 @@ export interface LetterFilter {
   readonly engine?: string | undefined
   readonly status?: LetterStatus | undefined
   readonly instanceId?: string | undefined
-  /** The last failure is at this instant or later. */
+  /** Last failure at or after. */
   readonly fromDate?: Instant | undefined
-  /** The last failure is before this instant. */
+  /** Last failure before. */
   readonly toDate?: Instant | undefined
   readonly source?: SourceName | undefined
   readonly originalQueue?: string | undefined
   /** A fingerprint. */
   readonly signature?: string | undefined
   readonly correlationId?: string | undefined
-  /** It was tried so often, at least. */
   readonly minAttempts?: number | undefined
-  /** It was sent back, and this is known of it. */
+  /** Only letters that were sent back. */
   readonly outcome?: RetryOutcome | undefined
-  /** A text that the letter contains: in its error, ids, reference, headers or payload. */
+  /** Text in the error, ids, reference, headers or payload. */
   readonly q?: string | undefined
 }
 
-/** The filter in the one form that continuation tokens are bound to. */
+/** Continuation tokens are bound to this form. */
 export function filterFields(filter: LetterFilter): TokenFields {
   const fields: Record<string, string> = { list: 'letters' }
   for (const [name, value] of Object.entries(filter)) {
@@ -43,31 +42,31 @@ export function filterFields(filter: LetterFilter): TokenFields {
 /** A filter in the numbers of the store. */
 export interface Choice {
   readonly statuses: readonly number[]
-  /** null: in any drawer. */
+  /** null: any. */
   readonly drawers: readonly number[] | null
   readonly instanceId: string | null
   readonly correlationId: string | null
-  /** What must be looked up for each letter, because no order of the list tells it; null: nothing. */
+  /** Looked up letter by letter, because no index has them; null: none. */
   readonly facts: Facts | null
-  /** The whole of what the filter's dates allow. */
+  /** All that the dates allow. */
   readonly span: Span
 }
 
-/** What must be true of a letter beside where it lies. */
+/** Conditions on single letters. */
 export interface Facts {
   readonly minAttempts: number
-  /** null: any, also that it was never sent back. */
+  /** null: any, also never sent back. */
   readonly outcome: RetryOutcome | null
 }
 
-/** Whether its letters are found by their own index, which knows all that is asked of them. */
+/** Whether letters_unconfirmed has everything that is asked for. */
 export const isOfUnconfirmed = ({ facts, instanceId, correlationId }: Choice): boolean =>
   facts?.outcome === 'unconfirmed' && instanceId === null && correlationId === null
 
-/** Finds out what the filter means on this store; null when no letter can match. */
+/** null: no letter can match. */
 export async function chooseLetters(session: Session, filter: LetterFilter): Promise<Choice | null> {
   const { source, engine, originalQueue, signature, instanceId, correlationId, minAttempts, outcome } = filter
-  // No letter has U+0000 in these, and PostgreSQL would refuse to look for it.
+  // No letter has U+0000 here, and PostgreSQL would refuse to look for it.
   if ([instanceId, correlationId].some((text) => text?.includes('\0'))) return null
   const statuses = statusesOf(filter)
   if (statuses.length === 0) return null
@@ -92,7 +91,7 @@ export async function chooseLetters(session: Session, filter: LetterFilter): Pro
   }
 }
 
-/** What was sent back is resolved, as long as it has an outcome. */
+/** Only resolved letters have an outcome. */
 export function statusesOf({ status, outcome }: LetterFilter): readonly LetterStatus[] {
   const asked = status === undefined ? STATUSES : [status]
   return outcome === undefined ? asked : asked.filter((name) => name === 'Resolved')

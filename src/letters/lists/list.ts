@@ -1,13 +1,11 @@
 /**
- * Lists of letters: newest failure first, page by page. Each page is one moment of the store; all pages of a walk show
- * the order that the walk began with, so that no letter is met twice or missed. What is captured meanwhile is for the
- * next walk.
+ * Lists of letters, newest failure first. Each page is one moment of the store; all pages of a walk keep the order it began with, so
+ * no letter is missed or met twice. Letters captured meanwhile are for the next walk.
  *
- * A letter that is reopened meanwhile jumps to the top, where the walk has been already; so later pages look for letters that
- * were reopened since the walk began and put them where they were. What a letter's last failure was before, its attempts tell.
- * "Since" is not a matter of clocks: a reopening can carry an earlier instant and become visible later. PostgreSQL knows what a
- * snapshot has seen. SQLite commits one transaction after the other, in the order of their instants; there the reopenings at the
- * last instant that was visible are remembered one by one.
+ * A letter reopened meanwhile jumps to the top, behind the walk. Later pages look for such letters and show them at their former
+ * position, which their attempts tell. Clocks cannot tell "since": a reopening may carry an earlier instant and commit later.
+ * PostgreSQL compares snapshots. SQLite commits in the order of instants; there, reopenings at the last visible instant are remembered
+ * one by one.
  */
 import { type Instant, instant, later } from '../../core/clock.ts'
 import { decodePageToken, encodePageToken, malformed, type TokenFields } from '../../core/page-token.ts'
@@ -32,7 +30,7 @@ import { chosenAmong, containing, needleOf, searchLetters } from './search.ts'
 
 export interface Page {
   readonly items: readonly LetterSummary[]
-  /** null: there are no more. A page can be short, even empty, and have a successor. */
+  /** null: the last page. A page may be short, even empty, and have a successor. */
   readonly continuationToken: string | null
 }
 
@@ -45,13 +43,13 @@ export interface PageRequest {
 
 const LAST_PAGE: Page = { items: [], continuationToken: null }
 
-/** Where a walk goes on. */
+/** Where a walk continues. */
 interface Cursor {
   readonly position: Position
   readonly start: WalkStart
 }
 
-/** One page of the letters that match. Refuses a token that was made for another filter. */
+/** Refuses a token made for another filter. */
 export async function listLetters(
   db: Database,
   filter: LetterFilter,
@@ -86,7 +84,7 @@ async function readFirst(
   needle: string | null,
   limit: number,
 ): Promise<Stretch> {
-  // One more than asked for tells whether there is a next page.
+  // One more tells whether there is a next page.
   const found = await readStretch(session, choice, choice.span.below, needle, limit + 1)
   return mergeStretches([found], limit)
 }
@@ -108,7 +106,7 @@ async function readNext(
   return mergeStretches([kept, await withFacts(session, choice, found)], limit)
 }
 
-/** The next `limit` letters below a position that match and contain the text, when there is one; or fewer, see `Stretch`. */
+/** The next `limit` matching letters below a position, or fewer, see `Stretch`. */
 export async function readStretch(
   session: Session,
   choice: Choice,
@@ -148,22 +146,22 @@ function storedInteger(text: string | undefined): bigint {
   return value
 }
 
-/** The beginning of a walk: what had been reopened by then is where it is now. */
+/** The beginning of a walk. */
 interface WalkStart {
-  /** Whatever was reopened after the beginning has this instant or a later one. */
+  /** Later reopenings have this instant or a later one. */
   readonly since: Instant
-  /** What was reopened at `since` or later and yet before the beginning, in the words of the store. */
+  /** Reopenings from `since` on that the walk began with, as the store describes them. */
   readonly seen: string
 }
 
-/** How much earlier than now a reopening can be dated that is not committed yet, clocks of servers included. */
+/** An uncommitted reopening can be dated so much earlier than now, differences of server clocks included. */
 const LATENESS_US = 120_000_000n
-/** Reopenings at the same instant that a token has room for. */
+/** Reopenings of one instant that fit into a token. */
 const MAX_SEEN = 100
 
 const readMoment = sql('walk.moment', { postgres: 'SELECT pg_current_snapshot()::text AS seen' })
 
-/** The latest reopenings, on letter_attempts_superseded. */
+/** On letter_attempts_superseded. */
 const readLatest = sql(
   'walk.latest',
   {
@@ -174,7 +172,6 @@ const readLatest = sql(
   { bigints: true },
 )
 
-/** A walk that begins with what the session sees. */
 async function beginWalk(session: Session, now: Instant): Promise<WalkStart> {
   if (session.dialect === 'postgres') {
     const [row] = await session.rows<{ seen: string }>(readMoment)
@@ -189,7 +186,7 @@ async function beginWalk(session: Session, now: Instant): Promise<WalkStart> {
   return { since, seen: JSON.stringify(seen) }
 }
 
-/** Whether `seen` is what `beginWalk` writes on this store; what comes from a token may be anything. */
+/** Whether a token's `seen` could come from `beginWalk`. */
 function isSeen(dialect: Session['dialect'], seen: string): boolean {
   if (dialect === 'sqlite') return /^\[("\d+\.\d+"(,"\d+\.\d+")*)?\]$/.test(seen)
   if (!/^[1-9]\d{0,17}:[1-9]\d{0,17}:(\d{1,18}(,\d{1,18})*)?$/.test(seen)) return false
@@ -201,7 +198,7 @@ function isSeen(dialect: Session['dialect'], seen: string): boolean {
   )
 }
 
-/** The full number of the transaction that wrote a row; the row itself knows its lower half. */
+/** The full number of the transaction that wrote a row, which keeps only the lower half. */
 const writer = (row: string): string => `(pg_snapshot_xmax($2::pg_snapshot)::text::bigint
   + mod(mod(${row}.xmin::text::bigint - pg_snapshot_xmax($2::pg_snapshot)::text::bigint + 2147483648, 4294967296)
     + 4294967296, 4294967296) - 2147483648)::text::xid8`
@@ -213,16 +210,15 @@ const since = {
     NOT IN (SELECT value FROM json_each($2))`,
 }
 
-/** No earlier one counts: this attempt is what stood on the letter when the walk began. */
+/** The attempt that stood on the letter when the walk began. */
 const isFirst = (condition: (row: string) => string): string => `(
   SELECT 1 FROM bartleby.letter_attempts AS earlier WHERE earlier.letter_id = attempt.letter_id
     AND earlier.number < attempt.number AND ${condition('earlier')} LIMIT 1
   ) IS NULL`
 
 /**
- * Letters reopened since, where they were, newest first. Reads every reopening since then, on letter_attempts_superseded, and sorts the
- * first $7: its cost grows with what happens during one walk. $6 is the end of time: of a range with two ends PostgreSQL believes that it
- * is short.
+ * Letters reopened since, at their former positions, newest first. Reads all reopenings of the walk, on letter_attempts_superseded, and
+ * sorts the first $7. $6 is the end of time: PostgreSQL believes a range with two ends to be short.
  */
 const reopened = (isSince: (row: string) => string): string => `
   SELECT attempt.letter_id AS id, attempt.failed_at AS at
@@ -236,7 +232,7 @@ const readReopened = sql(
   { bigints: true },
 )
 
-/** Letters of the choice that were reopened since the walk began, at the positions that they had. */
+/** Matching letters reopened since the walk began, at their former positions. */
 async function reopenedSince(
   session: Session,
   start: WalkStart,
@@ -252,7 +248,7 @@ async function reopenedSince(
   return { positions: positions.filter(({ id }) => chosen.has(id)), end }
 }
 
-/** Which of these letters were reopened since; by the primary key of their attempts. */
+/** By the primary key of attempts. */
 const among = (isSince: (row: string) => string): string =>
   `SELECT attempt.letter_id AS id FROM bartleby.letter_attempts AS attempt
    WHERE attempt.letter_id = ANY($3::bigint[]) AND ${isSince('attempt')}`
@@ -261,7 +257,7 @@ const readAmong = sql('walk.reopenedAmong', {
   sqlite: among(since.sqlite),
 })
 
-/** The stretch without the letters that were reopened since the walk began: they are not where they were. */
+/** Without letters reopened since: their positions are new. */
 async function withoutReopened(session: Session, start: WalkStart, stretch: Stretch): Promise<Stretch> {
   if (stretch.positions.length === 0) return stretch
   const ids = stretch.positions.map(({ id }) => id)

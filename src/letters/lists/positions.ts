@@ -1,6 +1,6 @@
 /**
- * Places in the order of lists, newest first: by last failure, then by number. A list is read in stretches, each
- * saying how far it has looked; stretches of several kinds of letters are merged without ever sorting a table.
+ * Positions in lists, newest first: by last failure, then number. Lists are read in stretches that say how far they looked; stretches
+ * of several kinds are merged without sorting a table.
  */
 import { setImmediate as othersTurn } from 'node:timers/promises'
 import { type Instant, instant } from '../../core/clock.ts'
@@ -15,28 +15,26 @@ export interface Position {
 const LOWEST = -(2n ** 63n)
 const HIGHEST = 2n ** 63n - 1n
 
-/** Before every letter there can be. */
+/** Before every letter. */
 export const TOP: Position = { at: instant(HIGHEST), id: letterId(HIGHEST) }
 
-/** Before all time. */
 export const ANY_TIME: Instant = instant(LOWEST)
 
-/** The position above all letters that failed before `at`. */
+/** Above all letters that failed before `at`. */
 export const justBefore = (at: Instant): Position => ({ at, id: letterId(LOWEST) })
 
-/** A part of the list: everything behind `below` that failed at `from` or later. */
+/** Positions behind `below`, down to failures at `from`. */
 export interface Span {
   readonly below: Position
   readonly from: Instant
 }
 
-/** All that was wanted between the beginning of a span and `end`, newest first; to the end of the span when null. */
+/** Everything found from the start of a span to `end`, newest first; null: to the end of the span. */
 export interface Stretch {
   readonly positions: readonly Position[]
   readonly end: Position | null
 }
 
-/** A row of a statement that selects positions. */
 export interface PositionRow {
   readonly id: Integer
   readonly at: Integer
@@ -54,13 +52,13 @@ export function inOrder(a: Position, b: Position): number {
   return a.id > b.id ? -1 : 1
 }
 
-/** The stretch of a statement that was limited to `limit` rows: when it gave that many, it looked no further. */
+/** A statement that returned all `limit` rows looked no further. */
 export const limitedStretch = (positions: readonly Position[], limit: number): Stretch => ({
   positions,
   end: positions.length < limit ? null : (positions.at(-1) ?? null),
 })
 
-/** One stretch of all: it ends where the first of them ends, or with its `limit`th position. */
+/** Ends where the first stretch ends, or at its `limit`th position. */
 export function mergeStretches(stretches: readonly Stretch[], limit: number): Stretch {
   const ends = stretches.flatMap(({ end }) => end ?? []).sort(inOrder)
   const end = ends[0] ?? null
@@ -73,7 +71,7 @@ export function mergeStretches(stretches: readonly Stretch[], limit: number): St
   return { positions: kept, end: kept.at(-1) ?? null }
 }
 
-/** Looks on and on, until `wanted` are found, the span is over, or it has looked `maxLooks` times. */
+/** Repeats `look` until `wanted` are found, the span ends, or `maxLooks` are used up. */
 export async function lookOn(
   span: Span,
   wanted: number,
@@ -87,7 +85,7 @@ export async function lookOn(
     positions.push(...stretch.positions)
     if (stretch.end === null) return { positions, end: null }
     below = stretch.end
-    // A look at SQLite holds the whole server up.
+    // A look at SQLite blocks the whole server.
     await othersTurn()
   }
   return { positions, end: below }

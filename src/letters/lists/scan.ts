@@ -1,14 +1,13 @@
 /**
- * Walking letters newest first, along the index that suits the filter:
+ * Walks letters newest first, along the index that suits the filter:
  *
- *   a correlation or an instance       its own index, and the letter of a queue whose source id stands for it
+ *   correlation or instance            its own index, and the queue letter whose source id stands for it
  *   sent back and not confirmed        their own index
- *   source, engine, queue, signature   the lanes (drawer, status) that match, merged
- *   a status, or nothing               the lanes of the statuses, merged
+ *   source, engine, queue, signature   matching ranges (drawer, status), merged
+ *   a status, or nothing               the ranges of the statuses, merged
  *
- * Every walk reads a bounded number of rows and says how far it came. Filters that no order of the list knows (how often a
- * letter was tried, what became of its retry) are looked up for one letter after the other, a bounded number for each page;
- * a page that found too little by then is short.
+ * Every walk reads a bounded number of rows and says how far it came. Attempts and outcomes, which no index orders, are looked up
+ * letter by letter, a bounded number per page; a page may be short.
  */
 
 import { PLAIN_ENGINE } from '../../history/plain-capture.ts'
@@ -29,24 +28,23 @@ import {
   toPosition,
 } from './positions.ts'
 
-/** What a walk knows of a letter before it is read. */
+/** What an index tells of a letter. */
 interface Sighted extends PositionRow {
   readonly status: Integer
   readonly drawer: Integer
 }
 
-/** Letters that a walk gives at most, and one more, by which a page knows that there is another. */
+/** Letters of one walk, and one more that tells of a next page. */
 const MAX_WALK = 2_000
 const MOST_OF_LANE = MAX_WALK + 1
 
 /**
- * The newest of each lane behind a letter, down to a time, and of these the newest: `$n` of them, and up to `$n - 1` of each. SQLite
- * gives as many of each. A lane is a range of its index: where equalities say the same PostgreSQL may sort all of the lane, or take
- * another index with an order by time and walk past the letters of all other lanes.
+ * The newest of each range (key values) behind a position, merged: `$n` in all, up to `$n - 1` of each; SQLite returns as many of each.
+ * A row comparison makes it a range of the index: with equalities PostgreSQL may sort the whole range, or walk another index past
+ * letters of all other ranges.
  *
- * `hidden`: how many are wanted is kept from PostgreSQL. In sight it has a plan made for every call, which took as long as to read. Hidden, a
- * tenth of what can be is expected: of a lane's letters, so that sixty lanes of a million letters looked dear enough to compile their plan
- * (JIT), unless no more than `MOST_OF_LANE` can be.
+ * `hidden` keeps the limit from PostgreSQL, which would plan every call anew, as long as the read itself. It then expects a tenth of
+ * what is possible; `MOST_OF_LANE` bounds that, because sixty ranges of a million letters looked dear enough for JIT.
  */
 const newestOfLanes = (
   name: string,
@@ -69,7 +67,7 @@ const newestOfLanes = (
   )
 }
 
-/** Of what the index has alone. */
+/** Covered by the index. */
 const newestOf = newestOfLanes('letters.newest', 'letters_newest', {
   key: ['status'],
   columns: 'status',
@@ -80,14 +78,14 @@ const newestInDrawers = newestOfLanes('letters.newestInDrawers', 'letters_in_dra
   columns: 'status, drawer',
   hidden: true,
 })
-/** With what the index has not: of a tenth of a million letters PostgreSQL would rather sort all in another index that has it. */
+/** Not covered: with a hidden limit PostgreSQL would sort a tenth of a million letters from another index. */
 const newestAndDrawers = newestOfLanes('letters.newestAndDrawers', 'letters_newest', {
   key: ['status'],
   columns: 'status, drawer',
   hidden: false,
 })
 
-/** The newest with one value in an indexed column: a range of its index, in its order. */
+/** The newest with one value: a range of its index, in its order. */
 const newestWith = (name: string, column: string, index: string): Statement =>
   sql(
     name,
@@ -101,7 +99,7 @@ const newestWith = (name: string, column: string, index: string): Statement =>
 const ofCorrelation = newestWith('letters.ofCorrelation', 'correlation_id', 'letters_by_correlation')
 const ofInstance = newestWith('letters.ofInstance', 'instance_id', 'letters_by_instance')
 
-/** The letter of a queue that has no correlation or instance but its source id; one row of letters_by_source. */
+/** A queue letter whose source id stands for correlation and instance; one row of letters_by_source. */
 const ofSource = sql(
   'letters.ofQueueItem',
   `SELECT id, last_failure_at AS at, status, drawer, instance_id, correlation_id,
@@ -110,27 +108,24 @@ const ofSource = sql(
   { bigints: true },
 )
 
-/** Rows that one look reads, when there is more to check about them. */
+/** Rows per look, where more must be checked. */
 const LOOK = 500
-/** Looks of one page. A page that found too little by then is short, and the next goes on where it ended. */
+/** Looks per page; the next page goes on where a short one ended. */
 const MAX_LOOKS = 40
 
-/** More lanes than this are worth a look at the newest letters first: with many lanes it mostly fills the page. */
+/** With more ranges than this, the newest letters of all mostly fill the page. */
 const MANY_LANES = 200
 
-/** Rows that a walk along the lanes reads at most, all lanes together. */
+/** Rows read along all ranges together. */
 const LANE_ROWS = 20_000
 
-/** All letters of statuses, of some drawers or of any; in no order. */
+/** In no order. */
 const ALL = `SELECT id, last_failure_at AS at FROM bartleby.letters
   WHERE status = ANY($1::int[]) AND (last_failure_at, id) < ($2, $3) AND last_failure_at >= $4`
 const readAll = sql('letters.all', ALL, { bigints: true })
 const readAllInDrawers = sql('letters.allInDrawers', `${ALL} AND drawer = ANY($5::int[])`, { bigints: true })
 
-/**
- * All letters of a choice in bounded portions, in no order: one reading of them, whatever PostgreSQL takes for the best way. Null where
- * an index of their own finds them.
- */
+/** All matching letters in batches, in no order: one reading, whichever plan PostgreSQL takes. null: an index of their own finds them. */
 export function allLetters(session: Snapshot, choice: Choice): AsyncIterable<readonly LetterId[]> | null {
   const { statuses, drawers, span, facts } = choice
   if (choice.correlationId !== null || choice.instanceId !== null || isOfUnconfirmed(choice)) return null
@@ -154,16 +149,13 @@ async function* portionsOf(
   }
 }
 
-/** How many letters a walk may be asked for at once, so that it stays as cheap as a page. */
+/** Letters that one walk may read and stay as cheap as a page. */
 export function walkLimit(choice: Choice): number {
   const lanes = (choice.drawers?.length ?? 1) * choice.statuses.length
   return Math.max(100, Math.min(MAX_WALK, Math.floor(LANE_ROWS / lanes)))
 }
 
-/**
- * The next letters of the span, as many as are wanted, whatever their attempts and outcomes are, unless an index knows them; fewer when it
- * ends, or when too many had to be passed over.
- */
+/** The next letters of the span; fewer at its end, or after too many others. Facts are checked only where an index has them. */
 export async function scanLetters(
   session: Session,
   choice: Choice,
@@ -193,13 +185,13 @@ export async function scanLetters(
   return mergeStretches([{ positions: [...newest.positions, ...rest.positions], end: rest.end }], limit)
 }
 
-/** A letter's position, and the lane that it lies in; the drawer is 0 where the statement does not tell it. */
+/** A position with its range; drawer 0 if the statement does not select it. */
 interface InLane extends Position {
   readonly drawer: number
   readonly status: number
 }
 
-/** The newest `most` of the lanes, up to `each` of one lane. */
+/** The newest `most` of the ranges, up to `each` of one. */
 async function readLanes(
   session: Session,
   statement: Statement,
@@ -217,7 +209,7 @@ async function readLanes(
     .slice(0, most)
 }
 
-/** More lanes than this are looked into first. */
+/** With more ranges than this, their heads are read first. */
 const FEW_LANES = 10
 
 async function scanDrawers(
@@ -231,14 +223,13 @@ async function scanDrawers(
   const read = (those: readonly GivenRow[], within: Span, each: number) =>
     readLanes(session, newestInDrawers, those, within, each, limit)
   if (lanes.length <= FEW_LANES) return limitedStretch(await read(lanes, span, limit), limit)
-  // The first letters are no older than as many others, and lie in their lanes: a step into the index for every other lane.
+  // As many heads bound the page from below: each other range costs one step into the index.
   const seen = await read(lanes, span, Math.ceil(limit / lanes.length))
   const from = seen[limit - 1]?.at ?? span.from
   const first = new Map(seen.map(({ drawer, status }) => [`${drawer} ${status}`, { drawer, status }]))
   return limitedStretch(await read([...first.values()], { ...span, from }, limit), limit)
 }
 
-/** Letters of a correlation, of an instance, or of both. */
 async function scanNarrow(session: Session, choice: Choice, span: Span, limit: number): Promise<Stretch> {
   const { statuses, drawers, instanceId, correlationId } = choice
   const inDrawer = drawers === null ? null : new Set(drawers)
@@ -270,7 +261,7 @@ async function scanNarrow(session: Session, choice: Choice, span: Span, limit: n
 const isIn = ({ below, from }: Span, position: Position): boolean =>
   inOrder(below, position) < 0 && position.at >= from
 
-/** On letters_unconfirmed, which no other order can stand in for. */
+/** On letters_unconfirmed; no other index orders them. */
 const newestUnconfirmed = sql(
   'letters.unconfirmed',
   `SELECT id, last_failure_at AS at, drawer, dequeue_count FROM bartleby.letters INDEXED BY letters_unconfirmed
@@ -281,10 +272,9 @@ const newestUnconfirmed = sql(
 
 type UnconfirmedRow = PositionRow & Readonly<Record<'drawer' | 'dequeue_count', Integer>>
 
-/** Looks of one page: there are few such letters, unless nobody ever says what became of them. */
+/** Looks per page: such letters are few, unless nothing ever confirms them. */
 const MAX_UNCONFIRMED_LOOKS = 20
 
-/** The next `limit` of the choice; fewer when the span ends, or when too many had to be passed over. */
 async function scanUnconfirmed(
   session: Session,
   { drawers, facts }: Choice,
@@ -310,19 +300,19 @@ const FACTS = rowShape({
   confirmedAt: orNull(at),
 })
 
-/** Letters by primary key. */
+/** By primary key. */
 const readFacts = sql(
   'letters.facts',
   `SELECT ${FACTS.columns} FROM bartleby.letters WHERE id = ANY($1::bigint[])`,
   { bigints: true },
 )
 
-/** Letters of the first look, which is often enough, and of each after it; and looks of one page. */
+/** Letters of the first look, of later looks, and looks per page. */
 const FIRST_FACTS_LOOK = 200
 const FACTS_LOOK = 1_000
 const MAX_FACTS_LOOKS = 6
 
-/** Those of the stretch that the facts are true of. */
+/** Positions whose letters meet the facts. */
 export async function fitting(session: Session, stretch: Stretch, facts: Facts): Promise<Stretch> {
   if (stretch.positions.length === 0) return stretch
   const ids = stretch.positions.map(({ id }) => id)
@@ -337,7 +327,7 @@ function isTrue({ minAttempts, outcome }: Facts, letter: RowOf<typeof FACTS>): b
   return letter.resolution === 'retry' && isUnconfirmed(letter) === (outcome === 'unconfirmed')
 }
 
-/** The next `limit` letters of the span that the facts are true of; fewer when it ends or too many had to be looked at. */
+/** The next `limit` letters that meet the facts; fewer at the end of the span, or after too many others. */
 export async function scanFitting(
   session: Session,
   choice: Choice,

@@ -1,11 +1,11 @@
 /**
- * Search: the letters of a list that contain a text, whatever its case. In this order, until the page is full:
+ * Search for letters that contain a text, ignoring case. In this order, until the page is full:
  *
- *   1. the newest letters of the list are read and compared: a common text fills the page at once;
- *   2. a rare text has few candidates: those of the index, and the letters that the index does not know yet;
- *   3. a text that is common, but not among these letters, is searched by walking on, a bounded way per page.
+ *   1. the newest letters are compared: a common text fills the page at once;
+ *   2. a rare text has few hits in the index, to which letters not yet filed are added;
+ *   3. a text that is common elsewhere is searched by walking on, a bounded way per page.
  *
- * Every hit is compared with the letter as it is now, so all ways give the same answer. Nothing reads a whole table.
+ * Every hit is compared with the letter as it is, so all ways agree. Nothing reads a whole table.
  */
 import { refuse } from '../../core/errors.ts'
 import { type Integer, type Session, sql } from '../../store/database.ts'
@@ -27,20 +27,20 @@ import { fold, indexable, readWords } from './texts.ts'
 const MIN_CHARACTERS = 3
 const MAX_CHARACTERS = 200
 
-/** Letters that are compared before the index is asked. */
+/** Letters compared before the index is used. */
 const FIRST_LOOK = 500
-/** More hits of the index than this, and walking the list finds some of them sooner. */
+/** With more hits, walking the list is quicker. */
 const MAX_CANDIDATES = 20_000
-/** More letters than this outside the index are walked like any others. */
+/** With more unfiled letters, they are walked like any others. */
 const MAX_UNFILED = 10_000
-/** How long PostgreSQL may look for candidates: a text of common trigrams can have long lists of them. */
+/** A text of common trigrams has long lists of them. */
 const CANDIDATES_TIMEOUT_MS = 250
-/** Candidates compared at once. */
+/** Hits compared at once. */
 const COMPARED = 500
-/** Looks of one page; a page that found too little by then is short. */
+/** Looks per page. */
 const MAX_LOOKS = 10
 
-/** The text to look for, in the form in which texts are compared. Refuses what the index cannot look for. */
+/** The text as it is compared. Refuses what the index cannot look for. */
 export function needleOf(q: string): string {
   const needle = fold(q.toWellFormed())
   const characters = [...needle].length
@@ -50,7 +50,6 @@ export function needleOf(q: string): string {
   return needle
 }
 
-/** Those of the stretch that contain the text. */
 export async function containing(session: Session, stretch: Stretch, needle: string): Promise<Stretch> {
   if (stretch.positions.length === 0) return stretch
   const texts = await readWords(
@@ -61,7 +60,7 @@ export async function containing(session: Session, stretch: Stretch, needle: str
   return { ...stretch, positions: stretch.positions.filter(({ id }) => found.has(id)) }
 }
 
-/** The next letters of the span that contain the text: `limit`, or fewer when it ends or too many were compared. */
+/** The next `limit` letters that contain the text; fewer at the end of the span, or after too many others. */
 export async function searchLetters(
   session: Session,
   choice: Choice,
@@ -84,7 +83,7 @@ export async function searchLetters(
   return mergeStretches([{ positions: [...newest.positions, ...found.positions], end: found.end }], limit)
 }
 
-/** Letters by primary key, no more than there are candidates; of those the ones that match. Sorts at most the candidates. */
+/** By primary key, then filtered. Sorts at most the given ids. */
 const readAmong = sql(
   'search.among',
   `SELECT id, last_failure_at AS at FROM (
@@ -98,7 +97,6 @@ const readAmong = sql(
   { bigints: true },
 )
 
-/** The newest of these letters within the span that match. */
 function readChosen(
   session: Session,
   { statuses, drawers, instanceId, correlationId }: Choice,
@@ -110,7 +108,7 @@ function readChosen(
   return session.rows<PositionRow>(readAmong, ids, below.at, below.id, from, ...chosen, limit, ids.length)
 }
 
-/** Those of these letters that match, wherever they are in the list. */
+/** Matching letters among these, wherever they are in the list. */
 export async function chosenAmong(
   session: Session,
   choice: Choice,
@@ -133,7 +131,7 @@ async function compare(
   return containing(session, limitedStretch(rows.map(toPosition), COMPARED), needle)
 }
 
-/** Letters whose filed text has all trigrams of $1, on the index of trigrams. Planned anew: how many have it depends on the text. */
+/** Letters with all trigrams of $1, on the trigram index. Planned anew: the number depends on the text. */
 const readFiled = sql(
   'search.filed',
   {
@@ -143,7 +141,7 @@ const readFiled = sql(
   { plan: 'anew' },
 )
 
-/** Letters that wait to be filed, by primary key; stops at $1. */
+/** By primary key; stops at $1. */
 const readUnfiled = sql('search.unfiled', {
   postgres: `SELECT letters.id FROM bartleby.letters_to_file AS batch CROSS JOIN LATERAL (
                SELECT id FROM bartleby.letters WHERE id >= batch.first_letter AND id <= batch.last_letter LIMIT $1
@@ -152,7 +150,7 @@ const readUnfiled = sql('search.unfiled', {
            CROSS JOIN letters ON letters.id >= batch.first_letter AND letters.id <= batch.last_letter LIMIT $1`,
 })
 
-/** All letters that can contain the text; null when there are too many to look at. */
+/** Letters that may contain the text; null: too many. */
 async function readCandidates(session: Session, needle: string): Promise<LetterId[] | null> {
   const unfiled = await session.rows<{ id: Integer }>(readUnfiled, MAX_UNFILED + 1)
   if (unfiled.length > MAX_UNFILED) return null
@@ -175,7 +173,7 @@ async function readFiledCandidates(session: Session, coded: string): Promise<{ i
     if (isTimeout(error)) return null
     throw error
   } finally {
-    // Also takes the limit back.
+    // Resets the limit too.
     await session.run(rollback)
   }
 }

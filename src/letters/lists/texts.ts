@@ -1,9 +1,7 @@
 /**
- * The text that a letter is found by. Matching ignores case and nothing else, and is the same everywhere: what the
- * search index keeps is a coarser form of the text, every hit is compared with the letter itself.
- *
- * The texts of new and reopened letters are filed a moment after their commit, in small batches. `letters_to_file` says which are
- * waiting; until then search reads them as they are.
+ * Searchable texts of letters. Matching ignores case and nothing else; the index keeps a coarser form, and every hit is compared with
+ * its letter. Texts are filed shortly after the commit, in small batches; `letters_to_file` lists those that wait, which search reads
+ * directly.
  */
 import type { Clock } from '../../core/clock.ts'
 import { storedText } from '../../core/content.ts'
@@ -36,32 +34,29 @@ interface TextRow {
   readonly payload: Uint8Array | null
 }
 
-/** Rows by primary key; of what is large only the beginning. */
+/** By primary key; only the beginning of large columns. */
 const readMany = sql(
   'letterTexts.ofLetters',
   `SELECT ${COLUMNS} FROM bartleby.letters WHERE id = ANY($1::bigint[])`,
   { bigints: true },
 )
 
-/** A range of letters from its lower end, by primary key. */
+/** By primary key, from the lower end. */
 const readRange = sql(
   'letterTexts.ofRange',
   `SELECT ${COLUMNS} FROM bartleby.letters WHERE id >= $1 AND id <= $2 ORDER BY id LIMIT $3`,
   { bigints: true },
 )
 
-/** A letter's number with the text to find it by. */
 interface LetterWords {
   readonly id: LetterId
   readonly words: string
 }
 
-/** The texts of these letters. */
 export async function readWords(session: Session, ids: readonly LetterId[]): Promise<LetterWords[]> {
   return (await session.rows<TextRow>(readMany, ids)).map(toWords)
 }
 
-/** The texts of the first `limit` letters from `first` to `last`. */
 export async function readWordsBetween(
   session: Session,
   first: bigint,
@@ -73,7 +68,7 @@ export async function readWordsBetween(
 
 const toWords = (row: TextRow): LetterWords => ({ id: letterId(row.id), words: wordsOf(row) })
 
-/** Everything that a letter can be found by, in the form in which texts are compared. */
+/** All searchable text of a letter, folded. */
 export function wordsOf(letter: Omit<TextRow, 'id'>): string {
   const parts = [
     letter.source_id,
@@ -89,7 +84,7 @@ export function wordsOf(letter: Omit<TextRow, 'id'>): string {
   return fold(words.slice(0, MAX_WORDS))
 }
 
-/** The text of bytes that are UTF-8, apart from a character that may be cut at their end; null for other bytes. */
+/** UTF-8 text, of which the last character may be cut off; null for other bytes. */
 function textOf(bytes: Uint8Array | null): string | null {
   if (bytes === null) return null
   try {
@@ -99,15 +94,12 @@ function textOf(bytes: Uint8Array | null): string | null {
   }
 }
 
-/**
- * Texts that differ in case alone become equal. Character by character, so that a part of a text stays a part of it:
- * the sigma at the end of a word is therefore one like any other. Neither index takes U+0000.
- */
+/** Folds case character by character, so that parts of a text stay parts: a final sigma is like any other. Neither index takes U+0000. */
 export const fold = (text: string): string => text.replaceAll('\0', '').toLowerCase().replaceAll('ς', 'σ')
 
 const SYMBOLS = 'abcdefghijklmnopqrstuvwxyz0123456789'
 const RADIX = SYMBOLS.length
-/** A multiplier that spreads neighbouring characters over all codes. */
+/** Spreads neighbouring characters over all codes. */
 const SPREAD = 40_503
 
 const symbol = (value: number): string => SYMBOLS.charAt(value % RADIX)
@@ -115,9 +107,8 @@ const symbol = (value: number): string => SYMBOLS.charAt(value % RADIX)
 const CODES = new Map<string, string>()
 
 /**
- * The folded text as the index keeps it: nothing but letters and digits, one for every ASCII character, three for every
- * other. PostgreSQL's trigrams pass over everything else, and a search for `==>` would read the whole index; which
- * characters are letters would depend on the database's locale. Different characters may share a code.
+ * The form that the index keeps: letters and digits only, one for an ASCII character, three for others. PostgreSQL's trigrams skip all
+ * other characters, so a search for `==>` would read the whole index, and its locale decides what a letter is. Codes may collide.
  */
 export const indexable = (folded: string): string => folded.replace(/[^a-z0-9]/g, codeOf)
 
@@ -130,27 +121,21 @@ function codeOf(character: string): string {
       unit < 128
         ? symbol(unit)
         : symbol(spread) + symbol(Math.floor(spread / RADIX)) + symbol(Math.floor(spread / RADIX / RADIX))
-    // At most one for every UTF-16 unit there is.
+    // At most one per UTF-16 unit.
     CODES.set(character, code)
   }
   return code
 }
 
 const EVERY_US = 1_000_000n
-/** Letters of one transaction: on SQLite everybody else waits for it. */
+/** Letters per transaction: on SQLite everybody waits for it. */
 const BATCH = 100
-/**
- * After a batch the clerk rests this many times as long as it took. Filing a letter costs as much as capturing several;
- * in a storm the captures need the machine, and search finds what is not filed yet without it.
- */
+/** Rest after a batch, in durations of the batch: filing a letter costs as much as several captures, which come first in a storm. */
 const REST = 3
-/** Ranges looked at in one transaction. */
+/** Ranges per transaction. */
 const MAX_RANGES = 100
 
-/**
- * Only one transaction files at a time: of two, the slower could put the text that a letter had over the one it has.
- * Ends with the transaction. A database of ours has no other lock of this kind.
- */
+/** One transaction files at a time: a slower one could overwrite a newer text. The only advisory lock of its kind. */
 const takeTurn = sql(
   'filing.takeTurn',
   `SELECT pg_try_advisory_xact_lock(hashtextextended('bartleby.letter_texts', 0)) AS taken`,
@@ -158,7 +143,7 @@ const takeTurn = sql(
 
 const RANGE = rowShape({ id: big, firstLetter: big, lastLetter: big })
 
-/** The oldest that wait, by primary key. */
+/** The oldest, by primary key. */
 const readRanges = sql(
   'filing.ranges',
   `SELECT ${RANGE.columns} FROM bartleby.letters_to_file WHERE id > 0 ORDER BY id LIMIT $1`,
@@ -172,14 +157,14 @@ const shortenRange = sql(
 
 const TEXTS = 'SELECT given.id, given.words FROM unnest($1::bigint[], $2::text[]) AS given (id, words)'
 
-/** Puts texts in place of the ones that were there, by primary key. */
+/** Replaces texts by primary key. */
 const writeTexts = sql('filing.write', {
   postgres: `INSERT INTO bartleby.letter_texts (letter_id, words) ${TEXTS}
              ON CONFLICT (letter_id) DO UPDATE SET words = excluded.words WHERE letter_texts.words <> excluded.words`,
   sqlite: `INSERT OR REPLACE INTO letter_texts (rowid, words) ${TEXTS}`,
 })
 
-/** Files at most `limit` letters; gives how many, and whether more may wait. */
+/** Files up to `limit` letters; `more`: others may wait. */
 export function fileLetters(
   db: Database,
   limit: number,
@@ -194,7 +179,7 @@ export function fileLetters(
       const read = await readWordsBetween(tx, first, last, room)
       for (const { id, words } of read) texts.set(id, indexable(words))
       if (read.length === room) {
-        // Letters that commit later within the range come with a range of their own.
+        // Letters that commit later come with a range of their own.
         await tx.run(shortenRange, id, (read.at(-1)?.id ?? last) + 1n)
         room = 0
         break
@@ -212,7 +197,7 @@ export function fileLetters(
   })
 }
 
-/** Files what waits, every second, until it is stopped; then it ends after the batch at hand. */
+/** Files waiting texts every second; a stop ends it after the current batch. */
 export const filing = (db: Database, clock: Clock, log: Log): Rounds =>
   new Rounds({
     ...{ name: 'letters.file', clock, log, everyUs: EVERY_US, isFirstLater: true },

@@ -1,7 +1,4 @@
-/**
- * How many letters a list has. Where the books know it they tell it, exactly; for other filters letters are counted one by one, up
- * to a number that is quickly reached.
- */
+/** How many letters a list has: exact where counts know it, else counted one by one up to a bound that is quickly reached. */
 
 import { setImmediate as othersTurn } from 'node:timers/promises'
 import { type Database, type Integer, type Session, sql } from '../../store/database.ts'
@@ -13,10 +10,8 @@ import { readStretch } from './list.ts'
 import type { Position, Stretch } from './positions.ts'
 import { needleOf } from './search.ts'
 
-/** More letters than this are not counted one by one. */
 const MOST_COUNTED = 10_000
 
-/** How many letters match. Refuses a text that cannot be looked for. */
 export async function totalOf(
   db: Database,
   filter: LetterFilter,
@@ -53,7 +48,7 @@ async function totalInBooks(session: Session, filter: LetterFilter, labels: Draw
   return total
 }
 
-/** Entries of letters_newest between two instants, at most $4, of each status in turn. */
+/** Entries of letters_newest between two instants, status by status, at most $4. */
 const countNewest = sql('letters.countNewest', {
   postgres: `SELECT count(*) AS letters FROM (
       SELECT 1 FROM unnest($1::int[]) AS lane (status) CROSS JOIN LATERAL (
@@ -65,7 +60,7 @@ const countNewest = sql('letters.countNewest', {
       ON status = asked.value AND last_failure_at >= $2 AND last_failure_at < $3 LIMIT $4)`,
 })
 
-/** The same of letters_in_drawer, of each drawer and status; as a range, see `scan.ts`. */
+/** The same on letters_in_drawer, as ranges, see `scan.ts`. */
 const countInDrawers = sql('letters.countInDrawers', {
   postgres: `SELECT count(*) AS letters FROM (
       SELECT 1 FROM unnest($5::int[]) AS asked (drawer) CROSS JOIN unnest($1::int[]) AS lane (status) CROSS JOIN LATERAL (
@@ -79,7 +74,6 @@ const countInDrawers = sql('letters.countInDrawers', {
       ON drawer = asked.value AND status = lane.value AND last_failure_at >= $2 AND last_failure_at < $3 LIMIT $4)`,
 })
 
-/** What lies in lanes of an index is counted there. */
 async function countLanes(session: Session, { statuses, drawers, span }: Choice): Promise<LetterTotal> {
   const lanes = [statuses, span.from, span.below.at, MOST_COUNTED + 1] as const
   const [row] =
@@ -90,11 +84,10 @@ async function countLanes(session: Session, { statuses, drawers, span }: Choice)
   return { total: Math.min(letters, MOST_COUNTED), exact: letters <= MOST_COUNTED }
 }
 
-/** Letters of one look, and how long looking may take: a text may be in few of many letters. */
+/** Letters per look, and the time for all looks: a text may be in few of many letters. */
 const LOOK = 500
 const PATIENCE_MS = 200
 
-/** Letters that have to be looked at are counted as they are found. */
 async function countFound(session: Session, choice: Choice, needle: string | null): Promise<LetterTotal> {
   const endsAtMs = performance.now() + PATIENCE_MS
   let found = 0
@@ -103,7 +96,7 @@ async function countFound(session: Session, choice: Choice, needle: string | nul
     const { positions, end }: Stretch = await readStretch(session, choice, below, needle, LOOK)
     found += positions.length
     below = end
-    // A look at SQLite holds the whole server up.
+    // A look at SQLite blocks the whole server.
     await othersTurn()
   } while (below !== null && found <= MOST_COUNTED && performance.now() < endsAtMs)
   return { total: Math.min(found, MOST_COUNTED), exact: below === null && found <= MOST_COUNTED }

@@ -1,7 +1,6 @@
 /**
- * Activity: how many letters arrived, were sent back, confirmed, given up, in each of a row of equal times. `counts.ts` writes it in
- * the transaction of the act. Reads the rows of one subject, or of a few of them, and on PostgreSQL what is not folded yet; never
- * letters, and never history. A letter arrives when it is captured, however long ago it failed.
+ * Activity: letters that arrived, were sent back, confirmed, given up, per equal time span. `counts.ts` writes it with each act. Reads
+ * the rows of a few subjects and the unfolded tail, never letters or history. A letter arrives when captured, whenever it failed.
  */
 
 import type { Within } from '../../api/shapes.ts'
@@ -23,7 +22,6 @@ import type { ActivityRange, LetterActivity } from './shapes.ts'
 import { ACTIVITY_NAMES, type ActivityName } from './shapes.ts'
 import { type CountFilter, readPlaceCounts } from './summary.ts'
 
-/** How far back activity is told, and in which steps. */
 export const RANGES: Readonly<
   Record<ActivityRange, { readonly lengthUs: bigint; readonly bucketUs: bigint }>
 > = {
@@ -35,7 +33,7 @@ export const RANGES: Readonly<
 
 export type Activity = Within<LetterActivity>
 
-/** What happened to the letters that match, up to now. Of some of them it is told by the hour at least. */
+/** Activity of matching letters up to now; hourly at the finest when filtered. */
 export async function readActivity(
   session: Session,
   range: ActivityRange,
@@ -45,7 +43,7 @@ export async function readActivity(
   const { lengthUs, bucketUs: finest } = RANGES[range]
   const isFiltered = Object.values(filter).some((value) => value != null)
   const bucketUs = isFiltered && finest < HOUR_US ? HOUR_US : finest
-  // One bucket would tell of nothing but the last minutes: the one before it is told too.
+  // A single bucket would cover only the last minutes.
   const buckets = Math.max(2, Number(lengthUs / bucketUs))
   const to = startOf(now, bucketUs) + bucketUs
   const from = to - BigInt(buckets) * bucketUs
@@ -55,19 +53,18 @@ export async function readActivity(
   return { range, bucketSeconds: Number(bucketUs / 1_000_000n), from: span.from, to: instant(to), series }
 }
 
-/** Whose rows are read: where all signatures count, those of places have them added up already. */
+/** Places have all signatures added up already. */
 async function subjectsOf(session: Session, filter: CountFilter): Promise<readonly number[]> {
   if (filter.signature == null)
     return (await readPlaceCounts(session, filter)).map(({ place }) => -place.number)
   return findDrawers(session, filter)
 }
 
-/** Rows of a time, added up by its buckets. */
 interface SeriesRequest {
-  /** The whole office, places (below zero) or drawers; of anything but whole hours only the office is known. */
+  /** The whole office, places (below zero) or drawers; only the office has spans other than whole hours. */
   readonly subjects: readonly number[]
   readonly activities: readonly ActivityName[]
-  /** The start of a bucket of this length. */
+  /** The start of a bucket. */
   readonly from: Instant
   readonly bucketUs: bigint
   readonly buckets: number
@@ -76,7 +73,7 @@ interface SeriesRequest {
 const byBucket = (counted: string): string =>
   `SELECT act, (at - $2) / $3 AS bucket, sum(letters) AS letters FROM ${counted} GROUP BY act, bucket`
 
-/** By primary key: the minutes of the office, and the hours of each subject, of each activity. */
+/** By primary key: minutes of the office, hours of subjects. */
 const readMinutes = letterCounter.read('letterActivity.minutes', 'minutes', byBucket, {
   where: 'act = ANY($1::int[]) AND at >= $2',
 })
@@ -84,7 +81,7 @@ const readHours = letterCounter.read('letterActivity.hours', 'hours', byBucket, 
   where: 'subject = ANY($4::int[]) AND act = ANY($1::int[]) AND at >= $2',
 })
 
-/** A number for every bucket of each activity asked for; zeros for the others. */
+/** One number per bucket of each activity; zeros for activities not asked for. */
 export async function readSeries(session: Session, request: SeriesRequest): Promise<Activity['series']> {
   const { subjects, activities, from, bucketUs, buckets } = request
   if (subjects.length === 0) return emptySeries(buckets)
@@ -97,7 +94,7 @@ export async function readSeries(session: Session, request: SeriesRequest): Prom
   const series = emptySeries(buckets)
   for (const { act, bucket, letters } of rows) {
     const name = ACTIVITY_NAMES[Number(act)]
-    // What another server wrote, whose clock is ahead, is of a bucket that has not begun here.
+    // Another server's clock may be ahead of the last bucket.
     if (name !== undefined) add(series[name], Math.min(Number(bucket), buckets - 1), Number(letters))
   }
   return series
@@ -107,7 +104,7 @@ function add(numbers: number[], place: number, letters: number): void {
   numbers[place] = (numbers[place] ?? 0) + letters
 }
 
-/** One step into the primary key, and what is not folded yet. */
+/** One step into the primary key, and the unfolded tail. */
 const readFirst = letterCounter.read(
   'letterActivity.first',
   'hours',
@@ -119,13 +116,13 @@ const readFirst = letterCounter.read(
   },
 )
 
-/** The hour of the first arrival that is still told of; null when there is none. */
+/** The first hour with an arrival on file. */
 export async function readFirstHour(session: Session): Promise<Instant | null> {
   const [row] = await session.rows<{ at: Integer | null }>(readFirst)
   return row?.at == null ? null : instant(startOf(BigInt(row.at), HOUR_US))
 }
 
-/** Arrivals by drawer and hour, as above. */
+/** Arrivals by drawer and hour, by primary key. */
 const readArrivals = letterCounter.read(
   'letterActivity.ofDrawers',
   'hours',
@@ -134,7 +131,7 @@ const readArrivals = letterCounter.read(
   { where: `subject = ANY($2::int[]) AND act = ${ACTIVITY.arrived} AND at >= $1` },
 )
 
-/** Arrivals in each of the last `hours` hours, the oldest first, for each of the drawers that had any. */
+/** Arrivals of the last `hours` hours, oldest first, for drawers that had any. */
 export async function readTrends(
   session: Session,
   drawers: readonly number[],
@@ -158,12 +155,12 @@ export async function readTrends(
 
 const emptySeries = (buckets: number) => ofEachActivity(() => Array.from({ length: buckets }, () => 0))
 
-/** Minutes are told for a day, and a little is left for who asks about the day before now. */
+/** A day, and a little for questions about the day before now. */
 const KEEP_MINUTES_US = 26n * HOUR_US
-/** The longest time that is told by the hour is 30 days. */
+/** The longest range by the hour is 30 days. */
 const FEWEST_DAYS = 31
 
-/** The oldest rows, by the index of their age. */
+/** By the index of their age. */
 const removeOldest = (table: string, keys: string): Statement =>
   sql(
     `letterActivity.remove.${table}`,
@@ -174,7 +171,7 @@ const removeOldest = (table: string, keys: string): Statement =>
 const removeMinutes = removeOldest('letter_minutes', 'act, at')
 const removeHours = removeOldest('letter_hours', 'subject, act, at')
 
-/** Removes activity that nobody asks for any more, at most `limit` minutes and as many hours; gives whether there may be more. */
+/** Removes at most `limit` minutes and as many hours; returns whether there may be more. */
 export async function forgetActivity(
   tx: Transaction,
   now: Instant,

@@ -1,7 +1,6 @@
 /**
- * Exact counts of letters: per place and status, per drawer and status, of each act in every minute and hour (activity), of what became
- * of redrives. Every transition adds signed changes in its own transaction, and nobody ever counts letters. A transaction pays for each
- * drawer, whatever the number of letters.
+ * Exact counts of letters: per place and status, per drawer and status, of acts per minute and hour (activity), of outcomes of redrives.
+ * Each transition adds signed changes in its transaction; nothing counts letters. A transaction pays per drawer, not per letter.
  */
 
 import type { Instant } from '../../core/clock.ts'
@@ -10,7 +9,7 @@ import { type Integer, type Session, sql, type Transaction } from '../../store/d
 import { type LetterId, STATUS } from '../letter.ts'
 import { ACTIVITY_NAMES, type ActivityName } from './shapes.ts'
 
-/** How what is told about letters over time is stored. */
+/** As stored. */
 export const ACTIVITY: Readonly<Record<ActivityName, number>> = {
   arrived: 0,
   retried: 1,
@@ -20,12 +19,11 @@ export const ACTIVITY: Readonly<Record<ActivityName, number>> = {
   expired: 5,
 }
 
-/** Something for each activity. */
 export const ofEachActivity = <Of>(of: (name: ActivityName) => Of): Record<ActivityName, Of> =>
-  // All of them have one.
+  // All names are there.
   Object.fromEntries(ACTIVITY_NAMES.map((name) => [name, of(name)])) as Record<ActivityName, Of>
 
-/** What was ever done is counted beside the statuses: letters that arrived are those that were captured. */
+/** Acts are counted beside the statuses, for ever; arrivals are captures. */
 export const EVER: Readonly<Record<ActivityName, number>> = {
   arrived: STATUS.captured,
   retried: 6,
@@ -39,15 +37,14 @@ export const MINUTE_US = 60_000_000n
 export const HOUR_US = 60n * MINUTE_US
 export const DAY_US = 24n * HOUR_US
 
-/** The subject of what happened in the whole office. */
 export const WHOLE_OFFICE = 0
 
-/** What happened, of changes of counts: the act is the place of its count behind the statuses. */
+/** Acts among changes of counts. */
 const acts = (changes: string): string =>
   `SELECT place, drawer, at, letters, CASE status WHEN ${STATUS.captured} THEN 0 ELSE status - ${STATUS.unconfirmed} END AS act
    FROM ${changes} WHERE status IN (${Object.values(EVER).join(', ')})`
 
-/** The hours that an act belongs to: those of the office, of its place and of its drawer. */
+/** Rows of an act: of the office, its place and its drawer. */
 const hours = (changes: string): string =>
   [String(WHOLE_OFFICE), '-place', 'drawer']
     .map(
@@ -59,8 +56,8 @@ const hours = (changes: string): string =>
 const COUNTS = { sums: ['letters'], latest: ['last_seen_at'] }
 
 /**
- * A change names its drawer, which is locked until the commit: one that was removed has no place, and the transaction is run again.
- * Captures and removals are counted at the place alone, so that they outlive the drawer.
+ * A change locks its drawer until the commit; if the drawer is gone, its place is NULL and the transaction runs again. Captures and
+ * removals are counted at places alone, so they outlive the drawer.
  */
 export const letterCounter = counter({
   name: 'letterCounts',
@@ -89,7 +86,6 @@ export const letterCounter = counter({
   },
 })
 
-/** How many letters that a redrive sent back came to each end. */
 export interface Outcomes {
   readonly confirmed: number
   readonly returned: number
@@ -115,13 +111,13 @@ interface Change {
   lastSeenAt: bigint
 }
 
-/** The changes of one transaction: one row per drawer and status, written just before its commit. */
+/** Changes of one transaction: one row per drawer and status, written just before the commit. */
 export class LetterChanges {
   readonly #changes = new Map<string, Change>()
   readonly #toFile: { first: bigint; last: bigint }[] = []
   readonly #outcomes = new Map<number, { confirmed: number; returned: number }>()
 
-  /** `letters` more (or fewer) with this status; `seenAt` is the newest failure among them, when there is a new one. */
+  /** `seenAt`: the newest new failure among them. */
   add(drawer: number, status: number, letters: number, seenAt: Instant | null = null): void {
     const key = `${drawer} ${status}`
     const change = this.#changes.get(key) ?? { letters: 0, lastSeenAt: 0n }
@@ -130,18 +126,17 @@ export class LetterChanges {
     this.#changes.set(key, change)
   }
 
-  /** `count` letters were captured into the drawer. */
   captured(drawer: number, count: number, seenAt: Instant): void {
     this.add(drawer, STATUS.Pending, count, seenAt)
     this.acted('arrived', drawer, count)
   }
 
-  /** What happened to `count` letters of the drawer, for those who look at it over time. */
+  /** Counts an act for activity. */
   acted(activity: ActivityName, drawer: number, count: number): void {
     this.add(drawer, EVER[activity], count)
   }
 
-  /** Letters that `redrive` sent back, if one did, came to an end; fewer than none: not to the one that was counted. */
+  /** Outcome of letters that a redrive sent back; a negative number takes one back. */
   ended(redrive: Integer | null, outcome: keyof Outcomes, letters = 1): void {
     if (redrive === null) return
     const change = this.#outcomes.get(Number(redrive)) ?? { confirmed: 0, returned: 0 }
@@ -149,12 +144,12 @@ export class LetterChanges {
     this.#outcomes.set(Number(redrive), change)
   }
 
-  /** The texts of these letters are new and have to be made searchable. */
+  /** Letters whose texts must be filed for search. */
   toFile(first: LetterId, last: LetterId): void {
     this.#toFile.push({ first, last })
   }
 
-  /** Makes the changes part of the transaction, whose acts are of `now`. Call it last. */
+  /** Call it last. */
   write(tx: Transaction, now: Instant): void {
     const minute = startOf(now, MINUTE_US)
     const changes = [...this.#changes]
@@ -176,13 +171,13 @@ export class LetterChanges {
   }
 }
 
-/** The start of the minute, hour or whatever `length` is, that `at` lies in. */
+/** Start of the span of `length` that holds `at`. */
 export const startOf = (at: bigint, length: bigint): bigint => at - (((at % length) + length) % length)
 
-/** Letters that are filed again for nothing cost less than a row for every gap. */
+/** Filing a letter again for nothing costs less than a row per gap. */
 const MAX_GAP = 100n
 
-/** The ranges in order, those joined that are close to each other. */
+/** Ordered, with close ranges joined. */
 function joinedRanges(ranges: readonly { first: bigint; last: bigint }[]): { first: bigint; last: bigint }[] {
   const joined: { first: bigint; last: bigint }[] = []
   for (const { first, last } of [...ranges].sort((a, b) => (a.first < b.first ? -1 : 1))) {
@@ -193,17 +188,17 @@ function joinedRanges(ranges: readonly { first: bigint; last: bigint }[]): { fir
   return joined
 }
 
-/** Every drawer and status, and the tail. */
+/** Every drawer and status, and the unfolded tail. */
 const readAll = letterCounter.read(
   'letterCounts.read',
   'drawers',
   (counted) => `SELECT drawer, status, sum(letters) AS letters FROM ${counted} GROUP BY drawer, status`,
 )
 
-/** How many letters of one drawer have one status (`STATUS`), or were ever acted on (`EVER`). */
+/** Letters of a drawer with a status (`STATUS`), or ever acted on (`EVER`). */
 export type DrawerCount = Readonly<Record<'drawer' | 'status' | 'letters', number>>
 
-/** Every count of drawers that there is: for those who check them. */
+/** For `verify`. */
 export async function readLetterCounts(session: Session): Promise<DrawerCount[]> {
   const rows = await session.rows<Readonly<Record<keyof DrawerCount, Integer>>>(readAll)
   return rows.map((row) => ({
@@ -213,7 +208,7 @@ export async function readLetterCounts(session: Session): Promise<DrawerCount[]>
   }))
 }
 
-/** Rows by primary key, and what is not folded yet, which is little. */
+/** By primary key, and the unfolded tail. */
 const readOutcomes = outcomeCounter.read(
   'redriveOutcomes.read',
   'redrives',
@@ -222,7 +217,7 @@ const readOutcomes = outcomeCounter.read(
   { where: 'redrive = ANY($1::int[])' },
 )
 
-/** What became of the letters of these redrives; those without a word yet are left out. */
+/** Redrives without an outcome yet are left out. */
 export async function outcomesOf(
   session: Session,
   redrives: readonly number[],

@@ -1,8 +1,7 @@
 /**
- * Drawers: the combinations of source, engine, queue and signature that letters are filed under, each known by a small number; and
- * places, the combinations without the signature. Places stay. A drawer that holds nothing goes after a while (`empty-drawers.ts`), and
- * its number is never given again: so every server remembers those it has seen, and whoever counts into one finds out whether it is
- * still there.
+ * Drawers, the combinations of source, engine, queue and signature that letters are filed under, each with a small number; places lack
+ * the signature. Places stay. An empty drawer goes after a while (`empty-drawers.ts`) and its number is never given again, so servers
+ * remember drawers, and whoever counts into one finds out whether it is still there.
  */
 import type { Instant } from '../../core/clock.ts'
 import type { Signature } from '../../core/signature.ts'
@@ -14,21 +13,21 @@ import type { OfficeWork } from '../work.ts'
 interface DrawerLabel {
   readonly source: SourceName
   readonly engine: string
-  /** The queue that the letters came from; '' when there is none. */
+  /** '' when there is none. */
   readonly queue: string
   readonly signature: Signature
-  /** When the failure happened for which the drawer is opened. */
+  /** The failure that opens the drawer. */
   readonly failedAt: Instant
 }
 
 const FILED = rowShape({ id: integer, errorClass: text, title: text, firstSeenAt: at })
-/** One row by its unique fingerprint. */
+/** By its unique fingerprint. */
 const findSignature = sql(
   'signatures.read',
   `SELECT ${FILED.columns} FROM bartleby.signatures WHERE fingerprint = $1`,
   { bigints: true },
 )
-/** The same, where it has a drawer: one step into drawers_by_signature more. */
+/** Only with a drawer: one more step into drawers_by_signature. */
 const findFiled = sql(
   'signatures.readFiled',
   `SELECT id FROM bartleby.signatures WHERE fingerprint = $1
@@ -39,7 +38,7 @@ const insertSignature = sql(
   `INSERT INTO bartleby.signatures (fingerprint, error_class, title, first_seen_at) VALUES ($1, $2, $3, $4)
    ON CONFLICT (fingerprint) DO NOTHING RETURNING id`,
 )
-/** Signatures that have a drawer, at most $1: one step into drawers_by_signature for each. */
+/** Signatures with a drawer, at most $1: one step into drawers_by_signature each. */
 const countSignatures = sql(
   'signatures.inUse',
   `WITH RECURSIVE used (signature) AS (
@@ -50,7 +49,6 @@ const countSignatures = sql(
    SELECT count(signature) AS id FROM (SELECT signature FROM used LIMIT $1) AS counted`,
 )
 
-/** One row by its unique label. */
 const LABEL = 'source = $1 AND engine = $2 AND queue = $3'
 const readDrawer = sql('drawers.read', `SELECT id FROM bartleby.drawers WHERE ${LABEL} AND signature = $4`)
 const insertPlace = sql(
@@ -65,40 +63,36 @@ const insertDrawer = sql(
    ON CONFLICT (source, engine, queue, signature) DO NOTHING RETURNING id`,
 )
 
-/**
- * Errors that differ in words, not in numbers or ids, would make a group each and counts without end. From here on,
- * new groups are filed under one that says so.
- */
+/** Errors that differ in words would make a group each and counts without end. Beyond this, new groups share one. */
 const MAX_SIGNATURES = 20_000
 const TOO_MANY: Signature = {
   fingerprint: '0-overflow',
   errorClass: '',
   title: 'one of too many different errors to group',
 }
-/** They are counted so often, at most; what this server adds meanwhile it knows. */
+/** Counted no more often; the server knows what it adds meanwhile. */
 const COUNT_EVERY_US = 60_000_000n
 
-/** How many more signatures may be told apart, as this server knows it. */
+/** How many more signatures this server may tell apart. */
 interface Room {
   readonly countedAt: Instant
   left: number
 }
 
-/** Remembered drawers of one server. */
 const MAX_REMEMBERED = 50_000
 
 export class Drawers {
   readonly #known = new Map<string, number>()
-  /** Of those that this server has filed under. */
+  /** By drawer, of those filed under by this server. */
   readonly #fingerprints = new Map<number, string>()
   #room: Room | undefined
   readonly #counting = new WeakMap<Session, Promise<Room>>()
 
-  /** The number of the drawer with this label; it is made when it is new. */
+  /** The drawer with this label, made if new. */
   async numberOf(work: OfficeWork, label: DrawerLabel): Promise<number> {
     const { source, engine, queue, signature } = label
     const key = JSON.stringify([source, engine, queue, signature.fingerprint])
-    // A transaction that is run again may have met a drawer that was removed.
+    // A rerun may have met a drawer that was removed.
     const known = work.tx.isRerun === true ? undefined : this.#known.get(key)
     if (known !== undefined) return known
     const filed = await this.#signatureNumber(work, label)
@@ -107,7 +101,7 @@ export class Drawers {
       (await firstId(work.tx, readDrawer, values)) ??
       (await this.#insert(work.tx, values.slice(0, 3), values))
     this.#fingerprints.set(number, filed.fingerprint)
-    // Only after the commit: a drawer of a transaction that was rolled back does not exist.
+    // Only after the commit: a rollback takes the drawer with it.
     work.afterCommit(() => {
       if (this.#known.size >= MAX_REMEMBERED) {
         this.#known.clear()
@@ -119,7 +113,7 @@ export class Drawers {
     return number
   }
 
-  /** The signature of a drawer whose number was asked for in this transaction; undefined when it is forgotten by now. */
+  /** For drawers asked for in this transaction; undefined once forgotten. */
   fingerprintOf(number: number): string | undefined {
     return this.#fingerprints.get(number)
   }
@@ -129,7 +123,7 @@ export class Drawers {
     return insertOrRead(tx, insertDrawer, values, readDrawer, values)
   }
 
-  /** One that has no drawer anywhere, new or known, is told apart only while there is room. */
+  /** A signature without a drawer is told apart only while there is room. */
   async #signatureNumber(
     work: OfficeWork,
     { signature, failedAt }: DrawerLabel,
@@ -142,7 +136,7 @@ export class Drawers {
     return { number, fingerprint }
   }
 
-  /** Whether one more signature may be told apart from the others. Nearly: other servers make some too. */
+  /** Approximate: other servers add signatures too. */
   async #hasRoom({ tx, now }: OfficeWork): Promise<boolean> {
     const counted = this.#room
     const isFresh = counted !== undefined && now <= counted.countedAt + COUNT_EVERY_US
@@ -150,10 +144,7 @@ export class Drawers {
     return room.left-- > 0
   }
 
-  /**
-   * A count that all who ask in one transaction share. No other transaction waits for it: its statement may stand behind one that waits
-   * for a row of theirs.
-   */
+  /** Shared within a transaction, but not between them: its statement may stand behind one that waits for another's row. */
   #count(tx: Session, now: Instant): Promise<Room> {
     const asked = this.#counting.get(tx)
     if (asked !== undefined) return asked
@@ -173,7 +164,7 @@ async function firstId(tx: Session, statement: Statement, values: readonly Value
   return row === undefined ? null : Number(row.id)
 }
 
-/** Of two that insert the same at once, the second waits for the first and reads its row. */
+/** Of two equal inserts the second waits for the first and reads its row. */
 async function insertOrRead(
   tx: Session,
   insert: Statement,
@@ -186,15 +177,15 @@ async function insertOrRead(
   return id
 }
 
-/** A signature that was ever filed under, also when its letters and drawers are gone. */
+/** Stays when its letters and drawers are gone. */
 export interface FiledSignature extends Signature {
   readonly number: number
   readonly firstSeenAt: Instant
 }
 
-/** The signature with this fingerprint; null when there never was a letter of it. */
+/** null: no letter ever had it. */
 export async function readSignature(session: Session, fingerprint: string): Promise<FiledSignature | null> {
-  // PostgreSQL would refuse to look for U+0000.
+  // PostgreSQL refuses to look for U+0000.
   if (fingerprint.includes('\0')) return null
   const [row] = await session.rows<object>(findSignature, fingerprint)
   if (row === undefined) return null

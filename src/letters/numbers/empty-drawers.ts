@@ -1,10 +1,9 @@
 /**
- * Drawers without letters go when nothing is told of them any more: their activity of every hour was forgotten. Signatures stay, and so do
- * places, with all that was ever counted there. The newest drawer stays: SQLite gives its number plus one to the next, and no number is
- * given twice.
+ * Removal of drawers without letters, once their hourly activity is forgotten. Signatures and places stay. The newest drawer stays too:
+ * SQLite gives its number plus one to the next, and no number is given twice.
  *
- * Whoever counts into a drawer locks it first (`counts.ts`). A drawer that is removed is locked against that, and looked at once more
- * while it is: by then all who were at it have committed, or will find it gone and run again.
+ * Counting into a drawer locks it (`counts.ts`). Removal locks it against that and checks again: by then everybody who used it has
+ * committed, or will find it gone and run again.
  */
 import type { Instant } from '../../core/clock.ts'
 import { type Integer, type Statement, sql, type Transaction, type Value } from '../../store/database.ts'
@@ -13,16 +12,16 @@ import { HOUR_US } from './counts.ts'
 
 const readNewest = sql('drawers.newest', 'SELECT max(id) AS id FROM bartleby.drawers')
 
-/** The next drawers behind $1, by primary key. */
+/** By primary key. */
 const readPage = sql(
   'drawers.page',
   'SELECT id FROM bartleby.drawers WHERE id > $1 AND id < $2 ORDER BY id LIMIT $3',
 )
 
-/** Nothing is told of the hours of a drawer: one look into the primary key. */
+/** No hours: one look into the primary key. */
 const IS_UNTOLD = 'NOT EXISTS (SELECT 1 FROM bartleby.letter_hours WHERE subject = drawers.id)'
 
-/** Those that are empty by the books, locked; who is at one of them keeps it. A few totals by primary key each. */
+/** Empty by their counts, locked; drawers in use are skipped. A few totals by primary key each. */
 const lockEmpty = sql(
   'drawers.lockEmpty',
   `SELECT id FROM bartleby.drawers WHERE id = ANY($1::int[]) AND ${IS_UNTOLD} AND NOT EXISTS (
@@ -30,7 +29,7 @@ const lockEmpty = sql(
    ORDER BY id FOR UPDATE SKIP LOCKED`,
 )
 
-/** Those that hold no letter, by one step into letters_in_drawer each, and of which every change is folded. */
+/** Without letters, by one step into letters_in_drawer each, and with every change folded. */
 const stillEmpty = (unfolded: string): string =>
   `SELECT id FROM bartleby.drawers WHERE id = ANY($1::int[]) AND ${IS_UNTOLD} AND (
      SELECT letters.id FROM bartleby.letters WHERE drawer = drawers.id
@@ -51,19 +50,19 @@ async function idsOf(tx: Transaction, statement: Statement, ...values: readonly 
   return (await tx.rows<{ id: Integer }>(statement, ...values)).map(({ id }) => Number(id))
 }
 
-/** Drawers behind a number, up to another one that is not among them. */
+/** A range of drawers, both ends excluded. */
 export interface Stretch {
   readonly after: number
   readonly before: number
 }
 
-/** Numbers that a round looks at. */
+/** Drawers per round. */
 export const MOST_NUMBERS = 20_000
 
-/** The golden ratio: steps of it, however many at a time, meet all parts of a circle about equally often. */
+/** Steps of the golden ratio meet all parts of a circle about equally often. */
 const GOLDEN = 0.618_033_988_75
 
-/** The drawers that a round looks at: all of some; of many a stretch, every hour another one, also where not every hour has a round. */
+/** All drawers of a round if they are few, else a range that changes every hour, also when rounds are missed. */
 export async function stretchOf(tx: Transaction, now: Instant): Promise<Stretch> {
   const [newest = 0] = await idsOf(tx, readNewest)
   const stretches = Math.ceil(newest / MOST_NUMBERS)
@@ -72,7 +71,7 @@ export async function stretchOf(tx: Transaction, now: Instant): Promise<Stretch>
   return { after, before: Math.min(newest, after + MOST_NUMBERS + 1) }
 }
 
-/** Removes the empty ones of the next `limit` drawers of a stretch; gives what is left of it, null at its end. */
+/** Removes empty ones of the next `limit` drawers; returns what is left of the range. */
 export async function removeEmptyDrawers(
   tx: Transaction,
   { after, before }: Stretch,

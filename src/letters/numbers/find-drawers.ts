@@ -1,33 +1,29 @@
-/**
- * Finding drawers: those of a signature, those that hold letters, by the shortest way, and what their numbers stand for. Cost: what
- * holds letters, not what ever existed.
- */
+/** Finding drawers by signature or by the letters they hold. The cost grows with drawers that hold letters, not with all that ever existed. */
 import { type Integer, type Session, type Statement, sql, type Value } from '../../store/database.ts'
 import type { SourceName } from '../kinds.ts'
 
-/** Numbers of the places that match; places are few. $1 to $3 are NULL where any matches. */
+/** Places are few. $1 to $3 are NULL where any matches. */
 const matchingPlaces = sql(
   'places.matching',
   `SELECT id FROM bartleby.places
    WHERE ($1::text IS NULL OR source = $1) AND ($2::text IS NULL OR engine = $2) AND ($3::text IS NULL OR queue = $3)`,
 )
-/** The drawers of a signature at these places: drawers_by_signature. */
+/** On drawers_by_signature. */
 const drawersOfSignature = sql(
   'drawers.ofSignature',
   `SELECT id FROM bartleby.drawers
    WHERE signature = (SELECT id FROM bartleby.signatures WHERE fingerprint = $2) AND place = ANY($1::int[])`,
 )
 
-/** Drawers that statements begin with: each by primary key, so that what joins them need not read all there are. */
+/** By primary key, so that joins need not read all drawers. */
 const filed = (which: string): string =>
   `filed AS MATERIALIZED (SELECT * FROM bartleby.drawers WHERE ${which} AND place = ANY($1::int[]))`
 
 /**
- * Those of places ($1) that hold letters, and a few that hold none: `filed`. Cost: what holds letters, not what ever existed.
+ * `filed`: drawers of places ($1) that hold letters, and a few that hold none.
  *
- * Where there are few drawers: all of them, which is much less than a step for each. Of any place: a step into letters_in_drawer for
- * each. Of few places: from one drawer of a place to the next drawer that holds letters, wherever that is, and on to the next of the
- * place (drawers_by_place). Empty drawers are leapt over, and so are those of other places.
+ * few: all drawers, cheaper than a step for each. anywhere: one step into letters_in_drawer per drawer. ofPlaces: from a drawer of a
+ * place to the next drawer with letters anywhere, and on to the next of the place (drawers_by_place), leaping over all others.
  */
 const HOLDING = {
   few: 'WITH filed AS (SELECT * FROM bartleby.drawers WHERE place = ANY($1::int[]))',
@@ -47,26 +43,25 @@ const HOLDING = {
 type Way = keyof typeof HOLDING
 export type Ways = Readonly<Record<Way, Statement>>
 
-/** Those of signatures ($2) at places ($1), by drawers_by_signature. */
+/** On drawers_by_signature. */
 export const OF_SIGNATURES = `WITH ${filed('signature = ANY($2::int[])')}`
 
-/** The numbers of those that a statement begins with. */
 export const AMONG_FILED = 'SELECT id FROM filed'
 
-/** Which places are asked for; all parts given must hold. */
+/** All given must hold. */
 export interface PlaceFilter {
   readonly source?: SourceName | null | undefined
   readonly engine?: string | null | undefined
   readonly originalQueue?: string | null | undefined
 }
 
-/** What is asked of places, as statements take it: NULL where any matches; null: no label has U+0000, and PostgreSQL would refuse to look for it. */
+/** Parameters, NULL where any matches; null: no label has U+0000, and PostgreSQL refuses to look for it. */
 export function placeValues({ source, engine, originalQueue }: PlaceFilter): (string | null)[] | null {
   const values = [source, engine, originalQueue].map((text) => text ?? null)
   return values.some((text) => text?.includes('\0')) ? null : values
 }
 
-/** A statement for each way to those that hold letters; `among` has their numbers where it pays to look them up. */
+/** One statement per way; `among` selects drawers where looking them up pays. */
 export const eachWay = (
   declare: (way: Way, withFiled: string, among: { readonly among?: string }) => Statement,
 ): Ways => ({
@@ -75,17 +70,17 @@ export const eachWay = (
   ofPlaces: declare('ofPlaces', HOLDING.ofPlaces, { among: AMONG_FILED }),
 })
 
-/** From the first number to the last: there are no more drawers than that. */
+/** No more drawers than numbers in between. */
 const readSpan = sql(
   'drawers.span',
   'SELECT (SELECT max(id) FROM bartleby.drawers) - (SELECT min(id) FROM bartleby.drawers) + 1 AS numbers',
 )
-/** Drawers that are read together, empty or not. */
+/** So few are read together, empty or not. */
 const FEW = 1_000
-/** Places that are asked about one by one; each may leap onto all drawers that hold letters. */
+/** Places asked about one by one; each may leap to every drawer with letters. */
 const MOST_LEAPT = 10
 
-/** What is asked of the drawers that hold letters at some of the places that match, by the shortest way to them. */
+/** Reads drawers with letters at the given places, by the shortest way. */
 export async function readHolding<Row>(
   session: Session,
   ways: Ways,
@@ -100,7 +95,7 @@ export async function readHolding<Row>(
   return session.rows<Row>(Number(span?.numbers ?? 0) <= FEW ? ways.few : leaping, places, ...values)
 }
 
-/** Those that do hold letters, by one more step each; where there are few, all of them. */
+/** One more step each tells whether they hold letters. */
 const holdingDrawers = eachWay((way, withFiled) =>
   sql(
     `drawers.holding.${way}`,
@@ -111,7 +106,7 @@ const holdingDrawers = eachWay((way, withFiled) =>
   ),
 )
 
-/** The numbers of the drawers of a signature, or of those that hold letters; all parts given must hold. */
+/** Drawers of a signature, or those that hold letters. */
 export async function findDrawers(
   session: Session,
   filter: PlaceFilter & { readonly signature?: string | null | undefined },
@@ -133,7 +128,6 @@ interface Numbered {
 
 const numbersOf = (rows: readonly Numbered[]): number[] => rows.map(({ id }) => Number(id))
 
-/** A source, engine and queue, as lists and counts show them. */
 export interface PlaceLabel {
   readonly number: number
   readonly source: SourceName
@@ -142,7 +136,6 @@ export interface PlaceLabel {
   readonly queue: string
 }
 
-/** A drawer with its label. */
 export interface Drawer extends PlaceLabel {
   readonly place: number
   readonly fingerprint: string
@@ -150,12 +143,12 @@ export interface Drawer extends PlaceLabel {
 
 const DRAWER = `SELECT id, source, engine, queue, place,
   (SELECT fingerprint FROM bartleby.signatures WHERE signatures.id = drawers.signature) AS fingerprint FROM bartleby.drawers`
-/** All drawers, and the signature of each by primary key: for those who check everything. */
+/** Every drawer, for `verify`. */
 const readAll = sql('drawers.labels', DRAWER)
-/** Drawers by primary key. */
+/** By primary key. */
 const readSome = sql('drawers.byNumber', `${DRAWER} WHERE id = ANY($1::int[])`)
 
-/** Drawers by their numbers; left out: every one there is. */
+/** Left out: every drawer. */
 export async function readDrawers(session: Session, numbers?: readonly number[]): Promise<Drawer[]> {
   type Row = Omit<Drawer, 'number' | 'place'> & { readonly id: Integer; readonly place: Integer }
   const rows =
@@ -163,17 +156,13 @@ export async function readDrawers(session: Session, numbers?: readonly number[])
   return rows.map(({ id, place, ...label }) => ({ ...label, number: Number(id), place: Number(place) }))
 }
 
-/** Labels that one server remembers. */
 const MOST_REMEMBERED = 50_000
 
-/**
- * Labels of drawers that a server has read: they never change, and no number is given twice once it was seen by others. Not for a
- * transaction that may have made one.
- */
+/** Labels that a server has read: they never change, and no number is given twice. Not for a transaction that may make one. */
 export class DrawerLabels {
   #known = new Map<number, Drawer>()
 
-  /** The drawers with these numbers, by source, engine, queue and signature; those that are gone are left out. */
+  /** By source, engine, queue and signature; drawers that are gone are left out. */
   async of(session: Session, numbers: readonly number[]): Promise<Drawer[]> {
     const unknown = numbers.filter((number) => !this.#known.has(number))
     const known = numbers.flatMap((number) => this.#known.get(number) ?? [])
@@ -184,7 +173,6 @@ export class DrawerLabels {
   }
 }
 
-/** By source, engine, queue and signature. */
 function byLabel(a: Drawer, b: Drawer): number {
   return (
     compare(a.source, b.source) ||

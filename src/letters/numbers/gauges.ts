@@ -1,7 +1,4 @@
-/**
- * Counts of letters for metrics: by source, engine and queue, in a bounded number of sets. Signatures are no label,
- * because there may be thousands of them; and queues that reports name may be any text.
- */
+/** Counts of letters for metrics, in a bounded number of label sets: signatures may be thousands, and reports may name any queue. */
 
 import type { Instant } from '../../core/clock.ts'
 import { type Session, sql } from '../../store/database.ts'
@@ -11,21 +8,20 @@ import type { PlaceLabel } from './find-drawers.ts'
 import type { ActivityName } from './shapes.ts'
 import { type PlaceCounts, readPlaceCounts, type StatusCounts, type Summary, summaryOf } from './summary.ts'
 
-/** What metrics tell of the letters of one source, engine and queue. */
 export interface LetterGauge extends Omit<PlaceLabel, 'number'>, Pick<Summary, 'captured' | 'unconfirmed'> {
   readonly letters: StatusCounts
   readonly removed: number
 }
 
 const MAX_SETS = 1_000
-/** The queue of all letters beyond the limit. No queue's name has a '~'. */
+/** Stands for queues beyond the limit. No queue's name has a '~'. */
 const OTHERS = '~others'
 
 export async function readLetterGauges(session: Session): Promise<LetterGauge[]> {
   return gaugesOf(await readPlaceCounts(session))
 }
 
-/** Adds places up. The sets that come first stay the first, so that no series jumps. */
+/** The first sets stay the first, so that no time series jumps. */
 export function gaugesOf(places: readonly PlaceCounts[]): LetterGauge[] {
   const inOrder = places.toSorted((a, b) => a.place.number - b.place.number)
   const sets = Map.groupBy(
@@ -38,7 +34,7 @@ export function gaugesOf(places: readonly PlaceCounts[]): LetterGauge[] {
     ]) => JSON.stringify([source, engine, i < MAX_SETS ? queue : OTHERS]),
   )
   return [...sets].map(([labels, set]) => {
-    // As it was made above.
+    // Made above.
     const [source, engine, queue] = JSON.parse(labels) as [string, string, string]
     const counts = set.map(([, each]) => each)
     const { captured, unconfirmed, ...letters } = summaryOf(counts)
@@ -47,7 +43,7 @@ export function gaugesOf(places: readonly PlaceCounts[]): LetterGauge[] {
   })
 }
 
-/** Arrivals are counted by where they come from, with the gauges. */
+/** Arrivals are counted with the gauges. */
 export const OUTCOMES = [
   'retried',
   'confirmed',
@@ -57,11 +53,11 @@ export const OUTCOMES = [
 ] as const satisfies ActivityName[]
 export type Outcome = (typeof OUTCOMES)[number]
 
-/** What metrics tell of all letters together. */
+/** Metrics of all letters together. */
 export interface Pulse {
-  /** When the pending letter failed last whose last failure is the longest ago; null when none is pending. */
+  /** The earliest last failure among pending letters. */
   readonly oldestPendingAt: Instant | null
-  /** How often each was ever done. */
+  /** Ever. */
   readonly outcomes: Readonly<Record<Outcome, number>>
 }
 
@@ -72,7 +68,7 @@ const readOldest = sql(
   { bigints: true },
 )
 
-/** The pending letter whose last failure is the longest ago; null when none is pending. */
+/** The pending letter with the earliest last failure. */
 export async function readOldestPending(session: Session): Promise<Position | null> {
   const [row] = await session.rows<PositionRow>(readOldest)
   return row === undefined ? null : toPosition(row)

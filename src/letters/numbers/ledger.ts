@@ -1,4 +1,4 @@
-/** The office in numbers: what is on file, by what, and in which groups. Reads only. */
+/** Numbers of letters, as they are asked for: counts, groups, activity, gauges. Reads only. */
 
 import type { Clock } from '../../core/clock.ts'
 import { failure } from '../../core/errors.ts'
@@ -48,7 +48,7 @@ export class Ledger {
   readonly #db: Database
   readonly #clock: Clock
   readonly #engines: Pick<EngineNames, 'checkKnown'>
-  /** What was read for one answer need not be read for the next. */
+  /** Kept from one answer to the next. */
   readonly labels = new DrawerLabels()
 
   constructor(db: Database, clock: Clock, engines: Pick<EngineNames, 'checkKnown'>) {
@@ -57,12 +57,11 @@ export class Ledger {
     this.#engines = engines
   }
 
-  /** What is open and since when, whether more arrives than usual, what became of retries; all of one moment. */
+  /** One moment of the store. */
   overview(): Promise<Overview> {
     return this.#db.snapshot('letters.overview', (session) => readOverview(session, this.#clock.now()))
   }
 
-  /** What happened to the letters that match, over time. */
   async activity(range: ActivityRange, filter: CountFilter = {}): Promise<Activity> {
     if (filter.engine != null) await this.#engines.checkKnown(filter.engine)
     return this.#db.session('letters.activity', (session) =>
@@ -70,13 +69,13 @@ export class Ledger {
     )
   }
 
-  /** How many letters match; exactly where that is known without counting them. */
+  /** Exact where counts know it. */
   async total(filter: LetterFilter = {}): Promise<LetterTotal> {
     if (filter.engine !== undefined) await this.#engines.checkKnown(filter.engine)
     return totalOf(this.#db, filter, this.labels)
   }
 
-  /** Exact counts of the letters that match, by the keys given or by all. */
+  /** By the given keys, or by all. */
   async counts(
     filter: CountFilter & { readonly status?: LetterStatus | null } = {},
     by: readonly TallyKey[] = TALLY_KEYS,
@@ -85,13 +84,13 @@ export class Ledger {
     return this.#db.snapshot('letters.counts', (session) => countLetters(session, filter, by, this.labels))
   }
 
-  /** How many letters are pending, by engine or by the queue they came from. Letters without one are left out. */
+  /** Letters without an engine or queue are left out. */
   async pendingBy(key: 'engine' | 'originalQueue'): Promise<ReadonlyMap<string, number>> {
     const { items } = await this.counts({ status: 'Pending' }, [key])
     return new Map(items.flatMap(({ [key]: name, count }) => (name == null ? [] : [[name, count]])))
   }
 
-  /** A page of the groups that hold letters, those with the most open ones first. */
+  /** Groups that hold letters, most open ones first. */
   async signatures(filter: PlaceFilter = {}, page: PageRequest = {}): Promise<SignaturePage> {
     if (filter.engine != null) await this.#engines.checkKnown(filter.engine)
     const { source, engine, originalQueue } = filter
@@ -109,7 +108,7 @@ export class Ledger {
     return { items, continuationToken: next === null ? null : encodePageToken(bound, cursorFields(next)) }
   }
 
-  /** The group of one signature; a failure when no letter ever had it. */
+  /** Throws when no letter ever had it. */
   async signature(fingerprint: string): Promise<SignatureDetail> {
     const group = await this.#db.session('letters.signature', (session) =>
       readSignatureGroup(session, fingerprint, this.labels, this.#clock.now()),
@@ -118,17 +117,14 @@ export class Ledger {
     return group
   }
 
-  /** Letters of each status, all that were ever captured, and those sent back whose outcome is not known. */
   standing(): Promise<Summary> {
     return this.#db.session('letters.standing', async (session) => summaryOf(await readPlaceCounts(session)))
   }
 
-  /** What metrics tell of all letters together. */
   pulse(): Promise<Pulse> {
     return this.#db.session('letters.pulse', readPulse)
   }
 
-  /** What metrics tell. */
   gauges(): Promise<LetterGauge[]> {
     return this.#db.session('letters.gauges', readLetterGauges)
   }
@@ -142,7 +138,7 @@ const cursorFields = ({ open, total, signature }: GroupCursor): TokenFields => (
 
 function cursorFrom(filters: TokenFields, token: string): GroupCursor {
   const { open = '', total = '', signature = '' } = decodePageToken(filters, token)
-  // PostgreSQL would refuse to look for U+0000.
+  // PostgreSQL refuses to look for U+0000.
   if (![open, total].every((count) => /^-?\d{1,16}$/.test(count)) || signature.includes('\0'))
     throw malformed()
   return { open: Number(open), total: Number(total), signature }

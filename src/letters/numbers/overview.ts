@@ -1,7 +1,4 @@
-/**
- * The office at a glance: what is open and since when, whether more arrives than usual, and what became of retries. Everything is read
- * from one moment of the store: a row per place, a week of hours, and the oldest pending letter by one step into an index.
- */
+/** The office at a glance, from one moment of the store: a row per place, a week of hours, and one step into an index for the oldest letter. */
 
 import type { Within } from '../../api/shapes.ts'
 import { type Instant, instant } from '../../core/clock.ts'
@@ -16,13 +13,11 @@ import { readPlaceCounts, summaryOf } from './summary.ts'
 
 export interface Overview extends Within<Omit<OfficeOverview, 'oldestPending' | 'sources'>> {
   readonly oldestPending: Within<NonNullable<OfficeOverview['oldestPending']>> | null
-  /** Pending letters of every source. */
   readonly sources: readonly { readonly source: SourceName; readonly pending: number }[]
 }
 
-/** The office as it is at this moment. */
 export async function readOverview(session: Session, now: Instant): Promise<Overview> {
-  // All at once: they are asked one behind the other without waiting for answers in between.
+  // Sent together, without waiting for answers in between.
   const [accounts, oldest, lastHour, usual, returnedLastDay] = await Promise.all([
     readPlaceCounts(session),
     oldestPending(session),
@@ -53,7 +48,7 @@ async function oldestPending(session: Session): Promise<Overview['oldestPending'
   return { engine: letter.engine, rowKey: letter.rowKey, lastFailureAt: letter.lastFailureAt }
 }
 
-/** How often it happened within a time up to now, to the minute. */
+/** To the minute. */
 async function happened(
   session: Session,
   name: ActivityName,
@@ -68,7 +63,7 @@ async function happened(
   return series[name][0] ?? 0
 }
 
-/** A week, so that nights and Sundays are in it; and the median, so that the storm of last Tuesday is not what is usual. */
+/** A week has nights and Sundays; the median ignores last Tuesday's storm. */
 const USUAL_HOURS = 7 * 24
 const FEWEST_HOURS = 24
 
@@ -76,7 +71,7 @@ async function usualPerHour(session: Session, now: Instant): Promise<number | nu
   const first = await readFirstHour(session)
   const thisHour = startOf(now, HOUR_US)
   if (first === null) return null
-  // The hour that lasts still is not compared with.
+  // The current hour is incomplete.
   const known = Math.min(USUAL_HOURS, Number((thisHour - first) / HOUR_US))
   if (known < FEWEST_HOURS) return null
   const from = instant(thisHour - BigInt(known) * HOUR_US)

@@ -1,20 +1,16 @@
-/** The tables of numbers, as they came to be: activity of drawers first, then places with totals of their own. */
+/** Tables of numbers: activity of drawers first, then places with totals of their own. */
 import { inSqlite, type Migration } from '../../store/migrations.ts'
 import { STATUS } from '../letter.ts'
 import { ACTIVITY } from './counts.ts'
 
-/** The grain of rows that counted for ever; a later version counts that beside the statuses. */
+/** The grain of rows that count for ever. */
 const EVER = 2
 const HOUR_US = 3_600_000_000
 
 /**
- * The tables of activity: what was done to letters, when, in numbers. A row counts the letters of one act and one subject from
- * `at` on, for as long as its grain says: a minute, an hour, or for ever. Subjects are the whole office (0), a drawer (its
- * number), and an origin (the number below zero of the drawer that stands for a source, engine and queue), so that no reader
- * has to add up thousands of drawers.
- *
- * Stores that have letters already begin with what these tell: all of them arrived, those that a retry resolved were retried,
- * and some of these were confirmed. When that was is not known.
+ * A row counts letters of one act and subject from `at` on, for the length of its grain. Subjects are the whole office (0), drawers (their
+ * numbers), and origins (minus the number of the drawer that stands for a source, engine and queue), so that no reader adds up thousands
+ * of drawers. Existing letters count as arrived, those resolved by a retry as retried, and some of these as confirmed, at an unknown time.
  */
 const ACTIVITY_TABLES = `
     -- The first drawer of the same source, engine and queue; NULL: itself.
@@ -76,15 +72,12 @@ export const activityMigration: Migration = {
 }
 
 /**
- * Places: source, engine and queue of letters, with totals of their own, so that no number that people watch depends on how many
- * different errors there are. A drawer names its place. What was ever done to letters is counted beside the statuses, by place and by
- * drawer; captures and removals by place alone, because drawers without letters go.
+ * Places (source, engine, queue) with totals of their own, so that no number that people watch depends on how many different errors there
+ * are. Acts are counted beside the statuses, by place and drawer; captures and removals by place alone, because empty drawers go. Minutes
+ * and hours become two tables: they are read and removed by different keys.
  *
- * Activity by the minute and by the hour are tables of their own: they are asked for and forgotten by different keys.
- *
- * A place of an existing store has the number of the drawer that stood for it, so that its activity stays as it is. Changes that are not
- * folded yet are. New ones go into a table of another name: a server of an older version that is still alive would fold them into the
- * totals of drawers alone, and take them away from places for good. Without its table it fails.
+ * A place takes the number of the drawer that stood for it, which keeps its activity. Unfolded changes are folded. New changes go into a
+ * table of another name: a server of an older version would fold them into drawers alone; without its table it fails.
  */
 const PLACES = `
     INSERT INTO bartleby.places (id, source, engine, queue)
@@ -149,7 +142,6 @@ const PLACE_TABLES = `
       PRIMARY KEY (subject, act, at)
     ) WITH (fillfactor = 70);`
 
-/** What was not folded, added to its totals. */
 const FOLD = `
     INSERT INTO bartleby.letter_totals AS totals (drawer, status, letters, last_seen_at)
       SELECT drawer, status, sum(letters), max(last_seen_at) FROM bartleby.letter_deltas GROUP BY drawer, status
@@ -200,10 +192,7 @@ export const placesMigration: Migration = {
   `,
 }
 
-/**
- * Drawers by two columns each: those of a place behind a number, and those of a signature at some places. By one column PostgreSQL without
- * statistics reads all drawers of these places.
- */
+/** By two columns each: by one, PostgreSQL without statistics reads all drawers of these places. */
 const OF_SIGNATURES = 'CREATE INDEX drawers_by_signature ON bartleby.drawers (signature, place);'
 
 export const drawerMigration: Migration = {
@@ -214,7 +203,7 @@ export const drawerMigration: Migration = {
     CREATE INDEX drawers_by_place ON bartleby.drawers (place, id);
     ${OF_SIGNATURES}
   `,
-  // An index has the number of its row at the end anyway.
+  // SQLite's index ends with the row number anyway.
   sqlite: `
     DROP INDEX drawers_by_signature;
     ${OF_SIGNATURES.replace('bartleby.', '')}

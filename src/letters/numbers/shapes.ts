@@ -1,4 +1,4 @@
-/** Numbers of letters on the wire: counts, activity over time, the office at a glance, and groups of the same error. */
+/** Numbers of letters on the wire: counts, activity, overview, groups of the same error. */
 import Type from 'typebox'
 import {
   type Asked,
@@ -15,14 +15,12 @@ import {
 } from '../../api/shapes.ts'
 import { KEY, LETTER_STATUS, SOURCE, STATUSES } from '../shapes.ts'
 
-/** What letters are counted by, in the order in which counts are sorted. */
+/** In the order in which counts are sorted. */
 export const TALLY_KEYS = ['source', 'engine', 'originalQueue', 'signature', 'status'] as const
 export type TallyKey = (typeof TALLY_KEYS)[number]
 
-/** Which letters, by what their numbers are kept by. */
 const PLACE_QUERY = { source: SOURCE, engine: TEXT, originalQueue: TEXT }
 
-/** Which letters are counted, and by what. */
 export interface CountsQuery extends Asked<typeof COUNTS_QUERY> {}
 export const COUNTS_QUERY = {
   ...PLACE_QUERY,
@@ -35,7 +33,7 @@ export const COUNTS_QUERY = {
 
 const BY_STATUS = Type.Object(each(STATUSES, INTEGER))
 
-/** The letters that have the same keys; keys that are not counted by are left out. */
+/** Letters with the same keys; keys not counted by are left out. */
 export interface LetterCount extends Shape<typeof COUNT> {}
 const COUNT = Type.Object({
   source: Type.Optional(SOURCE),
@@ -54,16 +52,13 @@ export const COUNTS = Type.Object({
   totals: BY_STATUS,
 })
 
-/** What is told about letters over time. */
 export const ACTIVITY_NAMES = ['arrived', 'retried', 'confirmed', 'returned', 'discarded', 'expired'] as const
 export type ActivityName = (typeof ACTIVITY_NAMES)[number]
 
-/** How far back. */
 export const ACTIVITY_RANGES = ['1h', '24h', '7d', '30d'] as const
 export type ActivityRange = (typeof ACTIVITY_RANGES)[number]
 export const DEFAULT_RANGE: ActivityRange = '24h'
 
-/** Which time, and the activity of which letters. */
 export interface ActivityRequest extends Asked<typeof ACTIVITY_QUERY> {}
 export const ACTIVITY_QUERY = {
   /** Left out: 24h. */
@@ -110,7 +105,6 @@ export const OVERVIEW = Type.Object({
   ),
 })
 
-/** Which groups. */
 export interface GroupsQuery extends Asked<typeof GROUPS_QUERY> {}
 export const GROUPS_QUERY = PLACE_QUERY
 

@@ -1,7 +1,4 @@
-/**
- * Groups of letters by signature: how many are open, since when, from where, and one letter to look at. The groups of a page
- * are added up by the store; only the letters shown as samples are looked up, and what arrived lately.
- */
+/** Groups of letters by signature. The store adds up the groups of a page; samples and trends are looked up for these alone. */
 
 import type { Within } from '../../api/shapes.ts'
 import { type Instant, instant } from '../../core/clock.ts'
@@ -28,15 +25,14 @@ import {
   WITH_SIGNATURE,
 } from './summary.ts'
 
-/** All letters of one signature, as far as they match what was asked for; version 0 are errors that were too many to group. */
+/** Version 0 holds errors beyond the limit of groups. */
 export type SignatureGroup = Within<ShownGroup>
 
-/** A group with what became of its retries. */
 export type SignatureDetail = Within<ShownDetail>
 
 type SampleLetter = NonNullable<SignatureGroup['sample']>
 
-/** Where a page ends: what its last group is sorted by. */
+/** Sort key of a page's last group. */
 export type GroupCursor = Pick<SignatureGroup, 'open' | 'total' | 'signature'>
 
 interface GroupPage {
@@ -46,7 +42,7 @@ interface GroupPage {
 }
 
 type Group = Omit<SignatureGroup, 'sample' | 'trend'> & {
-  /** Those of its drawers that hold letters. */
+  /** Drawers that hold letters. */
   readonly held: readonly DrawerCounts[]
   readonly drawers: readonly number[]
 }
@@ -61,7 +57,7 @@ const GROUP = rowShape({
   total: integer,
 })
 
-/** A page of groups behind ($2, $3, $4), of drawers that hold letters. No more than the page leaves the store. */
+/** Groups behind ($2, $3, $4). Only the page leaves the store. */
 const readPage = eachWay((way, withFiled, among) =>
   letterCounter.read(
     `letterCounts.bySignature.${way}`,
@@ -77,13 +73,9 @@ const readPage = eachWay((way, withFiled, among) =>
   ),
 )
 
-/** Before every group. */
 const START: GroupCursor = { open: Number.MAX_SAFE_INTEGER, total: 0, signature: '' }
 
-/**
- * A page of the groups that hold letters, those with the most open ones first. The order is that of the moment: a
- * group whose counts change during a walk may be met twice, or not.
- */
+/** Most open letters first. A group whose counts change during a walk may be met twice, or not at all. */
 export async function listSignatures(
   session: Session,
   filter: PlaceFilter,
@@ -113,7 +105,7 @@ export async function listSignatures(
   }
 }
 
-/** The group of one signature; null when no letter ever had it. */
+/** null: no letter ever had it. */
 export async function readSignatureGroup(
   session: Session,
   fingerprint: string,
@@ -154,7 +146,7 @@ function toGroup(
     title,
     open: held.reduce((sum, { letters }) => sum + letters.Pending, 0),
     total: held.reduce((sum, { letters }) => sum + lettersIn(letters), 0),
-    // Failures that are reported late happened before their signature was filed.
+    // A failure reported late happened before its signature was filed.
     firstSeenAt: lastSeenAt !== NEVER && lastSeenAt < firstSeenAt ? lastSeenAt : firstSeenAt,
     lastSeenAt: lastSeenAt === NEVER ? firstSeenAt : lastSeenAt,
     sources: distinct(held.map(({ place }) => place.source)),
@@ -167,10 +159,9 @@ function toGroup(
 
 const NEVER = instant(0n)
 
-/** In the order of UTF-16, in which texts are sorted unless one says otherwise. */
 const distinct = (values: readonly string[]): string[] => [...new Set(values)].sort()
 
-/** Drawers of a group that are looked into, those that failed latest: a group may have one for every queue there is. */
+/** Drawers looked into, latest failures first: a group may have one per queue. */
 const MAX_LOOKS = 10
 const MAX_SAMPLE_MESSAGE = 1_000
 
@@ -180,7 +171,7 @@ interface Lane {
   readonly status: LetterStatus
 }
 
-/** Where the sample of a group is to be found: among its open letters, if there are any. */
+/** Ranges of the index that hold the sample: open letters, if any. */
 function lanesOf({ signature, open, held }: Group): Lane[] {
   const wanted = open > 0 ? (['Pending'] as const) : STATUSES
   return held
@@ -193,8 +184,8 @@ function lanesOf({ signature, open, held }: Group): Lane[] {
 }
 
 /**
- * The newest letter of each lane: one step into letters_in_drawer for each. PostgreSQL is given a range of one lane,
- * because under an equality it counts any order by time as good, and may walk letters_newest past all other drawers.
+ * One step into letters_in_drawer each. A range, because under an equality PostgreSQL counts any order by time as good and may walk
+ * letters_newest past all other drawers.
  */
 const newestOfLanes = sql(
   'letters.samples',
@@ -208,7 +199,6 @@ const newestOfLanes = sql(
 
 const TREND_HOURS = 24
 
-/** The groups with what is looked up for those that are shown. */
 async function complete(session: Session, groups: readonly Group[], now: Instant): Promise<SignatureGroup[]> {
   const [samples, trends] = await Promise.all([
     readSamples(session, groups.flatMap(lanesOf)),
@@ -231,7 +221,7 @@ const NO_TREND: readonly number[] = Array.from({ length: TREND_HOURS }, () => 0)
 const addedUp = (numbers: readonly number[], more: readonly number[] | undefined): readonly number[] =>
   more === undefined ? numbers : numbers.map((number, i) => number + (more[i] ?? 0))
 
-/** A letter of each signature to look at: the newest in its lanes. */
+/** The newest letter of each signature. */
 async function readSamples(
   session: Session,
   lanes: readonly Lane[],

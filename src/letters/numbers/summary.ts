@@ -1,7 +1,6 @@
 /**
- * The office in numbers: every place with its counts. What is shown is added up from them, so that all of it agrees and nothing ever
- * counts letters. Cost: a row per place and status, whatever the number of letters and of different errors. Drawers, which tell errors
- * apart, are read only where signatures are shown, and only those that hold letters.
+ * Counts added up for display, so that all numbers agree and nothing counts letters. The cost is a row per place and status. Drawers are
+ * read only where signatures are shown, and only those that hold letters.
  */
 
 import { type Instant, instant } from '../../core/clock.ts'
@@ -23,33 +22,29 @@ import { type ActivityName, TALLY_KEYS, type TallyKey } from './shapes.ts'
 
 export type StatusCounts = Readonly<Record<LetterStatus, number>>
 
-/** What is counted of a place or a drawer. */
 interface Sums {
   readonly letters: StatusCounts
-  /** Sent back, and neither confirmed nor back yet; they are among the resolved ones. */
+  /** Sent back, neither confirmed nor returned; part of the resolved ones. */
   readonly unconfirmed: number
-  /** How often each was ever done. */
+  /** Ever, by act. */
   readonly ever: Readonly<Record<ActivityName, number>>
-  /** The newest failure that was ever filed there. */
+  /** The newest failure ever filed. */
   readonly lastSeenAt: Instant
 }
 
-/** A place and what it holds; letters that were ever captured there are those that arrived. */
 export interface PlaceCounts extends Sums {
   readonly place: PlaceLabel
-  /** Letters that were removed from it when their time was over, or erased. */
+  /** By retention or erasure. */
   readonly removed: number
 }
 
-/** A drawer and what it holds. Captures and removals are counted at the place alone. */
+/** Captures and removals are counted at the place alone. */
 export interface DrawerCounts extends Sums {
   readonly drawer: number
   readonly place: PlaceLabel
-  /** Of its signature. */
   readonly fingerprint: string
 }
 
-/** Which letters are asked for. */
 export interface CountFilter extends PlaceFilter {
   /** A fingerprint. */
   readonly signature?: string | null | undefined
@@ -60,7 +55,7 @@ const COUNTED = [
   ...Object.values(EVER).filter((count) => count > STATUS.unconfirmed),
 ]
 
-/** A column for each status, so that a place is one row. */
+/** One column per status, so that a place is one row. */
 const sumsFor = (statuses: readonly number[]): string =>
   statuses
     .map((status) => `sum(CASE WHEN status = ${status} THEN letters ELSE 0 END) AS s${status}`)
@@ -99,7 +94,7 @@ const readPlaces = letterCounter.read(
   { bigints: true },
 )
 
-/** The counts of the places that match, by source, engine and queue. */
+/** By source, engine and queue. */
 export async function readPlaceCounts(session: Session, filter: PlaceFilter = {}): Promise<PlaceCounts[]> {
   const asked = placeValues(filter)
   const rows = asked === null ? [] : await session.rows<PlaceRow>(readPlaces, ...asked)
@@ -110,20 +105,20 @@ export async function readPlaceCounts(session: Session, filter: PlaceFilter = {}
   }))
 }
 
-/** Counts of letters; those of none add nothing, neither as totals nor as what is not folded yet. */
+/** Counts of letters; zeros add nothing. */
 export const OF_LETTERS = `status <= ${STATUS.Expired} AND letters <> 0`
-/** Signatures are more than those of the drawers that are asked for: each by primary key. */
+/** By primary key: there are more signatures than those of the drawers. */
 export const WITH_SIGNATURE =
   'JOIN bartleby.signatures ON signatures.id = signature AND signatures.id = ANY(ARRAY(SELECT signature FROM filed))'
 
-/** Counts by primary key, of the drawers that are filed. No labels: PostgreSQL would compare each with each, because it believes that they are few. */
+/** By primary key. No labels: PostgreSQL believes drawers to be few and would compare each with each. */
 const readOfSignatures = letterCounter.read(
   'letterCounts.ofSignatures',
   'drawers',
   (counted) => `${OF_SIGNATURES} SELECT drawer, ${SUMS} FROM ${counted} GROUP BY drawer`,
   { among: AMONG_FILED, bigints: true },
 )
-/** The same of those that hold letters. */
+/** Only drawers that hold letters. */
 const holdingDrawers = eachWay((way, withFiled, among) => {
   const which = among.among === undefined ? `WHERE drawer IN (${AMONG_FILED})` : ''
   const sums = sumsFor(STATUSES.map((name) => STATUS[name]))
@@ -137,17 +132,15 @@ const holdingDrawers = eachWay((way, withFiled, among) => {
 
 type DrawerRow = SumsRow & { readonly drawer: Integer }
 
-/** What a drawer holds at the moment, whatever it ever did. */
 type HoldingDrawer = Pick<DrawerCounts, 'drawer' | 'letters'>
 
-/** The drawers that hold letters, of the places that match. */
 export async function readHoldingDrawers(session: Session, filter: PlaceFilter): Promise<HoldingDrawer[]> {
   const places = readPlaceCounts(session, filter).then(holding)
   const rows = await readHolding<DrawerRow>(session, holdingDrawers, filter, places)
   return rows.map((row) => ({ drawer: Number(row.drawer), letters: lettersOf(row) }))
 }
 
-/** The counts of the drawers of these signatures at these places, by source, engine, queue and signature. */
+/** By source, engine, queue and signature. */
 export async function readDrawerCounts(
   session: Session,
   places: readonly number[],
@@ -166,7 +159,7 @@ export async function readDrawerCounts(
   })
 }
 
-/** The counts of what matches: of drawers where a signature is asked for, else of places. */
+/** Of drawers where a signature is asked for, else of places. */
 export async function readCounts(
   session: Session,
   filter: CountFilter,
@@ -178,15 +171,14 @@ export async function readCounts(
   return signature === null ? [] : readDrawerCounts(session, holding(places), [signature.number], labels)
 }
 
-/** The numbers of the places that hold letters. */
+/** Places that hold letters. */
 export const holding = (places: readonly PlaceCounts[]): readonly number[] =>
   places.filter(({ letters }) => lettersIn(letters) > 0).map(({ place }) => place.number)
 
-/** Where the office stands: letters of each status, all that were ever captured, and those of which nothing was heard. */
 export interface Summary extends StatusCounts {
-  /** All that were ever captured. */
+  /** Ever. */
   readonly captured: number
-  /** Resolved by a retry, and neither confirmed nor back yet. */
+  /** Resolved by a retry, neither confirmed nor returned. */
   readonly unconfirmed: number
 }
 
@@ -204,15 +196,15 @@ export function summaryOf(places: readonly PlaceCounts[]): Summary {
 export const lettersIn = (counts: StatusCounts): number =>
   STATUSES.reduce((sum, status) => sum + counts[status], 0)
 
-/** The queue as everybody sees it; null when there is none. */
+/** null when there is none. */
 export const queueOf = ({ queue }: Pick<PlaceLabel, 'queue'>): string | null => (queue === '' ? null : queue)
 
-/** The letters that have the same keys; a key that is not counted by is left out, and no count is zero. */
+/** A key not counted by is left out; no count is zero. */
 type CountedLetters = { readonly count: number } & { [Key in TallyKey]?: string | null }
 
 export interface LetterCounts {
   readonly items: readonly CountedLetters[]
-  /** All letters that match the filter. */
+  /** All matching letters. */
   readonly totals: StatusCounts
 }
 
@@ -237,13 +229,13 @@ export async function countLetters(
       items.push(countedBy(keys, counts, status, count))
     }
   }
-  // They come in the order of all keys, each of them once.
+  // Already in the order of all keys, each once.
   return { items: keys.length === TALLY_KEYS.length ? items : addedUp(keys, items), totals }
 }
 
 type Labelled = Pick<DrawerCounts, 'letters' | 'place' | 'fingerprint'>
 
-/** The drawers that hold letters, in the order of all keys. Counts first: a drawer that was counted is there. */
+/** In the order of all keys. Counts first: a counted drawer exists. */
 async function readLabelled(
   session: Session,
   filter: CountFilter,
@@ -273,7 +265,7 @@ function countedBy(
   return item
 }
 
-/** One for each set of values, in the order of the keys. */
+/** One per set of values, in the order of the keys. */
 function addedUp(keys: readonly TallyKey[], items: readonly CountedLetters[]): CountedLetters[] {
   const groups = Map.groupBy(items, (item) => JSON.stringify(keys.map((key) => item[key])))
   return [...groups.values()]
@@ -281,7 +273,7 @@ function addedUp(keys: readonly TallyKey[], items: readonly CountedLetters[]): C
     .sort((a, b) => inOrder(keys, a, b))
 }
 
-/** Key by key: nothing before something, statuses in the order of a letter's life. */
+/** Key by key: null first, statuses in the order of a letter's life. */
 function inOrder(keys: readonly TallyKey[], a: CountedLetters, b: CountedLetters): number {
   for (const key of keys) {
     const [one, other] = [a[key] ?? null, b[key] ?? null]
@@ -293,5 +285,5 @@ function inOrder(keys: readonly TallyKey[], a: CountedLetters, b: CountedLetters
   return 0
 }
 
-// Widened, so that any text may be looked for.
+// Widened: any text may be looked for.
 const statusPlace = (name: string): number => (STATUSES as readonly string[]).indexOf(name)

@@ -1,6 +1,6 @@
 /**
- * Reported failures: each becomes a letter, or goes onto the letter that its source id has. What is reported while a transaction is under
- * way shares the next one; however many reports it has, those that are new are looked for, filed and read by one statement each.
+ * Intake of reported failures: each becomes a letter, or goes onto the letter of its source id. Reports that arrive during a
+ * transaction share the next one, which looks up, files and reads new ones by one statement each.
  */
 import { setImmediate as endOfTurn } from 'node:timers/promises'
 import type { Batcher } from '../../core/batcher.ts'
@@ -24,7 +24,6 @@ import { inOffice, type OfficeWork } from '../work.ts'
 import { type EngineNames, type FailureReport, isSameFailure } from './report.ts'
 import { causeOf, reportAgain } from './report-again.ts'
 
-/** What captures are filed with. */
 export interface CaptureDesk {
   readonly registers: Registers
   /** The source that a letter goes back to. */
@@ -33,17 +32,17 @@ export interface CaptureDesk {
 
 export interface CaptureResult {
   readonly letter: LetterSummary
-  /** False when the source id had its letter already. */
+  /** False: the source id had its letter already. */
   readonly created: boolean
 }
 
-/** Reports that are filed together, all or none, and what is answered then. */
+/** Reports filed together, all or none. */
 interface CaptureAsk extends Ask {
   readonly reports: readonly FailureReport[]
   answer(results: readonly CaptureResult[]): Answer
 }
 
-/** Different failures of one source id that one transaction has: they are filed one after the other. */
+/** Different failures of one source id per transaction: they are filed one by one. */
 export const MOST_OF_SOURCE_ID = 20
 
 export class ReportIntake {
@@ -72,7 +71,7 @@ export class ReportIntake {
     )
   }
 
-  /** Files the reports. When this returns, they are durable. */
+  /** Durable when this returns. */
   async file(ask: CaptureAsk): Promise<Answer> {
     for (const { engine } of ask.reports) this.#engines.check(engine)
     const weightOfReport = ({ payload, headers, errorClass, errorMessage, errorStack }: FailureReport) =>
@@ -99,7 +98,7 @@ export class ReportIntake {
     const reports = asks.flatMap((ask) => ask.reports)
     const captured = await captureReports(work, this.#desk, reports, seen)
     const again = captured.flatMap(({ id, letter }) => (letter === null ? id : []))
-    // Labels of this transaction only: a drawer that it makes is gone when it is rolled back.
+    // Of this transaction only: a rollback takes its new drawers with it.
     const labels = new DrawerLabels()
     const read = await inBites(work.tx, [...new Set(again)], (bite) => readSummaries(work.tx, bite, labels))
     const known = new Map(read.map((letter) => [letter.id, letter]))
@@ -114,22 +113,22 @@ export class ReportIntake {
 
 interface Seen {
   readonly known: KnownLetters
-  /** The engines' own queues, for reports that name none; null where there is none. */
+  /** Engines' own queues, for reports that name none. */
   readonly queues: ReadonlyMap<string, string | null>
 }
 
-/** Letters by the names of their source ids. */
+/** By name of the source id. */
 type KnownLetters = ReadonlyMap<string, LetterId>
 
 export interface Captured {
   readonly id: LetterId
-  /** False when the source id had its letter already. */
+  /** False: the source id had its letter already. */
   readonly created: boolean
-  /** As it was filed; null when it has to be read. */
+  /** null: it must be read. */
   readonly letter: LetterSummary | null
 }
 
-/** Letters of source ids, each by one step into letters_by_source. */
+/** One step into letters_by_source each. */
 const OF_SOURCE_ID =
   'SELECT id FROM bartleby.letters WHERE engine = given.engine AND source_id = given.source_id'
 const readBySource = sql(
@@ -138,7 +137,7 @@ const readBySource = sql(
    FROM unnest($1::text[], $2::text[]) AS given (engine, source_id) WHERE (${OF_SOURCE_ID}) IS NOT NULL`,
 )
 
-/** Files reports, those about one source id one after the other. Gives the letter of each. */
+/** Files reports, those about one source id one by one. */
 export async function captureReports(
   work: OfficeWork,
   desk: CaptureDesk,
@@ -147,7 +146,7 @@ export async function captureReports(
 ): Promise<readonly Captured[]> {
   const captured = new Map<number, Captured>()
   let known: KnownLetters | null = seen
-  // Retention may remove a letter between two looks at it: then its report is in the next round.
+  // Retention may remove a letter between two looks; its report is then in the next round.
   for (let rest = [...reports.entries()]; rest.length > 0; rest = rest.filter(([i]) => !captured.has(i))) {
     const groups = Map.groupBy(rest, ([, report]) => sourceName(report))
     const round = [...groups.values()].flatMap(([first]) => (first === undefined ? [] : [first]))
@@ -160,7 +159,7 @@ export async function captureReports(
     }
     const there: KnownLetters = known ?? (await look())
     known = null
-    // What is there is locked before anything new is filed, as everybody does.
+    // Known letters are locked before new ones are filed, like everywhere.
     const again = round.flatMap(([place, report]) => {
       const id = there.get(sourceName(report))
       return id === undefined ? [] : { place, id, report }
@@ -191,7 +190,7 @@ export async function captureReports(
   return [...reports.keys()].flatMap((place) => captured.get(place) ?? [])
 }
 
-/** Does a few after the other on SQLite; others have their turns between them. */
+/** In bites on SQLite, with turns for others in between. */
 async function inBites<In, Out>(
   tx: Transaction,
   all: readonly In[],
@@ -217,7 +216,7 @@ async function lettersOf(tx: Transaction, reports: readonly FailureReport[]): Pr
   )
 }
 
-/** Files what is new, in the order given. */
+/** In the given order. */
 async function fileNew(
   work: OfficeWork,
   registers: Registers,
@@ -225,7 +224,7 @@ async function fileNew(
   queues: Seen['queues'],
 ): Promise<readonly Captured[]> {
   if (reports.length === 0) return []
-  // A report that names no queue is of the engine's own, if it has one.
+  // The engine's own queue stands for none.
   const deaths = reports.map((report) =>
     deathOf(work, report, report.originalQueue ?? queues.get(report.engine) ?? null),
   )
@@ -242,7 +241,7 @@ async function fileNew(
   })
 }
 
-/** What a look at the letter would show. */
+/** The letter as a read would show it. */
 function summaryOf(
   { sourceId, remains }: GivenDeath,
   id: LetterId,

@@ -1,24 +1,20 @@
-/**
- * Payloads in JSON: as text where the bytes are UTF-8, in base64 where they are not. Both ways the bytes that come out
- * are the bytes that went in.
- */
+/** Payloads in JSON: UTF-8 as text, other bytes in base64. The bytes that come out are those that went in. */
 import { isUtf8 } from 'node:buffer'
 import type { JsonObject } from '../../api/json-body.ts'
 import { TEXT_ENCODINGS, type TextEncoding } from '../../api/shapes.ts'
 import { storedText } from '../../core/content.ts'
 import { refuse } from '../../core/errors.ts'
 
-/** The bytes as text when they are UTF-8, else in base64. */
 export function showPayload(bytes: Uint8Array): {
   readonly text: string
   readonly encoding: TextEncoding
 } {
-  // With a byte order mark: it is one of the bytes.
+  // A byte order mark is one of the bytes.
   if (isUtf8(bytes)) return { text: storedText(bytes), encoding: 'utf8' }
   return { text: Buffer.from(bytes).toString('base64'), encoding: 'base64' }
 }
 
-/** The bytes in a field, read as the field beside it says (UTF-8 when it says nothing); null when there are none. */
+/** Bytes of a field, decoded as the field beside it says; null when there are none. */
 export function optionalPayload(fields: JsonObject, name: string, encodingName: string): Uint8Array | null {
   const encoding = fields[encodingName] ?? null
   if (encoding !== null && encoding !== 'utf8' && encoding !== 'base64') {
@@ -33,14 +29,13 @@ export function optionalPayload(fields: JsonObject, name: string, encodingName: 
   return encoding === 'base64' ? fromBase64(name, text) : fromText(name, encodingName, text)
 }
 
-/** The bytes in a field that must be there. */
 export function requiredPayload(fields: JsonObject, name: string, encodingName: string): Uint8Array {
   const bytes = optionalPayload(fields, name, encodingName)
   if (bytes === null) throw refuse(name, 'it is missing')
   return bytes
 }
 
-/** Half of a character has no bytes in UTF-8; another one in its place would change the payload unnoticed. */
+/** Half a character has no bytes in UTF-8; a replacement would change the payload unnoticed. */
 function fromText(name: string, encodingName: string, text: string): Uint8Array {
   if (!text.isWellFormed()) {
     throw refuse(
@@ -51,7 +46,7 @@ function fromText(name: string, encodingName: string, text: string): Uint8Array 
   return Buffer.from(text, 'utf8')
 }
 
-/** Node skips what is not base64; only what encodes to the same text again was. */
+/** Node skips what is not base64; only base64 encodes to the same text again. */
 function fromBase64(name: string, text: string): Uint8Array {
   const bytes = Buffer.from(text, 'base64')
   if (bytes.toString('base64') !== text) throw refuse(name, 'it is not base64 with padding')

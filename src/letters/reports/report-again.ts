@@ -1,10 +1,9 @@
 /**
- * A report about a source id that has its letter. A *repetition* names a failure that is on file: the same error at the same time
- * or, where the reporter gives no time, at the same count of deliveries. It changes nothing, however late it arrives. Anything else
- * is a *new failure*: it stands on the letter from now on, the one before goes to the attempts, and a letter that was sent back,
- * discarded or expired is pending again.
+ * Reports about a source id that has its letter. A *repetition* names a failure on file: the same error at the same time or, without a
+ * time, at the same count of deliveries. It changes nothing, however late. Anything else is a *new failure*: it replaces the one on the
+ * letter, which joins the attempts, and a letter that was sent back, discarded or expired is pending again.
  *
- * Which failure is newer is decided by the order in which reports arrive. Clocks of reporters are compared with nothing of ours.
+ * Reports are ordered by arrival. Reporters' clocks are never compared with ours.
  */
 
 import type { Instant } from '../../core/clock.ts'
@@ -23,7 +22,6 @@ import type { OfficeWork } from '../work.ts'
 import type { CaptureDesk } from './intake.ts'
 import type { FailureReport } from './report.ts'
 
-/** What a report is compared with. */
 const ON_FILE = rowShape({
   ...PLACED,
   version: integer,
@@ -33,13 +31,10 @@ const ON_FILE = rowShape({
   resolution: orNull(oneOf<Act>()),
 })
 
-/**
- * Letters by primary key, the source of each, and whether the failure is the one on top or among the newest before it, as many as the case file
- * shows, by primary key.
- */
+/** Letters with their source, and whether the failure is the current one or among those that the case file shows; all by primary key. */
 const readOnFile = sql(
   'letters.onFile',
-  // Where nobody noted the count of the failure on top, the letter's own stands for it: earlier versions filed it so.
+  // Earlier versions noted no count: the letter's own stands for it.
   `SELECT ${ON_FILE.columns.replace(/\w+/g, 'letters.$&')}, (SELECT source FROM bartleby.drawers WHERE drawers.id = letters.drawer) AS source, (
      SELECT 1 FROM (
        SELECT letters.last_failure_at AS failed_at, coalesce(letters.reported_count, letters.dequeue_count) AS reported_count,
@@ -58,19 +53,18 @@ const readOnFile = sql(
   { bigints: true },
 )
 
-/** A report about a letter that there is. */
+/** A report about an existing letter. */
 interface KnownReport {
   readonly id: LetterId
   readonly report: FailureReport
 }
 
-/** A letter, and whether what is reported is on file. */
 interface OnFile extends RowOf<typeof ON_FILE> {
   readonly source: SourceName
   readonly isRepetition: boolean
 }
 
-/** Files reports, each about another letter. Gives the letters that are still there; the others have to be captured. */
+/** Files reports, each about another letter. Returns letters that still exist; the others must be captured. */
 export async function reportAgain(
   work: OfficeWork,
   desk: CaptureDesk,
@@ -82,12 +76,12 @@ export async function reportAgain(
   const news = reports.filter(({ id }) => seen.get(id)?.isRepetition === false)
   if (news.length === 0) return new Set(seen.keys())
   const ids = news.map(({ id }) => id)
-  // Items before letters, as the cycles of queues lock them.
+  // Items before letters, as cycles of queues lock them.
   await disown(work, desk, ids, seen)
   const [cases, locked] = await Promise.all([lockLettersOf(tx, ids), onFile(tx, news)])
   const failures = news.flatMap(({ id, report }) => {
     const [before, letter] = [cases.get(id), locked.get(id)]
-    // Perhaps somebody reported the same at once.
+    // Somebody may have reported the same at once.
     return before === undefined || letter === undefined || letter.isRepetition
       ? []
       : { before, letter, report, ...deathOf(work, before, report) }
@@ -116,7 +110,7 @@ export async function reportAgain(
   return new Set([...seen.keys()].filter((id) => !gone.has(id)))
 }
 
-/** Takes what retries of letters made out of the way of their reports, all of one source at once. */
+/** Takes items of retries out of the way, one source at a time. */
 async function disown(
   work: OfficeWork,
   desk: CaptureDesk,
@@ -155,11 +149,10 @@ async function onFile(
   )
 }
 
-/** An import tells what another office knew: it is news when that failure is later than the last one here. */
+/** An import is news when its failure is later than the last one here. */
 const isOld = ({ lastFailureAt }: FailureReport, last: Instant): boolean =>
   lastFailureAt === null || lastFailureAt <= last
 
-/** What a report tells of a failure, filed under `where`. */
 export const causeOf = (
   { errorClass, errorMessage, errorStack, failedBy, actor }: FailureReport,
   where: Pick<Cause, 'source' | 'engine' | 'queue'>,
@@ -169,7 +162,7 @@ export const causeOf = (
   record: { ...PLAIN_RECORD, actor },
 })
 
-/** The letter stays where it was filed: only what it failed of is new. */
+/** The letter stays in its place; only the failure is new. */
 function deathOf(
   work: OfficeWork,
   { id, source, engine, queue, status }: CaseRow,
@@ -192,13 +185,9 @@ function deathOf(
   return { death, operation: status === STATUS.Pending ? 'capture' : 'reopen' }
 }
 
-/** The largest count that the store holds. */
 const MOST_DELIVERIES = 2_147_483_647
 
-/**
- * All deliveries of a letter's life. Whoever was sent the letter back counts from one again. Otherwise a larger count goes on from
- * the one reported before, and any other begins anew.
- */
+/** Deliveries over a letter's life. A larger count continues the reported one; a smaller one, or one after a retry, starts anew. */
 function deliveriesOf(letter: OnFile, { sourceId, dequeueCount }: FailureReport): number {
   const { dequeueCount: before, reportedCount, resolution } = letter
   const isContinued = isImported(sourceId) || resolution !== 'retry'

@@ -1,7 +1,4 @@
-/**
- * A failure that another system reports as JSON, read field by field: whatever cannot be kept as it was given is
- * refused by name. Error texts are the exception: they are cleaned and cut by the capture, never a reason to lose one.
- */
+/** Failures reported as JSON, read field by field: whatever cannot be kept as given is refused by name. Only error texts are cut instead. */
 
 import { randomUUID } from 'node:crypto'
 import { given, type JsonObject } from '../../api/json-body.ts'
@@ -17,10 +14,7 @@ import { OFFICE } from '../letter.ts'
 import { REPORT, type Report } from '../shapes.ts'
 import { requiredPayload } from './payload.ts'
 
-/**
- * A failure that somebody reports: another system over HTTP, or a source that keeps no items here. Reported again for a source id
- * that has its letter, it is a repetition or a new failure: see `report-again.ts`.
- */
+/** Reported over HTTP, or by a source that keeps no items here. `report-again.ts` tells repetitions from new failures. */
 export interface FailureReport extends ErrorDescription {
   readonly source: SourceName
   readonly engine: string
@@ -33,18 +27,17 @@ export interface FailureReport extends ErrorDescription {
   readonly reference: string
   readonly headers: Uint8Array | null
   readonly payload: Uint8Array
-  /** Deliveries that the reporter counts. */
+  /** As the reporter counts them. */
   readonly dequeueCount: number
   /** null: the last one is the first. */
   readonly firstFailureAt: Instant | null
-  /** null: the reporter does not say; the time of receipt stands for it. */
+  /** null: the time of receipt stands for it. */
   readonly lastFailureAt: Instant | null
   readonly failedBy: string | null
-  /** Who reports it. */
   readonly actor: string
 }
 
-/** Whether reports about one source id tell of one failure: the second is a repetition then. */
+/** Whether two reports about one source id are one failure. */
 export const isSameFailure = (a: FailureReport, b: FailureReport): boolean =>
   a.lastFailureAt === b.lastFailureAt &&
   (a.lastFailureAt !== null || a.dequeueCount === b.dequeueCount) &&
@@ -52,25 +45,22 @@ export const isSameFailure = (a: FailureReport, b: FailureReport): boolean =>
   a.errorClass === b.errorClass &&
   a.errorStack === b.errorStack
 
-/** What letters need to know about engines. */
 export interface EngineNames extends Pick<KnownEngines, 'check' | 'checkKnown'> {
   definitionOf(name: string): { readonly queue: string | null }
-  /** The engine's own queue, also where it is not defined; null when it has none. */
+  /** The engine's own queue, also if it is not defined. */
   queueOf(name: string, session?: Session): Promise<string | null>
 }
 
 export interface ReportContext {
   readonly engines: EngineNames
   readonly now: Instant
-  /** The request's; the report may have its own. */
+  /** Of the request; the report may have its own. */
   readonly correlationId: string
   readonly actor: string
 }
 
-/** An instance is what a report names none for. */
 const DEFAULT_INSTANCE = 'publisher'
 
-/** The report in a body; refuses what is missing, malformed or unknown. */
 export function readReport(fields: JsonObject, context: ReportContext): FailureReport {
   const { text, integer, instant } = given(REPORT, fields)
   const engine = text('engine')
@@ -111,10 +101,7 @@ export function readReport(fields: JsonObject, context: ReportContext): FailureR
   }
 }
 
-/**
- * Bartleby's own engines are its alone: a report in the name of `queues` could take the source id of an
- * item, and the item would find no letter to become when it dies.
- */
+/** Bartleby's own engines are refused: a report as `queues` could take an item's source id, and the item would find no letter to become. */
 function checkEngine(engine: string, engines: EngineNames): void {
   if (engine === OFFICE || (sourceNames().includes(engine) && kindOf(engine).takesReports !== true)) {
     const open = sourceKinds().flatMap(({ name, takesReports }) => (takesReports ? `'${name}'` : []))
@@ -123,7 +110,7 @@ function checkEngine(engine: string, engines: EngineNames): void {
   engines.check(engine)
 }
 
-/** As it was given: cutting and cleaning are the capture's. */
+/** Not cut: the capture does that. */
 function errorText(fields: JsonObject, name: string): string | null {
   const value = fields[name]
   if (value === undefined || value === null) return null
@@ -140,29 +127,24 @@ function readHeaders(value: unknown): Uint8Array | null {
   return Buffer.from(JSON.stringify(value), 'utf8')
 }
 
-/** An instant of the office's clock, a date, or a text as on the wire. */
+/** An instant, a date, or a text as on the wire. */
 export type ReportedTime = Instant | Date | string
 
-/**
- * A failure that an application in the office's own process reports: the fields of `POST /api/dlq`, under the same
- * names and with the same defaults, limits and refusals.
- */
+/** A failure reported in process: the fields of `POST /api/dlq` with the same defaults, limits and refusals. */
 export interface ReportedFailure
   extends Omit<
     Report,
     'originalMessage' | 'originalMessageEncoding' | 'firstFailureAtUtc' | 'lastFailureAtUtc'
   > {
-  /** Bytes are kept as they are, texts as UTF-8. */
+  /** Bytes as they are, texts as UTF-8. */
   readonly originalMessage: Uint8Array | string
   readonly firstFailureAtUtc?: ReportedTime
   /** Left out: now. */
   readonly lastFailureAtUtc?: ReportedTime
 }
 
-/** Who reports, where nobody else is named. */
 const ACTOR = 'library'
 
-/** What the capture needs of it; refuses what is missing, malformed or unknown, by name. */
 export function inProcessReport(
   report: ReportedFailure,
   { engines, now }: { readonly engines: EngineNames; readonly now: Instant },

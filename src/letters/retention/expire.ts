@@ -1,7 +1,6 @@
 /**
- * Bulk expiry: pending letters whose last failure is long ago, oldest first. It is a kind of run: every step is a transaction of
- * its own with its history rows and counts, and between steps everybody else has the store, so no writer waits for the whole.
- * Letters that a consumer of their dead queue holds, or that somebody else works on, are left alone.
+ * Bulk expiry of pending letters whose last failure is long ago, oldest first. A run: each step is a transaction with history and
+ * counts, and others have the store in between. Leased and locked letters are left alone.
  */
 import { type Instant, instant } from '../../core/clock.ts'
 import { formatMicros } from '../../core/timestamp.ts'
@@ -19,26 +18,20 @@ import type { LetterSource } from '../source.ts'
 import type { OfficeWork } from '../work.ts'
 
 export interface Expiry {
-  /** Letters whose last failure is older than this expire. */
+  /** Last failures before this. */
   readonly before: Instant
-  /** null: of every engine. */
+  /** null: every engine. */
   readonly engine: string | null
   readonly actor: string
 }
 
-/**
- * Letters of one transaction, which is how long a writer may have to wait. On two cores that four times as much work
- * was fighting for, 250 took 28 ms on SQLite and 61 ms on PostgreSQL.
- */
+/** Per transaction, which writers wait for: 250 took 28 ms on SQLite and 61 ms on PostgreSQL, on two cores under fourfold load. */
 export const EXPIRE_BATCH = 250
 
 const OLD = rowShape({ ...PLACED, drawer: integer, lastFailureAt: at, engine: text })
 type Old = RowOf<typeof OLD>
 
-/**
- * The oldest `$4` letters of a lane behind ($2, $3), in the order of the lane's index, so nothing is sorted and what
- * was expired before is not met again. Rows that others have locked are skipped, hence no deadlocks.
- */
+/** The oldest `$4` letters behind ($2, $3), in the order of the index: nothing is sorted. Skips locked rows, hence no deadlocks. */
 const nextInLane = (name: string, index: string, lane: string): Statement =>
   sql(
     name,
@@ -52,7 +45,7 @@ const nextOfAll = nextInLane(
   `(status, last_failure_at, id) > (${STATUS.Pending}, $2, $3) AND (status, last_failure_at) < (${STATUS.Pending}, $1)
    AND leased < 1 ORDER BY status, last_failure_at, id`,
 )
-/** As a range: under equalities PostgreSQL takes any order by time as good, and may walk past all other drawers. */
+/** As a range: under equalities PostgreSQL counts any order by time as good, and may walk past all other drawers. */
 const nextOfDrawer = nextInLane(
   'letters.nextToExpireInDrawer',
   'letters_in_drawer',
@@ -61,7 +54,7 @@ const nextOfDrawer = nextInLane(
    ORDER BY drawer, status, last_failure_at, id`,
 )
 
-/** Where a lane goes on: behind this letter. */
+/** Behind this letter. */
 interface Cursor {
   readonly lastFailureAt: bigint
   readonly id: bigint
@@ -71,14 +64,14 @@ const START: Cursor = { lastFailureAt: -(2n ** 63n), id: 0n }
 
 const EXPIRE = 'expire'
 
-/** As it is kept: JSON has no numbers for instants. */
+/** As stored: JSON has no numbers for instants. */
 interface Subject {
   readonly before: string
   readonly engine: string | null
 }
 
 interface Place {
-  /** The lane it is in; null before the first, and in the one lane of all letters. */
+  /** null: before the first drawer, or over all letters. */
   readonly drawer: number | null
   readonly lastFailureAt: string
   readonly id: string
@@ -101,27 +94,27 @@ const laneFrom = (drawer: number | null, { lastFailureAt, id }: Cursor): Place =
   id: `${id}`,
 })
 
-/** Lanes of one step: an engine may have thousands that hold nothing old. */
+/** Drawers per step: an engine may have thousands without old letters. */
 const MOST_LANES = 100
-/** Runs whose lanes are remembered. */
+/** Runs whose drawers are remembered. */
 const MOST_REMEMBERED = 20
 
-/** The sources of letters, and what tells which is whose: an expiry makes no drawers. */
+/** An expiry makes no drawers, so labels may be cached. */
 interface Ways {
   readonly sources: ReadonlyMap<SourceName, LetterSource>
   readonly labels: DrawerLabels
 }
 
-/** How old letters are expired; each leaves its dead queue through its own source. */
+/** Each letter leaves its dead queue through its own source. */
 export function expiryKind(ways: Ways): RunKind<OfficeWork, Subject, Place> {
-  // What is forgotten is read again.
+  // Forgotten drawers are read again.
   const known = new Map<Xid, readonly (number | null)[]>()
   return {
     kind: EXPIRE,
     batch: EXPIRE_BATCH,
-    // A caller waits for it, and no writer waits longer than for one batch: with the usual rest it took ten times as long.
+    // A caller waits for it, and no writer waits longer than one batch: the usual rest made it ten times slower.
     rest: 0,
-    // Letters of a source that is particular about who acts on them are of an engine of its name.
+    // Sources that restrict who acts on their letters are engines of the same name.
     sourcesOf: ({ subject: { engine } }) => (engine === null ? null : [engine]),
     step: async (work, { id, actor, subject, place }, most) => {
       const { engine } = subject
@@ -146,7 +139,7 @@ export function expiryKind(ways: Ways): RunKind<OfficeWork, Subject, Place> {
   }
 }
 
-/** The drawers that hold pending letters of an engine, in the order of their numbers; null is the one lane of all letters. */
+/** Drawers with pending letters of an engine, by number; null stands for all letters. */
 async function readLanes(session: Session, engine: string | null): Promise<readonly (number | null)[]> {
   if (engine === null) return [null]
   const drawers = await readHoldingDrawers(session, { engine })
@@ -175,7 +168,7 @@ async function expireBatch(
   return { expired: letters.length, next: letters.length < most ? null : last }
 }
 
-/** Takes letters out of where they lie, each through its own source. */
+/** Each through its own source. */
 async function leaveDeadQueues(
   work: OfficeWork,
   { sources, labels }: Ways,

@@ -1,9 +1,7 @@
 /**
- * Retention: a round an hour removes what is past its time, in bounded steps: history, then letters, then idempotency keys, activity, empty
- * drawers and runs.
- * Resolved letters age from their resolution, expired ones from their expiry or a later failure, history from its making; pending letters
- * stay. A round has one history row, of the office itself, and every step that removes something brings it up to date in its own transaction:
- * nothing is ever gone that the row does not tell of.
+ * Retention: an hourly round that removes old history, letters, idempotency keys, activity, empty drawers and runs, in bounded steps.
+ * Resolved letters age from their resolution, expired ones from their expiry or a later failure, history from its recording; pending
+ * letters stay. A round has one history row, which each step updates in its own transaction: nothing is gone that it does not tell of.
  */
 
 import { type Instant, later } from '../../core/clock.ts'
@@ -24,27 +22,26 @@ import type { OfficeRuns, OfficeWork } from '../work.ts'
 
 export interface RetentionOptions {
   readonly retentionDays: number
-  /** Those that keep something about their letters beside them. */
+  /** Sources that keep something about their letters. */
   readonly sources?: readonly LetterSource[]
   readonly log: Log
 }
 
-/** What a round or a step of it removed. */
 export interface Removed {
   readonly letters: number
   readonly history: number
 }
 
-/** How long letters that are resolved or expired are kept, unless somebody says otherwise. */
+/** For resolved and expired letters. */
 export const DEFAULT_RETENTION_DAYS = 90
 
 const KIND = 'retention'
-/** A server that is started anew every half hour would otherwise never come to it. */
+/** The first round comes early: a server may be restarted every half hour. */
 const ROUNDS = { about: 'what is past its time', firstUs: 60_000_000n, everyUs: 3_600_000_000n }
-/** Rows of one transaction: a few milliseconds, also on SQLite, where everybody waits for it. */
+/** Rows per transaction: a few milliseconds, also on SQLite, where everybody waits for it. */
 const BATCH = 500
 
-/** Until when a letter is kept at least, and can be restored; null for a pending one, which stays. */
+/** The earliest end of retention; null while pending. */
 export function keptUntil(
   { resolvedAt, expiredAt, lastFailureAt }: Pick<Letter, 'resolvedAt' | 'expiredAt' | 'lastFailureAt'>,
   retentionDays: number,
@@ -53,15 +50,15 @@ export function keptUntil(
   return since === null ? null : later(since, BigInt(retentionDays) * DAY_US)
 }
 
-/** How far a round is. Numbers beyond 2^53 are in digits. */
+/** Progress of a round. Numbers beyond 2^53 are digits. */
 interface Place {
   readonly stage: number
-  /** Where its stage goes on; null: at its beginning. */
+  /** null: at the start of its stage. */
   readonly from: readonly string[] | null
-  /** What is gone: how many letters of each engine, and how many rows of history. */
+  /** Removed so far: letters by engine, and rows of history. */
   readonly letters: Readonly<Record<string, number>>
   readonly history: number
-  /** The history row that says so; there is none before the first. */
+  /** The history row of the round, once there is one. */
   readonly row: { readonly series: number; readonly createdAt: string; readonly id: string } | null
 }
 
@@ -69,7 +66,7 @@ type Round = Run<null, Place | null>
 
 const BEGINNING: Place = { stage: 0, from: null, letters: {}, history: 0, row: null }
 
-/** What a stage removed, and where it goes on; null when there is nothing left. */
+/** `next` null: nothing left. */
 interface Batch {
   readonly letters?: ReadonlyMap<string, number>
   readonly history?: number
@@ -82,7 +79,7 @@ const LONG_AGO = -(2n ** 63n)
 
 const OLD = rowShape({ id: letterId, engine: text, since: big })
 
-/** The oldest letters of a lane behind ($2, $3), in the order of its index; what others have locked is left for the next run. */
+/** The oldest letters of a range behind ($2, $3), in the order of its index; locked ones are left for the next round. */
 const oldest = (lane: string, status: number, since: string): Statement =>
   sql(
     `letters.nextToRemove.${lane}`,
@@ -92,7 +89,7 @@ const oldest = (lane: string, status: number, since: string): Statement =>
     { bigints: true },
   )
 
-/** An expired letter is kept from the later of its last failure and its expiry; a reporter's clock may be ahead of ours. */
+/** The later of last failure and expiry counts: a reporter's clock may be ahead. */
 const LANES = {
   resolved: oldest('resolved', STATUS.Resolved, 'resolved_at'),
   expired: oldest('expired', STATUS.Expired, 'greatest(expired_at, last_failure_at)'),
@@ -104,12 +101,11 @@ export class Retention {
   readonly #stages: readonly Stage[]
   readonly #listeners: ((removed: Removed) => void)[] = []
 
-  /** Defines its rounds; they are carried out by the runs. */
+  /** Defines its rounds; the runs carry them out. */
   constructor(runs: OfficeRuns, options: RetentionOptions) {
     this.#runs = runs
     this.#options = options
-    // History first: the capture of a plain queue's letter is not younger than the letter, and needs it to be told. The source ids before
-    // it: one that is known always has its entry.
+    // History first: a plain queue's capture is shown by its letter, which is not younger. Source ids before their entries.
     this.#stages = [
       forgetOldSources,
       removeOldHistory,
@@ -130,12 +126,12 @@ export class Retention {
     })
   }
 
-  /** Tells `listener` after every step on this server what it removed. */
+  /** Calls `listener` after every step on this server. */
   onRemoved(listener: (removed: Removed) => void): void {
     this.#listeners.push(listener)
   }
 
-  /** One round now, or the one that is under way; gives what it removed. */
+  /** One round now, or the one under way. */
   async runNow(): Promise<Removed> {
     // Written by `step`.
     const run = (await this.#runs.round(KIND)) as Round | null
@@ -158,10 +154,7 @@ export class Retention {
     return { place: next, done: removed.letters + removed.history, next: isOver ? 'finished' : 'more' }
   }
 
-  /**
-   * Takes letters of a lane out for good, with their attempts, their searchable text and what their sources keep about them; the counts
-   * keep how many. A pending letter is in neither lane.
-   */
+  /** Removes letters with attempts, searchable texts and what their sources keep; counts keep how many. No pending letter has either status. */
   #removing(lane: keyof typeof LANES): Stage {
     return async (work, from, before) => {
       const [since = LONG_AGO, id = 0n] = from ?? []
@@ -177,7 +170,7 @@ export class Retention {
     }
   }
 
-  /** Adds what a step removed to the row of its round. */
+  /** Updates the history row of the round. */
   async #record(
     work: OfficeWork,
     { id, startedAt, actor }: Round,

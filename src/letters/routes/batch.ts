@@ -1,7 +1,4 @@
-/**
- * `POST /api/dlq:batch`: many reports at once. Those that can be filed are, in one transaction; each of the others is refused at its place
- * in the list, as a call of its own would be.
- */
+/** `POST /api/dlq:batch`: many reports, filed in one transaction. Each that cannot be filed is refused at its place in the list. */
 
 import { type ApiCall, type ApiRequest, onceKeyOf } from '../../api/calls.ts'
 import { errorFields } from '../../api/envelope.ts'
@@ -21,15 +18,15 @@ import {
   REPORTS,
 } from '../shapes.ts'
 
-/** The body of a report, which carries a whole message. */
+/** A report carries a whole message. */
 export const REPORT_BYTES = 10_485_760
 
 export const batchCall = (letters: Letters, clock: Clock): ApiCall => ({
   method: 'POST',
-  // Fastify reads one colon as the beginning of a parameter.
+  // Fastify takes one colon for a parameter.
   path: '/api/dlq::batch',
   role: 'operator',
-  // As much as one report may have.
+  // As much as one report.
   bodyLimit: REPORT_BYTES,
   refusesNullsItself: true,
   operationId: 'letters.captureMany',
@@ -65,7 +62,6 @@ function listOf({ body: { fields } }: ApiRequest): readonly unknown[] {
   return letters
 }
 
-/** A report, or why it is none. */
 type ReadOrRefused = FailureReport | BartlebyError
 
 function readOrRefuse(fields: unknown, context: ReportContext): ReadOrRefused {
@@ -79,7 +75,7 @@ function readOrRefuse(fields: unknown, context: ReportContext): ReadOrRefused {
   }
 }
 
-/** Failures of one source id are filed one after the other, and everybody else would wait for a thousand. */
+/** Failures of one source id are filed one by one, and everybody would wait for a thousand. */
 function withoutCrowds(read: readonly ReadOrRefused[]): readonly ReadOrRefused[] {
   const different = new Map<string, FailureReport[]>()
   return read.map((one) => {

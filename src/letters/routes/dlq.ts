@@ -1,4 +1,4 @@
-/** The calls of `/api/dlq`: list, look at, capture, change, retry and expire letters. */
+/** Calls of `/api/dlq`: list, look at, capture, change, retry and expire letters. */
 
 import { requireReach } from '../../api/auth.ts'
 import { type ApiAnswer, type ApiCall, type ApiRequest, ok, onceKeyOf } from '../../api/calls.ts'
@@ -34,7 +34,6 @@ import { letterDetail, letterFields, outgoingFields } from '../view.ts'
 import { batchCall, REPORT_BYTES } from './batch.ts'
 import { letterFilterOf } from './parameters.ts'
 
-/** The calls; they share paths, so they are served together. */
 export const dlqCalls = (letters: Letters, clock: Clock): readonly ApiCall[] => [
   listCall(letters),
   totalCall(letters),
@@ -214,5 +213,5 @@ function readRetry({ body: { fields }, caller }: ApiRequest): Retry {
   return { edit: payload === null ? null : { payload }, notes: notesIn(text('notes')), actor: caller.name }
 }
 
-/** Blank notes are none. */
+/** Blank counts as none. */
 const notesIn = (text: string | null): string | null => (text?.trim() ? text : null)

@@ -1,4 +1,4 @@
-/** Numbers of letters: `/api/counts`, `/api/signatures`, and `/api/overview` and `/api/activity`, what happens to letters at a glance and over time. */
+/** Calls of numbers: `/api/counts`, `/api/signatures`, `/api/overview` and `/api/activity`. */
 import type { ApiCall } from '../../api/calls.ts'
 import { limitOf, type Query } from '../../api/query.ts'
 import { PAGE_QUERY, pageOf } from '../../api/shapes.ts'
@@ -21,10 +21,9 @@ import {
 } from '../numbers/shapes.ts'
 import { sourceOf, statusOf, wordOf } from './parameters.ts'
 
-/** Asks how the sources are, by their names; those that are not told about are well. */
+/** By name of the source; those left out are well. */
 export type AskSources = () => Promise<ReadonlyMap<string, SourceHealth>>
 
-/** The calls; add them with `serveApi`. */
 export const numberCalls = (
   ledger: Ledger,
   sourceHealth: AskSources = async () => new Map(),
@@ -136,7 +135,7 @@ const activityCall = (ledger: Ledger): ApiCall => ({
   },
 })
 
-/** Where letters come from; null for what is not asked. */
+/** null: not asked for. */
 const placeOf = (query: Query) => ({
   source: sourceOf(query),
   engine: query.get('engine') ?? null,

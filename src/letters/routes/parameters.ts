@@ -1,4 +1,4 @@
-/** Query parameters that several calls on letters know. */
+/** Query parameters shared by calls on letters. */
 
 import { periodOf, type Query } from '../../api/query.ts'
 import { failure, refuse } from '../../core/errors.ts'
@@ -6,7 +6,6 @@ import { type SourceName, sourceNames } from '../kinds.ts'
 import type { LetterFilter } from '../lists/filter.ts'
 import { type LetterStatus, MAX_ATTEMPTS, RETRY_OUTCOMES, STATUSES } from '../shapes.ts'
 
-/** `source`; null when it is not given. */
 export function sourceOf(query: Query): SourceName | null {
   const text = query.get('source')
   if (text === undefined) return null
@@ -16,7 +15,6 @@ export function sourceOf(query: Query): SourceName | null {
   return source
 }
 
-/** `status`; null when it is not given. */
 export function statusOf(query: Query): LetterStatus | null {
   const text = query.get('status')
   if (text === undefined) return null
@@ -26,14 +24,13 @@ export function statusOf(query: Query): LetterStatus | null {
   return status
 }
 
-/** One of the words that a parameter may be. */
 export function wordOf<Word extends string>(parameter: string, text: string, words: readonly Word[]): Word {
   const word = words.find((known) => known === text)
   if (word === undefined) throw refuse(parameter, `'${shown(text)}' is none of ${words.join(', ')}`)
   return word
 }
 
-/** A text of the caller's, as errors show it. */
+/** A caller's text in an error. */
 export const shown = (text: string): string => text.slice(0, 64).toWellFormed()
 
 function minAttemptsOf(query: Query): number | undefined {
@@ -44,7 +41,6 @@ function minAttemptsOf(query: Query): number | undefined {
   throw refuse('minAttempts', `'${shown(text)}' is no whole number from 1 to ${MAX_ATTEMPTS}`)
 }
 
-/** The letters that a list is asked for. */
 export function letterFilterOf(query: Query): LetterFilter {
   const { from, to } = periodOf(query)
   const outcome = query.get('outcome')
