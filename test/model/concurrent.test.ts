@@ -2,18 +2,17 @@
  * The FIFO and lease model check: random programs of several clients run at the same time, and what they saw is
  * held against what a queue promises. More programs in `npm run prove`; `BARTLEBY_MODEL_RUNS` sets their number.
  */
-import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { instant } from '../../src/core/clock.ts'
 import { TestClock } from '../../src/core/test-clock.ts'
 import { Office } from '../../src/office.ts'
 import { sizeOf } from '../world/limits.ts'
+import { checkPrograms } from '../world/model.ts'
 import { type FreshStore, freshPostgres, stores } from '../world/stores.ts'
 import { violations } from './checker.ts'
 import { perform } from './perform.ts'
 import { program } from './program.ts'
 
-const RUNS = Number(process.env.BARTLEBY_MODEL_RUNS ?? 0)
 /** Programs on one server, and on two. */
 const PROGRAMS = {
   sqlite: sizeOf(50, 100),
@@ -30,13 +29,10 @@ async function check(place: FreshStore, servers: number, runs: number): Promise<
   for (let i = 0; i < servers; i++) offices.push(await Office.open({ store: place.url, clock }))
   let performed = 0
   try {
-    await fc.assert(
-      fc.asyncProperty(program, async (each) => {
-        const history = await perform(offices, `queue-${performed++}`, each)
-        expect(violations(history)).toEqual([])
-      }),
-      { numRuns: RUNS || runs, endOnFailure: RUNS === 0 },
-    )
+    await checkPrograms(program, runs, async (each) => {
+      const history = await perform(offices, `queue-${performed++}`, each)
+      expect(violations(history)).toEqual([])
+    })
   } finally {
     for (const office of offices) await office.close()
     await place.dispose()

@@ -5,9 +5,9 @@ import { type Instant, later } from '../../src/core/clock.ts'
 import type { ErrorCode } from '../../src/core/errors.ts'
 import type { Office } from '../../src/office.ts'
 import type { LeasedItem, StoredItem } from '../../src/queues/queue.ts'
+import type { Step } from '../world/model.ts'
 import { labelOf } from './history.ts'
 import { type Granted, type ReferenceItem, type ReferencePartition, ReferenceQueue } from './reference.ts'
-import type { ImportedStep, Picks, Step } from './steps.ts'
 
 const usOf = (ms: number): bigint => BigInt(ms) * 1_000n
 
@@ -16,6 +16,32 @@ const NO_SUCH_PARTITION: ReferencePartition = { number: -1, items: [] }
 interface Known {
   readonly partition: ReferencePartition
   readonly id: string
+}
+
+/** The queue that items are put into, or its dead queue. */
+export type On = 'main' | 'dead'
+
+/** Which ids a step is about: of the leases that are held now, or of everything that was ever seen. */
+export interface Picks {
+  readonly among: 'leased' | 'known'
+  readonly places: readonly number[]
+}
+
+export interface ImportedItem {
+  readonly source: number
+  readonly leasedForMs: number | null
+  readonly expiresInMs: number | null
+  readonly attempts: number
+}
+
+interface Picked {
+  readonly queue: ReferenceQueue
+  readonly partition: ReferencePartition
+  readonly address: {
+    readonly queueName: string
+    readonly partition: number
+    readonly ids: readonly string[]
+  }
 }
 
 export class Desk {
@@ -55,9 +81,9 @@ export class Desk {
     await this.#office.queues.delete({ queueName: this.#dead.name, force: true })
   }
 
-  async take(step: Step): Promise<void> {
-    const queue = step.on === 'main' ? this.#main : this.#dead
-    await this.#act(step, queue)
+  /** Takes a step on one of the queues; afterwards all that can be seen of both is what the reference predicts. */
+  async take(step: Step<Desk>): Promise<void> {
+    await step.perform(this)
     await this.#office.queues.settle()
     for (const each of [this.#main, this.#dead]) each.sweep(this.#now)
     await this.#compare(this.#main)
@@ -68,70 +94,111 @@ export class Desk {
     return this.#office.clock.now()
   }
 
-  async #act(step: Step, queue: ReferenceQueue): Promise<void> {
-    const { queues } = this.#office
-    const queueName = queue.name
-    switch (step.step) {
-      case 'advance':
-        return this.#office.advanceClock(usOf(step.ms))
-      case 'produce':
-        return this.#produce(queue, step.delaysMs)
-      case 'lease':
-        return this.#lease(queue, step.sizes)
-      case 'import':
-        return this.#import(queue, step.partition, step.items)
-      case 'update':
-        queue.settings.maxAttempts = step.maxAttempts
-        queue.settings.deadQueue = step.keepDeadQueue ? this.#dead : null
-        queue.settings.leaseUs = usOf(step.leaseMs)
-        await queues.update({
-          queueName,
-          maxAttempts: step.maxAttempts,
-          deadQueue: step.keepDeadQueue ? this.#dead.name : '',
-          leaseTimeout: `${step.leaseMs}ms`,
-        })
-        return
-      case 'clear':
-        for (const partition of queue.partitions) {
-          if (step.queue)
-            queue.remove(partition, (item) => item.enqueueAt === null && (step.destructive || !item.leased))
-          if (step.scheduled) queue.remove(partition, (item) => item.enqueueAt !== null)
-        }
-        return expectAnswer(
-          queues.clear({ queueName, ...step }),
-          step.queue || step.scheduled ? null : 'clear_nothing',
-        )
-      case 'delete':
-        return this.#about(queue, step.picks, async (partition, ids) => {
-          queue.remove(partition, ({ id }) => id !== null && ids.includes(id))
-          await queues.deleteItems({ queueName, partition: partition.number, ids })
-        })
-      case 'complete':
-        return this.#about(queue, step.picks, async (partition, ids) => {
-          const problem = queue.problem(partition, ids)
-          const code = { unknown: 'item_unknown', not_leased: 'complete_not_leased' } as const
-          await expectAnswer(
-            queues.complete({ queueName, partition: partition.number, ids }),
-            problem && code[problem],
-          )
-          if (problem === null) queue.remove(partition, ({ id }) => id !== null && ids.includes(id))
-        })
-      case 'retry':
-        return this.#about(queue, step.picks, (partition, ids) => this.#retry(queue, partition, ids, step))
-      case 'extend':
-        return this.#about(queue, step.picks, async (partition, ids) => {
-          const problem = queue.problem(partition, ids)
-          const code = { unknown: 'item_unknown', not_leased: 'extend_not_leased' } as const
-          const leaseTimeout = `${step.byMs}ms`
-          const extending = queues.extend({ queueName, partition: partition.number, ids, leaseTimeout })
-          await expectAnswer(extending, problem && code[problem])
-          if (problem !== null) return
-          for (const item of itemsOf(partition, ids)) item.deadline = later(this.#now, usOf(step.byMs))
-        })
-    }
+  #queue(on: On): ReferenceQueue {
+    return on === 'main' ? this.#main : this.#dead
   }
 
-  async #produce(queue: ReferenceQueue, delaysMs: readonly number[]): Promise<void> {
+  advance(ms: number): Promise<void> {
+    return this.#office.advanceClock(usOf(ms))
+  }
+
+  async update(maxAttempts: number, keepsDeadQueue: boolean, leaseMs: number): Promise<void> {
+    const { name: queueName, settings } = this.#main
+    Object.assign(settings, {
+      maxAttempts,
+      deadQueue: keepsDeadQueue ? this.#dead : null,
+      leaseUs: usOf(leaseMs),
+    })
+    const deadQueue = keepsDeadQueue ? this.#dead.name : ''
+    await this.#office.queues.update({ queueName, maxAttempts, deadQueue, leaseTimeout: `${leaseMs}ms` })
+  }
+
+  async clear(
+    on: On,
+    cleared: { readonly queue: boolean; readonly scheduled: boolean; readonly destructive: boolean },
+  ): Promise<void> {
+    const queue = this.#queue(on)
+    for (const partition of queue.partitions) {
+      if (cleared.queue)
+        queue.remove(partition, (item) => item.enqueueAt === null && (cleared.destructive || !item.leased))
+      if (cleared.scheduled) queue.remove(partition, (item) => item.enqueueAt !== null)
+    }
+    await expectAnswer(
+      this.#office.queues.clear({ queueName: queue.name, ...cleared }),
+      cleared.queue || cleared.scheduled ? null : 'clear_nothing',
+    )
+  }
+
+  async delete(on: On, picks: Picks): Promise<void> {
+    const picked = this.#picked(on, picks)
+    if (picked === null) return
+    const { queue, partition, address } = picked
+    queue.remove(partition, ({ id }) => id !== null && address.ids.includes(id))
+    await this.#office.queues.deleteItems(address)
+  }
+
+  complete(on: On, picks: Picks): Promise<void> {
+    return this.#settle('complete', this.#picked(on, picks), {
+      call: (address) => this.#office.queues.complete(address),
+      apply: ({ queue, partition, address }) =>
+        queue.remove(partition, ({ id }) => id !== null && address.ids.includes(id)),
+    })
+  }
+
+  retry(on: On, picks: Picks, inMs: number | null, dead: boolean): Promise<void> {
+    const retryAt = inMs === null ? null : later(this.#now, usOf(inMs))
+    return this.#settle('retry', this.#picked(on, picks), {
+      call: ({ ids, ...address }) =>
+        this.#office.queues.retry({
+          ...address,
+          items: ids.map((id) => ({ id, dead, ...(retryAt === null ? {} : { retryAt }) })),
+        }),
+      apply: ({ queue, partition, address: { ids } }) =>
+        queue.retry(partition, itemsOf(partition, ids), retryAt, dead, this.#now),
+    })
+  }
+
+  extend(on: On, picks: Picks, byMs: number): Promise<void> {
+    return this.#settle('extend', this.#picked(on, picks), {
+      call: (address) => this.#office.queues.extend({ ...address, leaseTimeout: `${byMs}ms` }),
+      apply: ({ partition, address: { ids } }) => {
+        for (const item of itemsOf(partition, ids)) item.deadline = later(this.#now, usOf(byMs))
+      },
+    })
+  }
+
+  /** Asks the office, which refuses what the reference refuses; the reference does the rest. */
+  async #settle(
+    verb: 'complete' | 'retry' | 'extend',
+    picked: Picked | null,
+    both: {
+      readonly call: (address: Picked['address']) => Promise<unknown>
+      readonly apply: (picked: Picked) => void
+    },
+  ): Promise<void> {
+    if (picked === null) return
+    const problem = picked.queue.problem(picked.partition, picked.address.ids)
+    const code = { unknown: 'item_unknown', not_leased: `${verb}_not_leased` } as const
+    await expectAnswer(both.call(picked.address), problem && code[problem])
+    if (problem === null) both.apply(picked)
+  }
+
+  /** Some of the leases of one partition, or of all ids that it ever had, counted from the latest. */
+  #picked(on: On, { among, places }: Picks): Picked | null {
+    const queue = this.#queue(on)
+    const isLeased = ({ partition, id }: Known) => itemsOf(partition, [id]).some(({ leased }) => leased)
+    const known = (this.#known.get(queue) ?? []).filter((each) => among === 'known' || isLeased(each))
+    const picked = places.flatMap((place) => known.at(-1 - (place % Math.max(1, known.length))) ?? [])
+    const [first] = picked
+    if (first === undefined) return null
+    const { partition } = first
+    const ids = picked.filter((each) => each.partition === partition).map(({ id }) => id)
+    const address = { queueName: queue.name, partition: partition.number, ids: [...new Set(ids)] }
+    return { queue, partition, address }
+  }
+
+  async produce(on: On, delaysMs: readonly number[]): Promise<void> {
+    const queue = this.#queue(on)
     const items = delaysMs.map((delayMs) => ({
       label: this.#label(),
       enqueueAt: delayMs === 0 ? null : later(this.#now, usOf(delayMs)),
@@ -154,7 +221,8 @@ export class Desk {
   }
 
   /** One lease is a lease; several gather while the queue is paused, so that one cycle deals to all. */
-  async #lease(queue: ReferenceQueue, sizes: readonly number[]): Promise<void> {
+  async lease(on: On, sizes: readonly number[]): Promise<void> {
+    const queue = this.#queue(on)
     const { queues } = this.#office
     const expected = queue.lease(sizes, this.#now)
     const gone = new AbortController()
@@ -178,27 +246,11 @@ export class Desk {
     expect(shown).toEqual(expected.map(showGranted))
   }
 
-  async #retry(
-    queue: ReferenceQueue,
-    partition: ReferencePartition,
-    ids: readonly string[],
-    { inMs, dead }: { readonly inMs: number | null; readonly dead: boolean },
-  ): Promise<void> {
-    const problem = queue.problem(partition, ids)
-    const code = { unknown: 'item_unknown', not_leased: 'retry_not_leased' } as const
-    const retryAt = inMs === null ? null : later(this.#now, usOf(inMs))
-    const items = ids.map((id) => ({ id, dead, ...(retryAt === null ? {} : { retryAt }) }))
-    await expectAnswer(
-      this.#office.queues.retry({ queueName: queue.name, partition: partition.number, items }),
-      problem && code[problem],
-    )
-    if (problem === null) queue.retry(partition, itemsOf(partition, ids), retryAt, dead, this.#now)
-  }
-
-  async #import(queue: ReferenceQueue, number: number, steps: readonly ImportedStep[]): Promise<void> {
+  async import(on: On, number: number, given: readonly ImportedItem[]): Promise<void> {
+    const queue = this.#queue(on)
     const partition = queue.partitions[number % queue.partitions.length] ?? NO_SUCH_PARTITION
     const inMs = (ms: number | null) => (ms === null ? null : later(this.#now, usOf(ms)))
-    const items = steps.map((each) => ({
+    const items = given.map((each) => ({
       label: this.#label(),
       sourceId: each.source === 0 ? '' : `source-${each.source}`,
       leased: each.leasedForMs !== null,
@@ -227,21 +279,6 @@ export class Desk {
       if (item !== null && outcome?.outcome === 'imported')
         this.#learn(queue, partition, item, outcome.item.id)
     }
-  }
-
-  /** Some of the leases of one partition, or of all ids that it ever had, counted from the latest. */
-  async #about(
-    queue: ReferenceQueue,
-    { among, places }: Picks,
-    act: (partition: ReferencePartition, ids: readonly string[]) => Promise<void>,
-  ): Promise<void> {
-    const isLeased = ({ partition, id }: Known) => itemsOf(partition, [id]).some(({ leased }) => leased)
-    const known = (this.#known.get(queue) ?? []).filter((each) => among === 'known' || isLeased(each))
-    const picked = places.flatMap((place) => known.at(-1 - (place % Math.max(1, known.length))) ?? [])
-    const [first] = picked
-    if (first === undefined) return
-    const mine = picked.filter(({ partition }) => partition === first.partition)
-    await act(first.partition, [...new Set(mine.map(({ id }) => id))])
   }
 
   async #compare(queue: ReferenceQueue): Promise<void> {
@@ -347,15 +384,4 @@ const showStored = (item: StoredItem) => ({
   death: item.death && { reason: item.death.reason, attempts: item.death.attempts },
 })
 
-const showReference = (shown: ReferenceItem) => ({
-  label: shown.label,
-  id: shown.id,
-  sourceId: shown.sourceId,
-  leased: shown.leased,
-  deadline: shown.deadline,
-  expireAt: shown.expireAt,
-  createdAt: shown.createdAt,
-  enqueueAt: shown.enqueueAt,
-  attempts: shown.attempts,
-  death: shown.death,
-})
+const showReference = ({ serial: _, ...shown }: ReferenceItem) => shown

@@ -1,9 +1,10 @@
 /** Performs a random program on an office, with all clients at the same time, and writes down what they saw. */
-import { type Instant, later } from '../../src/core/clock.ts'
+import { later } from '../../src/core/clock.ts'
 import type { Office } from '../../src/office.ts'
 import type { QueueDepth, Queues, StoredItem } from '../../src/queues/queue.ts'
-import { type Ending, type History, Recorder } from './history.ts'
-import type { Program, Step } from './program.ts'
+import type { Step } from '../world/model.ts'
+import { type Deed, type Ending, type History, Recorder } from './history.ts'
+import type { Program } from './program.ts'
 
 const usOf = (ms: number): bigint => BigInt(ms) * 1_000n
 
@@ -50,7 +51,8 @@ export async function perform(offices: readonly Office[], name: string, program:
   }
 }
 
-class Client {
+/** One client, which takes its steps one after the other. */
+export class Client {
   readonly #office: Office
   readonly #queues: Queues
   readonly #queueName: string
@@ -68,47 +70,19 @@ class Client {
     this.#seenIds = seenIds
   }
 
-  async run(steps: readonly Step[]): Promise<void> {
-    for (const step of steps) await this.#take(step)
+  async run(steps: readonly Step<Client>[]): Promise<void> {
+    for (const step of steps) await step.perform(this)
   }
 
-  async #take(step: Step): Promise<void> {
-    switch (step.step) {
-      case 'rest':
-        return turns(step.turns)
-      case 'advance':
-        return this.#office.advanceClock(usOf(step.ms))
-      case 'produce':
-        return this.#produce(step.delaysMs)
-      case 'lease':
-        return this.#lease(step.batchSize, step.patience)
-      case 'complete':
-        return this.#about(step.picks, async (ids) => {
-          await this.#recorder.record(
-            () => this.#queues.complete({ queueName: this.#queueName, ids }),
-            () => ({ verb: 'complete', ids }),
-          )
-        })
-      case 'delete':
-        return this.#about(step.picks, async (ids) => {
-          await this.#recorder.record(
-            () => this.#queues.deleteItems({ queueName: this.#queueName, ids }),
-            () => ({ verb: 'delete', ids }),
-          )
-        })
-      case 'retry':
-        return this.#about(step.picks, (ids) => this.#retry(ids, step.inMs, step.dead))
-      case 'extend':
-        return this.#about(step.picks, async (ids) => {
-          await this.#recorder.record(
-            () => this.#queues.extend({ queueName: this.#queueName, ids, leaseTimeout: `${step.byMs}ms` }),
-            (deadline) => ({ verb: 'extend', ids, deadline: deadline ?? null }),
-          )
-        })
-    }
+  rest(many: number): Promise<void> {
+    return turns(many)
   }
 
-  async #produce(delaysMs: readonly number[]): Promise<void> {
+  advance(ms: number): Promise<void> {
+    return this.#office.advanceClock(usOf(ms))
+  }
+
+  async produce(delaysMs: readonly number[]): Promise<void> {
     const now = this.#office.clock.now()
     const items = delaysMs.map((delayMs) => ({
       payload: `${this.#name}/${this.#produced++}`,
@@ -131,7 +105,8 @@ class Client {
     )
   }
 
-  async #lease(batchSize: number, patience: number): Promise<void> {
+  /** Gives up after `patience` turns of the event loop. */
+  async lease(batchSize: number, patience: number): Promise<void> {
     const gone = new AbortController()
     let answered = false
     const leasing = this.#recorder
@@ -149,21 +124,55 @@ class Client {
     for (const { id } of batch?.items ?? []) this.#seenIds.push(id)
   }
 
-  async #retry(ids: readonly string[], inMs: number | null, dead: boolean): Promise<void> {
-    const retryAt: Instant | null = inMs === null ? null : later(this.#office.clock.now(), usOf(inMs))
-    const items = ids.map((id) => ({ id, dead, ...(retryAt === null ? {} : { retryAt }) }))
-    await this.#recorder.record(
-      () => this.#queues.retry({ queueName: this.#queueName, items }),
-      () => ({ verb: 'retry', ids, retryAt, dead }),
+  complete(picks: readonly number[]): Promise<void> {
+    return this.#about(
+      picks,
+      (ids) => this.#queues.complete({ queueName: this.#queueName, ids }),
+      (ids) => ({ verb: 'complete', ids }),
+    )
+  }
+
+  delete(picks: readonly number[]): Promise<void> {
+    return this.#about(
+      picks,
+      (ids) => this.#queues.deleteItems({ queueName: this.#queueName, ids }),
+      (ids) => ({ verb: 'delete', ids }),
+    )
+  }
+
+  retry(picks: readonly number[], inMs: number | null, dead: boolean): Promise<void> {
+    const retryAt = inMs === null ? null : later(this.#office.clock.now(), usOf(inMs))
+    const item = retryAt === null ? { dead } : { dead, retryAt }
+    return this.#about(
+      picks,
+      (ids) => this.#queues.retry({ queueName: this.#queueName, items: ids.map((id) => ({ id, ...item })) }),
+      (ids) => ({ verb: 'retry', ids, retryAt, dead }),
+    )
+  }
+
+  extend(picks: readonly number[], byMs: number): Promise<void> {
+    return this.#about(
+      picks,
+      (ids) => this.#queues.extend({ queueName: this.#queueName, ids, leaseTimeout: `${byMs}ms` }),
+      (ids, deadline) => ({ verb: 'extend', ids, deadline: deadline ?? null }),
     )
   }
 
   /** Acts on some of the latest leases; does nothing while there are none. */
-  async #about(picks: readonly number[], act: (ids: readonly string[]) => Promise<void>): Promise<void> {
-    const ids = picks.flatMap(
+  async #about<T>(
+    picks: readonly number[],
+    call: (ids: readonly string[]) => Promise<T>,
+    deed: (ids: readonly string[], answer: T | undefined) => Deed,
+  ): Promise<void> {
+    const seen = picks.flatMap(
       (pick) => this.#seenIds.at(-1 - (pick % Math.max(1, this.#seenIds.length))) ?? [],
     )
-    if (ids.length > 0) await act([...new Set(ids)])
+    const ids = [...new Set(seen)]
+    if (ids.length === 0) return
+    await this.#recorder.record(
+      () => call(ids),
+      (answer) => deed(ids, answer),
+    )
   }
 }
 

@@ -1,20 +1,7 @@
 /** Random programs: what several clients ask of one queue, and how the clock moves meanwhile. */
 import fc from 'fast-check'
-
-export type Step =
-  | { readonly step: 'produce'; readonly delaysMs: readonly number[] }
-  /** Gives up after `patience` turns of the event loop. */
-  | { readonly step: 'lease'; readonly batchSize: number; readonly patience: number }
-  | { readonly step: 'complete' | 'delete'; readonly picks: readonly number[] }
-  | {
-      readonly step: 'retry'
-      readonly picks: readonly number[]
-      readonly inMs: number | null
-      readonly dead: boolean
-    }
-  | { readonly step: 'extend'; readonly picks: readonly number[]; readonly byMs: number }
-  | { readonly step: 'rest'; readonly turns: number }
-  | { readonly step: 'advance'; readonly ms: number }
+import { atMost, kindOf, mostly, type Step, stepsOf } from '../world/model.ts'
+import type { Client } from './perform.ts'
 
 export interface Program {
   readonly leaseMs: number
@@ -22,8 +9,8 @@ export interface Program {
   readonly maxAttempts: number
   readonly hasDeadQueue: boolean
   /** The steps of each client; a client takes one after the other, the clients run at the same time. */
-  readonly clients: readonly (readonly Step[])[]
-  readonly clock: readonly Step[]
+  readonly clients: readonly (readonly Step<Client>[])[]
+  readonly clock: readonly Step<Client>[]
 }
 
 /** Which of the leases seen so far a step is about, counted from the latest. */
@@ -32,53 +19,40 @@ const picks = fc.uniqueArray(fc.oneof({ weight: 4, arbitrary: fc.nat(4) }, fc.na
   maxLength: 3,
 })
 
-const produce = fc.record({
-  step: fc.constant('produce' as const),
-  delaysMs: fc.array(fc.oneof({ weight: 5, arbitrary: fc.constant(0) }, fc.constantFrom(50, 400, 3_000)), {
-    minLength: 1,
-    maxLength: 6,
-  }),
+const kind = kindOf<Client>()
+
+const rest = (weight: number) =>
+  kind(weight, { turns: fc.integer({ min: 1, max: 12 }) }, (client, { turns }) => client.rest(turns))
+
+const clientStep = stepsOf<Client>({
+  produce: kind(4, { delaysMs: atMost(6, mostly(5, 0, 50, 400, 3_000)) }, (client, { delaysMs }) =>
+    client.produce(delaysMs),
+  ),
+  lease: kind(
+    6,
+    { batchSize: fc.integer({ min: 1, max: 8 }), patience: fc.integer({ min: 1, max: 30 }) },
+    (client, { batchSize, patience }) => client.lease(batchSize, patience),
+  ),
+  complete: kind(3, { picks }, (client, { picks }) => client.complete(picks)),
+  delete: kind(1, { picks }, (client, { picks }) => client.delete(picks)),
+  retry: kind(
+    4,
+    { picks, inMs: fc.constantFrom(null, null, 20, 600, 2_000), dead: mostly<boolean>(4, false, true) },
+    (client, { picks, inMs, dead }) => client.retry(picks, inMs, dead),
+  ),
+  extend: kind(2, { picks, byMs: fc.constantFrom(300, 1_000, 4_000) }, (client, { picks, byMs }) =>
+    client.extend(picks, byMs),
+  ),
+  rest: rest(2),
 })
 
-const lease = fc.record({
-  step: fc.constant('lease' as const),
-  batchSize: fc.integer({ min: 1, max: 8 }),
-  patience: fc.integer({ min: 1, max: 30 }),
-})
-
-const rest = fc.record({ step: fc.constant('rest' as const), turns: fc.integer({ min: 1, max: 12 }) })
-
-const clientStep: fc.Arbitrary<Step> = fc.oneof(
-  { weight: 4, arbitrary: produce },
-  { weight: 6, arbitrary: lease },
-  { weight: 3, arbitrary: fc.record({ step: fc.constant('complete' as const), picks }) },
-  { weight: 1, arbitrary: fc.record({ step: fc.constant('delete' as const), picks }) },
-  {
-    weight: 4,
-    arbitrary: fc.record({
-      step: fc.constant('retry' as const),
-      picks,
-      inMs: fc.constantFrom(null, null, 20, 600, 2_000),
-      dead: fc.oneof({ weight: 4, arbitrary: fc.constant(false) }, fc.constant(true)),
-    }),
-  },
-  {
-    weight: 2,
-    arbitrary: fc.record({
-      step: fc.constant('extend' as const),
-      picks,
-      byMs: fc.constantFrom(300, 1_000, 4_000),
-    }),
-  },
-  { weight: 2, arbitrary: rest },
-)
-
-const clockStep: fc.Arbitrary<Step> = fc.oneof(rest, {
-  weight: 2,
-  arbitrary: fc.record({
-    step: fc.constant('advance' as const),
-    ms: fc.oneof(fc.constantFrom(1, 8, 500, 1_000, 1_008, 2_500, 6_000), fc.nat(1_500)),
-  }),
+const clockStep = stepsOf<Client>({
+  rest: rest(1),
+  advance: kind(
+    2,
+    { ms: fc.oneof(fc.constantFrom(1, 8, 500, 1_000, 1_008, 2_500, 6_000), fc.nat(1_500)) },
+    (client, { ms }) => client.advance(ms),
+  ),
 })
 
 export const program: fc.Arbitrary<Program> = fc.record({

@@ -7,11 +7,10 @@ import { afterAll, beforeAll, describe, it } from 'vitest'
 import { instant } from '../../src/core/clock.ts'
 import { TestClock } from '../../src/core/test-clock.ts'
 import { Office } from '../../src/office.ts'
+import { checkPrograms } from '../world/model.ts'
 import { type FreshStore, stores } from '../world/stores.ts'
 import { Desk } from './desk.ts'
 import { step } from './steps.ts'
-
-const RUNS = Number(process.env.BARTLEBY_MODEL_RUNS ?? 0)
 
 describe.each(stores)('a queue on $name', (store) => {
   let place: FreshStore
@@ -32,14 +31,12 @@ describe.each(stores)('a queue on $name', (store) => {
 
   for (const partitions of [1, 3]) {
     it(`of ${partitions} partitions answers as a queue in memory would`, async () => {
-      await fc.assert(
-        fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 30, size: 'max' }), async (steps) => {
-          const desk = await Desk.open(office, `queue-${performed++}`, partitions)
-          for (const each of steps) await desk.take(each)
-          await desk.close()
-        }),
-        { numRuns: RUNS || (store.name === 'sqlite' ? 25 : 5), endOnFailure: RUNS === 0 },
-      )
+      const programs = fc.array(step, { minLength: 5, maxLength: 30, size: 'max' })
+      await checkPrograms(programs, store.name === 'sqlite' ? 25 : 5, async (steps) => {
+        const desk = await Desk.open(office, `queue-${performed++}`, partitions)
+        for (const each of steps) await desk.take(each)
+        await desk.close()
+      })
     })
   }
 })

@@ -3,14 +3,14 @@
  * up, no letter has two items, and in the end every redrive is over, each letter went out at most once for each of its versions, and
  * those of a key in the order of their capture.
  */
-import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { isSending, type RedriveStanding } from '../../src/redrive/redrive.ts'
 import { isProof, sizeOf } from '../world/limits.ts'
+import { checkPrograms, type Step } from '../world/model.ts'
 import { reused } from '../world/reused-store.ts'
 import { stores } from '../world/stores.ts'
-import { Day } from './perform.ts'
-import { days, type Step } from './steps.ts'
+import { Day } from './day.ts'
+import { days } from './steps.ts'
 import { type Send, TwoOffices, type Waiting } from './two-offices.ts'
 
 const RUNS = sizeOf({ sqlite: 10, postgres: 4 }, { sqlite: 400, postgres: 100 })
@@ -19,25 +19,27 @@ describe.each(stores)('redrives on $name, whatever happens to them', (kind) => {
   const store = reused(kind)
 
   it('send each letter once, in order, and count it', () =>
-    fc.assert(
-      fc.asyncProperty(days, async (steps) => {
+    checkPrograms(
+      days,
+      RUNS[kind.name],
+      async (steps) => {
         const offices = await TwoOffices.open(store)
         try {
           await live(offices, steps)
         } finally {
           await offices.close()
         }
-      }),
-      { numRuns: RUNS[kind.name], endOnFailure: !isProof },
+      },
+      { shrinks: isProof },
     ))
 })
 
-async function live(offices: TwoOffices, steps: readonly Step[]): Promise<void> {
+async function live(offices: TwoOffices, steps: readonly Step<Day>[]): Promise<void> {
   const day = new Day(offices)
   await day.begin()
   const looks = new Looks(offices)
   for (const step of steps) {
-    await day.perform(step)
+    await day.take(step)
     await addsUp(offices)
     expect(await offices.doubled()).toEqual([])
     expect(await looks.overtaken()).toEqual([])

@@ -1,36 +1,8 @@
 /** What may happen to letters and redrives, in any order. */
 import fc from 'fast-check'
 import type { RedriveAction, Terms } from '../../src/redrive/redrive.ts'
-
-export const QUEUES = ['orders', 'mails'] as const
-export type QueueName = (typeof QUEUES)[number]
-
-/** Which letters a plan is about. */
-export type Target = 'all' | 'keyed' | 'plain' | QueueName
-
-export type Step =
-  | { readonly does: 'die'; readonly queue: QueueName; readonly letters: number }
-  | { readonly does: 'report'; readonly queue: QueueName; readonly keys: readonly number[] }
-  | {
-      readonly does: 'plan'
-      readonly seat: number
-      readonly target: Target
-      readonly action: RedriveAction
-      readonly terms: Terms
-      readonly starts: boolean
-    }
-  | {
-      readonly does: 'start' | 'pause' | 'resume' | 'cancel'
-      readonly seat: number
-      readonly redrive: number
-    }
-  | { readonly does: 'rate'; readonly seat: number; readonly redrive: number; readonly rate: number | null }
-  | { readonly does: 'advance'; readonly ms: number }
-  | { readonly does: 'work'; readonly queue: QueueName | 'aside'; readonly dying: 'none' | 'some' | 'all' }
-  | { readonly does: 'retry' | 'discard' | 'restore'; readonly letter: number }
-  | { readonly does: 'delete' | 'create' }
-  | { readonly does: 'lose' | 'replace'; readonly seat: number }
-  | { readonly does: 'find' }
+import { atMost, kindOf, mostly, type Step, stepsOf } from '../world/model.ts'
+import { ACTOR, type Day, QUEUES, type Target } from './day.ts'
 
 const queue = fc.constantFrom(...QUEUES)
 const seat = fc.nat(1)
@@ -49,86 +21,76 @@ const terms: fc.Arbitrary<Terms> = fc.record({
   ),
   stopRule: fc.option(
     fc.record({ percent: fc.constantFrom(0, 20, 60), of: fc.integer({ min: 1, max: 6 }) }),
-    {
-      freq: 3,
-    },
+    { freq: 3 },
   ),
-  order: fc.oneof({ weight: 4, arbitrary: fc.constant('key' as const) }, fc.constantFrom('capture', 'none')),
+  order: mostly<Terms['order']>(4, 'key', 'capture', 'none'),
 })
 
-const action: fc.Arbitrary<RedriveAction> = fc.oneof(
-  { weight: 6, arbitrary: fc.constant('retry' as const) },
-  fc.constantFrom('move', 'discard', 'restore'),
-)
+const kind = kindOf<Day>()
 
-const plan: fc.Arbitrary<Step> = fc
-  .record({
+const plan = kind(
+  5,
+  {
     seat,
     target: fc.constantFrom<Target>('all', 'all', 'keyed', 'plain', ...QUEUES),
-    action,
+    action: mostly<RedriveAction>(6, 'retry', 'move', 'discard', 'restore'),
     terms,
-    starts: fc.oneof({ weight: 4, arbitrary: fc.constant(true) }, fc.constant(false)),
-  })
-  .map(({ terms, ...rest }) => {
-    const isSending = rest.action === 'retry' || rest.action === 'move'
-    return { does: 'plan', ...rest, terms: isSending ? terms : { ...terms, canary: null, stopRule: null } }
-  })
-
-const step: fc.Arbitrary<Step> = fc.oneof(
-  {
-    weight: 2,
-    arbitrary: fc.record({ does: fc.constant('die'), queue, letters: fc.integer({ min: 1, max: 3 }) }),
+    starts: mostly<boolean>(4, true, false),
   },
-  {
-    weight: 3,
-    arbitrary: fc.record({
-      does: fc.constant('report'),
-      queue,
-      keys: fc.array(fc.nat(2), { minLength: 1, maxLength: 6 }),
-    }),
-  },
-  { weight: 5, arbitrary: plan },
-  {
-    weight: 4,
-    arbitrary: fc.record({
-      does: fc.constantFrom('start', 'pause', 'resume', 'resume', 'cancel'),
-      seat,
-      redrive: nth,
-    }),
-  },
-  { weight: 1, arbitrary: fc.record({ does: fc.constant('rate'), seat, redrive: nth, rate }) },
-  {
-    weight: 8,
-    arbitrary: fc.record({ does: fc.constant('advance'), ms: fc.constantFrom(10, 300, 1_100, 4_500) }),
-  },
-  {
-    weight: 5,
-    arbitrary: fc.record({
-      does: fc.constant('work'),
-      queue: fc.constantFrom(...QUEUES, 'aside'),
-      dying: fc.constantFrom('none', 'some', 'all'),
-    }),
-  },
-  {
-    weight: 3,
-    arbitrary: fc.record({ does: fc.constantFrom('retry', 'discard', 'restore'), letter: nth }),
-  },
-  { weight: 1, arbitrary: fc.record({ does: fc.constantFrom('delete', 'create') }) },
-  { weight: 2, arbitrary: fc.record({ does: fc.constantFrom('lose', 'replace'), seat }) },
-  { weight: 1, arbitrary: fc.record({ does: fc.constant('find') }) },
+  (day, given) => day.plan(given),
 )
 
+const step = stepsOf<Day>({
+  die: kind(2, { queue, letters: fc.integer({ min: 1, max: 3 }) }, (day, { queue, letters }) =>
+    day.die(queue, letters),
+  ),
+  report: kind(3, { queue, keys: atMost(6, fc.nat(2)) }, (day, { queue, keys }) => day.report(queue, keys)),
+  plan,
+  goOn: kind(
+    3,
+    { seat, nth, act: fc.constantFrom('start' as const, 'resume' as const, 'resume' as const) },
+    (day, { seat, nth, act }) => day.redrive(seat, nth, (redrives, id) => redrives[act](id, ACTOR)),
+  ),
+  halt: kind(
+    2,
+    { seat, nth, act: fc.constantFrom('pause' as const, 'cancel' as const) },
+    (day, { seat, nth, act }) => day.redrive(seat, nth, (redrives, id) => redrives[act](id, ACTOR, null)),
+  ),
+  rate: kind(1, { seat, nth, rate }, (day, { seat, nth, rate }) =>
+    day.redrive(seat, nth, (redrives, id) => redrives.setRate(id, rate, ACTOR)),
+  ),
+  advance: kind(8, { ms: fc.constantFrom(10, 300, 1_100, 4_500) }, ({ offices }, { ms }) =>
+    offices.advance(BigInt(ms) * 1_000n),
+  ),
+  work: kind(
+    5,
+    { queue: fc.constantFrom(...QUEUES, 'aside'), dying: fc.constantFrom('none', 'some', 'all') },
+    (day, { queue, dying }) => day.work(queue, dying),
+  ),
+  byHand: kind(
+    3,
+    { does: fc.constantFrom('retry' as const, 'discard' as const, 'restore' as const), nth },
+    (day, { does, nth }) => day.byHand(does, nth),
+  ),
+  mails: kind(1, { goes: fc.boolean() }, (day, { goes }) =>
+    goes ? day.offices.at(0).queues.delete({ queueName: 'mails', force: true }) : day.create('mails'),
+  ),
+  lose: kind(1, { seat }, ({ offices }, { seat }) => offices.lose(seat)),
+  replace: kind(1, { seat }, ({ offices }, { seat }) => offices.replace(seat)),
+  find: kind(1, {}, ({ offices }) => offices.find()),
+})
+
 /** A day at two offices: there are letters, and the first redrive comes soon. */
-export const days: fc.Arbitrary<readonly Step[]> = fc
+export const days: fc.Arbitrary<readonly Step<Day>[]> = fc
   .tuple(
     fc.array(fc.nat(2), { minLength: 3, maxLength: 8 }),
-    plan,
+    plan.steps('plan'),
     fc.array(step, { minLength: 10, maxLength: 30 }),
   )
   .map(([keys, first, others]) => [
-    { does: 'die', queue: 'orders', letters: 4 },
-    { does: 'report', queue: 'orders', keys },
-    { does: 'report', queue: 'mails', keys: [0, 1] },
+    { perform: (day) => day.die('orders', 4) },
+    { perform: (day) => day.report('orders', keys) },
+    { perform: (day) => day.report('mails', [0, 1]) },
     first,
     ...others,
   ])

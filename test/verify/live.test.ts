@@ -2,13 +2,13 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { instant } from '../../src/core/clock.ts'
-import { BartlebyError } from '../../src/core/errors.ts'
 import { TestClock } from '../../src/core/test-clock.ts'
 import { Office } from '../../src/office.ts'
 import type { Database } from '../../src/store/database.ts'
 import { openDatabase } from '../../src/store/open.ts'
 import { type VerifyProgress, verifyStore } from '../../src/verify/verify.ts'
 import { turns, write } from '../model/traffic.ts'
+import { unlessRefused } from '../world/model.ts'
 import { type FreshStore, stores } from '../world/stores.ts'
 
 const WRITERS = 3
@@ -109,12 +109,4 @@ async function redriveSome({ redrives }: Office, writer: number): Promise<void> 
     terms: { rate: null, canary: null, stopRule: null, order: 'key' },
   })
   await unlessRefused(redrives.start(id, `writer-${writer}`))
-}
-
-async function unlessRefused(act: Promise<unknown>): Promise<void> {
-  try {
-    await act
-  } catch (error) {
-    if (!(error instanceof BartlebyError) || error.cause !== undefined) throw error
-  }
 }

@@ -12,6 +12,28 @@ export const START: Instant = instant(1_800_000_000_000_000n)
 /** How a redrive goes when nothing is said. */
 export const PLAIN: Terms = { rate: null, canary: null, stopRule: null, order: 'key' }
 
+/** Leases everything in a queue, and completes or kills each by its payload or its place; gives the payloads in their order. */
+export async function workOff(
+  queues: Office['queues'],
+  queueName: string,
+  succeeds: (payload: string, nth: number) => boolean,
+): Promise<string[]> {
+  const seen: string[] = []
+  for (;;) {
+    const { partitions } = await queues.stats(queueName)
+    if (partitions.every(({ total, totalLeased }) => total === totalLeased)) return seen
+    const lease = { queueName, clientId: 'worker', batchSize: 1_000, requestTimeout: '1s' }
+    const { partition, items } = await queues.lease(lease)
+    const payloads = items.map(({ payload }) => Buffer.from(payload).toString())
+    seen.push(...payloads)
+    const isGood = payloads.map(succeeds)
+    const good = items.filter((_, n) => isGood[n]).map(({ id }) => id)
+    const bad = items.filter((_, n) => !isGood[n]).map(({ id }) => ({ id, dead: true }))
+    if (good.length > 0) await queues.complete({ queueName, partition, ids: good })
+    if (bad.length > 0) await queues.retry({ queueName, partition, items: bad })
+  }
+}
+
 export class RedriveOffice {
   readonly clock: TestClock
   readonly place: FreshStore
@@ -70,25 +92,8 @@ export class RedriveOffice {
   }
 
   /** Leases everything in a queue, and completes or kills each by its payload; gives the payloads in their order. */
-  async work(queueName: string, succeeds: (payload: string) => boolean = () => true): Promise<string[]> {
-    const { queues } = this.office
-    const seen: string[] = []
-    for (;;) {
-      const { partitions } = await queues.stats(queueName)
-      if (partitions.every(({ total, totalLeased }) => total === totalLeased)) return seen
-      const { partition, items } = await queues.lease({
-        queueName,
-        clientId: 'worker',
-        batchSize: 1_000,
-        requestTimeout: '1s',
-      })
-      const read = items.map(({ id, payload }) => ({ id, payload: Buffer.from(payload).toString() }))
-      seen.push(...read.map(({ payload }) => payload))
-      const good = read.filter(({ payload }) => succeeds(payload)).map(({ id }) => id)
-      const bad = read.filter(({ payload }) => !succeeds(payload)).map(({ id }) => ({ id, dead: true }))
-      if (good.length > 0) await queues.complete({ queueName, partition, ids: good })
-      if (bad.length > 0) await queues.retry({ queueName, partition, items: bad })
-    }
+  work(queueName: string, succeeds: (payload: string) => boolean = () => true): Promise<string[]> {
+    return workOff(this.office.queues, queueName, succeeds)
   }
 
   /** A plan of all pending letters, unless something else is said. */
