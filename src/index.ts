@@ -20,6 +20,7 @@ export {
   type EngineSettings,
 } from './queues/engines/engine-directory.ts'
 export type * from './queues/queue.ts'
+export type { Queues } from './queues/queues.ts'
 export type * from './redrive/redrive.ts'
 export type { Redrives } from './redrive/redrives.ts'
 export type { HeaderRules, PatchOperation, Recipe } from './redrive/repair/recipe.ts'

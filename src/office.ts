@@ -22,8 +22,8 @@ import type { LetterSource } from './letters/source.ts'
 import { type OfficeRuns, officeRuns } from './letters/work.ts'
 import { MIGRATIONS } from './migrations.ts'
 import { EngineDirectory } from './queues/engines/engine-directory.ts'
-import { StoreSeenEngines } from './queues/engines/seen-engines.ts'
-import type { Queues } from './queues/queue.ts'
+import { SeenEngines } from './queues/engines/seen-engines.ts'
+import type { Queues } from './queues/queues.ts'
 import { StoreQueues } from './queues/queues.ts'
 import { queueLimits } from './queues/validate.ts'
 import { Redrives } from './redrive/redrives.ts'
@@ -288,7 +288,7 @@ async function wire(
   const storeClock = await storeClockOf(db, options, log)
   const clock = options.clock ?? storeClock?.clock ?? new SystemClock()
   const registers = newRegisters()
-  const engines = new EngineDirectory(options.engines, new StoreSeenEngines(db))
+  const engines = new EngineDirectory(options.engines, new SeenEngines(db))
   const retentionDays = options.engines?.tables?.retentionDays ?? DEFAULT_RETENTION_DAYS
   const runs = officeRuns(db, clock, log, { carriesOut: options.carriesOutRedrives ?? true })
   const queues = new StoreQueues(db, clock, log, { registers, runs, ...queueLimits(options.queues) })

@@ -1,8 +1,6 @@
 /**
- * Exact counts per partition: every transition adds a signed change in its own transaction. Nobody ever counts items.
- *
- * Ages need sums of instants. They are kept as whole seconds and the microseconds beyond, because a sum of
- * microseconds over a large queue exceeds 64 bits.
+ * Exact counts per partition. Every transition appends a signed change in its own transaction, so nothing ever counts items. Ages need
+ * sums of instants: whole seconds and the microseconds beyond, because a plain sum over a large queue exceeds 64 bits.
  */
 import type { Instant } from '../core/clock.ts'
 import { counter } from '../store/counter.ts'
@@ -10,7 +8,7 @@ import type { Integer, Session, Transaction, Value } from '../store/database.ts'
 import type { Partition, QueueRecord } from './records.ts'
 import { SHELF } from './schema.ts'
 
-/** What is counted of a partition. `dead` are dead letters among the others. */
+/** Counted per partition; `dead` letters are among the others. */
 export const COUNTED = ['ready', 'leased', 'scheduled', 'held', 'dead'] as const
 type Counted = (typeof COUNTED)[number]
 
@@ -22,19 +20,18 @@ export interface PartitionCounts extends Readonly<Record<Counted, number>> {
   readonly deadlineSumUs: bigint
 }
 
-/** A change of one partition's counts; what is left out does not change. */
+/** A change of one partition's counts; absent means unchanged. */
 export interface CountChange extends Readonly<Partial<Record<Counted, number>>> {
   readonly created?: InstantSum
   readonly deadline?: InstantSum
 }
 
-/** A signed sum of instants, in seconds and the microseconds beyond them. */
+/** A signed sum of instants. */
 export interface InstantSum {
   readonly seconds: bigint
   readonly micros: bigint
 }
 
-/** `times` times the same instant. */
 export const instantSum = (at: Instant, times: number): InstantSum => split(at * BigInt(times))
 
 export const sumOfInstants = (instants: Iterable<Instant>): InstantSum => {
@@ -48,7 +45,7 @@ const split = (totalUs: bigint): InstantSum => ({
   micros: totalUs % 1_000_000n,
 })
 
-/** The same in SQL, over the rows of a statement; NULL without any. */
+/** The same in SQL; NULL without rows. */
 export const seconds = (column: string): string => `sum(${column} / 1000000)`
 export const micros = (column: string): string => `sum(${column} % 1000000)`
 
@@ -57,7 +54,11 @@ export const negated = ({ seconds, micros }: InstantSum): InstantSum => ({
   micros: -micros,
 })
 
-/** What a place loses with items of a shelf that were read. */
+/** Sum of the lease deadlines of items; those without one add nothing. */
+export const leaseDeadlines = (items: readonly { readonly leaseDeadline: Instant | null }[]): InstantSum =>
+  sumOfInstants(items.flatMap(({ leaseDeadline }) => leaseDeadline ?? []))
+
+/** The loss of a partition when these items leave a shelf. */
 export function lossOf(
   items: readonly {
     readonly leased: boolean
@@ -72,7 +73,7 @@ export function lossOf(
     leased: -leased.length,
     held: shelf === SHELF.held ? -items.length : 0,
     created: negated(sumOfInstants(items.map(({ createdAt }) => createdAt))),
-    deadline: negated(sumOfInstants(leased.flatMap(({ leaseDeadline }) => leaseDeadline ?? []))),
+    deadline: negated(leaseDeadlines(leased)),
   }
 }
 
@@ -85,15 +86,15 @@ export const partitionCounter = counter({
 })
 
 /**
- * For PostgreSQL statements that are a transaction by themselves: appends one delta for part `$1` when `source`
- * has a row; the nine values of `countValues` are the parameters from `$<first>` on.
+ * Appends one delta for part `$1` when `source` has a row, in a PostgreSQL statement that is a whole transaction. The nine values of
+ * `countValues` start at `$<first>`.
  */
 export const countChangeFrom = (source: string, first: number): string => {
   const values = SUMMED.map((_, i) => `$${first + i}::bigint`).join(', ')
   return `INSERT INTO bartleby.partition_deltas (${COLUMNS}) SELECT $1, ${values} FROM ${source}`
 }
 
-/** For PostgreSQL statements that learn only as they run how many items of part `$1` change: appends the delta whose sums these are. */
+/** Appends a delta of sums that a PostgreSQL statement learns while it runs, for part `$1`. */
 export const countedFrom = (
   source: string,
   sums: Readonly<Partial<Record<(typeof SUMMED)[number], string>>>,
@@ -114,7 +115,7 @@ export const countValues = (change: CountChange): Value[] => [
   change.deadline?.micros ?? 0n,
 ]
 
-/** The changes of one transaction, one row per partition, written just before its commit. */
+/** Changes of one transaction, one row per partition. */
 export class CountChanges {
   readonly #changes = new Map<number, CountChange>()
 
@@ -128,7 +129,7 @@ export class CountChanges {
     return this.#changes.get(part)?.ready ?? 0
   }
 
-  /** Makes the changes part of the transaction. Call it last. */
+  /** Adds the changes to the transaction. Call it last. */
   write(tx: Transaction): void {
     const parts = [...this.#changes].sort(([a], [b]) => a - b)
     partitionCounter.add(
@@ -154,13 +155,13 @@ const sumOfSums = (a: InstantSum = NO_INSTANTS, b: InstantSum = NO_INSTANTS): In
 })
 const NO_INSTANTS: InstantSum = { seconds: 0n, micros: 0n }
 
-/** Makes the change of one partition part of the transaction. */
+/** Adds the change of one partition to the transaction. */
 export const count = (tx: Transaction, part: number, change: CountChange): void =>
   partitionCounter.add(tx, [[part, ...countValues(change)]])
 
 const SUMS = SUMMED.map((column) => `sum(${column}) AS ${column}`).join(', ')
 
-/** Cost: one row per partition, and the tail. */
+/** Cost: one row per partition, plus the unfolded tail. */
 const readAll = partitionCounter.read(
   'counts.read',
   'parts',
@@ -170,7 +171,7 @@ const readAll = partitionCounter.read(
 
 type CountsRow = Readonly<Record<'part' | (typeof SUMMED)[number], Integer>>
 
-/** The counts of `parts`, in their order. */
+/** Counts in the order of `parts`. */
 export async function readCounts(session: Session, parts: readonly number[]): Promise<PartitionCounts[]> {
   const rows = await session.rows<CountsRow>(readAll, parts)
   const byPart = new Map(rows.map((row) => [Number(row.part), row]))
@@ -188,7 +189,7 @@ export async function readCounts(session: Session, parts: readonly number[]): Pr
   })
 }
 
-/** How many items each partition has ready; `gained` is what the transaction at hand has added to a part already. */
+/** Ready items per partition; `gained` adds what the current transaction has made ready. */
 export async function readReadyCounts(
   session: Session,
   partitions: readonly Partition[],
@@ -201,14 +202,14 @@ export async function readReadyCounts(
   return partitions.map(({ part }, i) => (counts[i]?.ready ?? 0) + gained(part))
 }
 
-/** The index of the partition with the fewest items; the lowest number wins a tie. */
+/** Index of the smallest count; the lowest number wins a tie. */
 export function emptiest(counts: readonly number[]): number {
   let best = 0
   for (let i = 1; i < counts.length; i++) if ((counts[i] ?? 0) < (counts[best] ?? 0)) best = i
   return best
 }
 
-/** Where the next item or letter of a queue goes: the partition with the fewest ready items. */
+/** The partition with the fewest ready items, where the next item or letter goes. */
 export async function emptiestPartition(
   session: Session,
   queue: QueueRecord,

@@ -1,4 +1,4 @@
-/** Queues on the office API, for those who look after them: `GET /api/queues`. */
+/** `GET /api/queues`: queues for operators. */
 import type { FastifyInstance } from 'fastify'
 import { type ApiCall, type ApiScope, serveApi } from '../api/calls.ts'
 import { limitOf } from '../api/query.ts'
@@ -7,10 +7,11 @@ import { viewOf } from '../api/view.ts'
 import { formatGoDuration } from '../core/duration.ts'
 import { decodePageToken, encodePageToken, malformed } from '../core/page-token.ts'
 import type { Ledger } from '../letters/numbers/ledger.ts'
-import type { QueueOverview, Queues } from './queue.ts'
+import type { QueueOverview } from './queue.ts'
+import type { Queues } from './queues.ts'
 import { QUEUE_VIEW } from './shapes.ts'
 
-interface QueueOverviewOptions extends ApiScope {
+type QueueOverviewOptions = ApiScope & {
   readonly queues: Pick<Queues, 'overview'>
   readonly ledger: Pick<Ledger, 'pendingBy'>
 }
@@ -40,7 +41,7 @@ const listCall = ({ queues, ledger }: QueueOverviewOptions): ApiCall => ({
       queues.overview({ pivot: token === undefined ? '' : nameIn(token), limit: limit + 1 }),
       ledger.pendingBy('originalQueue'),
     ])
-    // The token names the first queue of the next page, so it may be gone by then.
+    // The first queue of the next page; it may be gone by then.
     const next = found[limit]
     const data = {
       items: found.slice(0, limit).map((queue) => queueOnWire(queue, letters.get(queue.queueName) ?? 0)),

@@ -1,7 +1,4 @@
-/**
- * How queues stand: many at once, of one moment, in a fixed number of statements. Depths come from the counts; only the heads
- * of partitions that hold something are looked at, one step into an index each.
- */
+/** Depths of many queues at one moment, in a fixed number of statements: counts, and the heads of partitions that hold something. */
 import type { Instant } from '../core/clock.ts'
 import { headsOfLying } from '../letters/in-dead-queue/read.ts'
 import type { Session } from '../store/database.ts'
@@ -10,7 +7,7 @@ import type { QueueOverview } from './queue.ts'
 import { type QueuePage, type QueueRecord, readQueueRecords } from './records.ts'
 import { type Head, headsOfItems } from './sql/inspect.ts'
 
-/** The queues of a page, with their settings and how they stand. All reads must see the same moment. */
+/** All reads must see the same moment. */
 export async function readOverview(session: Session, page: QueuePage): Promise<QueueOverview[]> {
   const queues = await readQueueRecords(session, page)
   const parts = queues.flatMap(({ partitions }) => partitions.map(({ part }) => part))
@@ -33,7 +30,7 @@ export async function readOverview(session: Session, page: QueuePage): Promise<Q
   return queues.map((queue) => overviewOf(queue, counts, heads))
 }
 
-/** Of each part the head with the lowest serial: items and letters of a dead queue stand in one line. */
+/** The head with the lowest serial per part: items and letters of a dead queue form one line. */
 function firstOf(heads: readonly Head[]): ReadonlyMap<number, Head> {
   const first = new Map<number, Head>()
   for (const head of heads) {
@@ -60,8 +57,8 @@ function overviewOf(
   return { ...info, ...depth, oldestAt, partitions: partitions.length }
 }
 
-/** A partition as `stats` shows it. */
-export function standingOf(
+/** A partition in `stats`. */
+export function partitionStats(
   { ready, leased, scheduled, held, createdSumUs, deadlineSumUs }: PartitionCounts,
   now: Instant,
 ) {

@@ -1,8 +1,7 @@
 /**
- * Queues over a store: looks a queue up, checks the request in the contract's order, and hands it to the queue's
- * loop (produce, lease, complete, retry, extend) or straight to the store (everything else).
+ * Queues over a store: finds the queue, checks the request in the contract's order, and hands it to the queue's loop (produce, lease,
+ * complete, retry, extend) or to the store (everything else). Failures are `BartlebyError`s with a code of the error table.
  */
-
 import type { Clock, Instant } from '../core/clock.ts'
 import { payloadBytes } from '../core/content.ts'
 import { usFromNs } from '../core/duration.ts'
@@ -20,7 +19,7 @@ import type { QueueLoop } from './cycles/loop.ts'
 import { LoopDirectory, type QueuesOptions } from './cycles/loops.ts'
 import { storableRun } from './death/cases.ts'
 import { queueLetterSource } from './death/letter-source.ts'
-import { readOverview, standingOf } from './overview.ts'
+import { partitionStats, readOverview } from './overview.ts'
 import type {
   ClearRequest,
   CompleteRequest,
@@ -43,7 +42,6 @@ import type {
   QueueOverview,
   QueueSettings,
   QueueStats,
-  Queues,
   RetryRequest,
   Run,
   StoredItem,
@@ -73,7 +71,13 @@ import type { AskedItem } from './verbs/produce.ts'
 import { type Announce, putItems } from './verbs/put.ts'
 import { firstProblem, serialsOf } from './verbs/settle.ts'
 
-export class StoreQueues implements Queues, Service {
+/** Everything that can be asked of queues. */
+export type Queues = Omit<
+  StoreQueues,
+  'name' | 'rounds' | 'announcer' | 'start' | 'stop' | 'letterSource' | 'put'
+>
+
+export class StoreQueues implements Service {
   readonly name = 'queues'
   readonly #db: Database
   readonly #clock: Clock
@@ -91,22 +95,21 @@ export class StoreQueues implements Queues, Service {
     defineRemoval(options.runs, this.#clearing)
   }
 
-  /** What is done every so often, for whoever watches over that. */
   get rounds(): readonly Rounds[] {
     return this.#loops.rounds
   }
 
-  /** Tells other servers of what is ready here. It starts and stops with the queues. */
+  /** Announces ready items to other servers. Starts and stops with the queues. */
   get announcer(): Announcer {
     return this.#loops.announcer
   }
 
-  /** Starts sweeping and listening; the queues can be used before that. */
+  /** Starts sweeping and listening; queues work before that. */
   start(): Promise<void> {
     return this.#loops.start()
   }
 
-  /** Answers waiting leases, finishes accepted writes, refuses what comes later. */
+  /** Answers waiting leases, finishes accepted writes, refuses later calls. */
   stop(): Promise<void> {
     return this.#loops.stop()
   }
@@ -118,6 +121,7 @@ export class StoreQueues implements Queues, Service {
     })
   }
 
+  /** Long poll. Aborting `signal` drops the waiter at once; items leased already stay leased. */
   async lease(request: LeaseRequest, signal?: AbortSignal): Promise<LeasedBatch> {
     return this.#withLoop(request.queueName, (loop) => {
       const timeoutNs = checkLease(request)
@@ -157,6 +161,7 @@ export class StoreQueues implements Queues, Service {
     })
   }
 
+  /** Lengthens leases you hold, all or none, with the checks of complete; gives the new deadline. */
   async extend(request: ExtendRequest): Promise<Instant> {
     return this.#withLoop(request.queueName, async (loop) => {
       const partition = partitionOf(loop.queue, request.partition)
@@ -168,6 +173,7 @@ export class StoreQueues implements Queues, Service {
     })
   }
 
+  /** The next items that a lease would get. */
   async peek(request: PeekRequest): Promise<readonly StoredItem[]> {
     const queue = await this.#queueOf(request.queueName)
     const partition = partitionOf(queue, request.partition)
@@ -206,12 +212,17 @@ export class StoreQueues implements Queues, Service {
     const counts = await this.#db.session('queue.stats', (session) => readCounts(session, parts))
     const now = this.#clock.now()
     const { failures, ...load } = loop.load
-    const partitions = counts.map((count, partition) => ({ partition, failures, ...standingOf(count, now) }))
+    const partitions = counts.map((count, partition) => ({
+      partition,
+      failures,
+      ...partitionStats(count, now),
+    }))
     return { queueName, ...load, partitions }
   }
 
+  /** All queues at one moment, in a fixed number of statements. */
   async depths(): Promise<readonly QueueDepth[]> {
-    const queues = await this.#standing('queues.depths', { limit: MAX_QUEUES_LISTED })
+    const queues = await this.#readOverview('queues.depths', { limit: MAX_QUEUES_LISTED })
     return queues.map(({ queueName, ready, leased, scheduled, held, dead, oldestAt }) => ({
       queueName,
       ready,
@@ -223,8 +234,9 @@ export class StoreQueues implements Queues, Service {
     }))
   }
 
+  /** One page of queues with settings and depths. */
   overview(request: ListQueuesRequest = {}): Promise<readonly QueueOverview[]> {
-    return this.#standing('queues.overview', request)
+    return this.#readOverview('queues.overview', request)
   }
 
   async clear(request: ClearRequest): Promise<void> {
@@ -276,27 +288,30 @@ export class StoreQueues implements Queues, Service {
     )
   }
 
+  /** Test control: holds produce, lease, complete, retry and all lifecycle work of one queue. */
   async pause(queueName: string, paused: boolean): Promise<void> {
     await this.#loops.pause(await this.#loopOf(queueName), paused)
   }
 
+  /** Test control: runs everything due in every queue and answers what became answerable. */
   async settle(): Promise<void> {
     await this.#loops.settle()
   }
 
-  /** The way back into queues for letters that came from them, or that name one. */
+  /** The way back into queues for letters that came from one or name one. */
   letterSource(name: LetterSource['name']): LetterSource {
     return queueLetterSource(name, this.#announce)
   }
 
-  /** Puts items into a queue in the caller's transaction: they are there if it commits, and only then. */
+  /** Puts items into a queue in the caller's transaction. */
   async put(work: OfficeWork, queueName: string, items: readonly ItemContent[]): Promise<void> {
     this.#loops.checkOpen()
     checkLookupName(queueName)
     await putItems(work, queueName, items, this.#announce)
   }
 
-  waitDeadlines(): Instant[] {
+  /** Test control: when the waiting leases run out of time. */
+  waitDeadlines(): readonly Instant[] {
     return this.#loops.waitDeadlines()
   }
 
@@ -308,10 +323,10 @@ export class StoreQueues implements Queues, Service {
     return queue
   }
 
-  async #standing(verb: string, request: ListQueuesRequest): Promise<readonly QueueOverview[]> {
+  async #readOverview(verb: string, request: ListQueuesRequest): Promise<readonly QueueOverview[]> {
     const page = checkListQueues(request)
     const read = (session: Session) => readOverview(session, page)
-    // On SQLite no call of this server comes in between; a snapshot opens a connection there, which takes ten times as long.
+    // On SQLite nothing of this server comes in between, and a snapshot opens a connection, which takes ten times as long.
     return this.#db.dialect === 'sqlite' ? this.#db.session(verb, read) : this.#db.snapshot(verb, read)
   }
 
@@ -326,10 +341,7 @@ export class StoreQueues implements Queues, Service {
     )
   }
 
-  /**
-   * Asks the queue's loop. Another server may have deleted the queue and made it anew: the loop then finds its
-   * queue gone, and the question goes to the loop of the new one.
-   */
+  /** Asks the queue's loop. Another server may have deleted and recreated the queue; then the new loop is asked once. */
   async #withLoop<T>(name: string, ask: (loop: QueueLoop) => Promise<T>): Promise<T> {
     try {
       const loop = await this.#loopOf(name)
@@ -340,7 +352,7 @@ export class StoreQueues implements Queues, Service {
         return await ask(await this.#loopOf(name))
       }
     } catch (error) {
-      // The store was away already when the queue or its items were looked up: nothing was written.
+      // The store failed while the queue or its items were looked up: nothing was written.
       if (error instanceof StoreUnavailable) throw failure('store_write_failed', undefined, { cause: error })
       throw error
     }
@@ -354,7 +366,6 @@ export class StoreQueues implements Queues, Service {
     return loop
   }
 
-  /** The queue as the store has it now. */
   async #queueOf(name: string): Promise<QueueRecord> {
     this.#loops.checkOpen()
     checkLookupName(name)

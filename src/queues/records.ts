@@ -1,6 +1,6 @@
 /**
- * Queues, their partitions and their engines as rows: create, read, update, delete. And the serials of their items: one ascending sequence
- * per store, so that ids of a partition ascend across servers for calls that do not overlap, whatever their clocks say.
+ * Queues, partitions and engine queues as rows, and the serials of items: one ascending sequence per store, so that ids of a partition
+ * ascend across servers for calls that do not overlap, whatever their clocks say.
  */
 import type { Instant } from '../core/clock.ts'
 import { storedText, textBytes } from '../core/content.ts'
@@ -11,20 +11,19 @@ import { at, integer, type RowOf, rowShape, text } from '../store/row.ts'
 import type { ItemId, OnDeath, QueueInfo } from './queue.ts'
 
 export interface Partition {
-  /** The store-wide number of this partition; the key of its items. */
+  /** Store-wide number; the key of its items. */
   readonly part: number
-  /** Its number within the queue, from 0. */
+  /** Number within the queue, from 0. */
   readonly number: number
   readonly idPrefix: string
-  /** Whether letters may lie here beside items: true once the queue has ever been somebody's dead queue. */
+  /** Letters may be here beside items: the queue is or was a dead queue. */
   readonly holdsLetters: boolean
 }
 
-/** The public id of an item. Every one is made here, and so gets its brand here. */
+/** The public id of an item, branded here and nowhere else. */
 export const itemIdIn = ({ idPrefix }: Pick<Partition, 'idPrefix'>, serial: number): ItemId =>
   idFromSerial(idPrefix, serial) as ItemId
 
-/** A queue with what a server needs to work on it. */
 export interface QueueRecord extends QueueInfo {
   readonly queueId: number
   /** Grows with every update. */
@@ -33,7 +32,7 @@ export interface QueueRecord extends QueueInfo {
   readonly partitions: readonly Partition[]
 }
 
-/** Which queues are asked for: those from the name `pivot` on. */
+/** Queues from the name `pivot` on. */
 export interface QueuePage {
   readonly pivot: string
   readonly limit: number
@@ -59,17 +58,16 @@ const QUEUE = rowShape({
   requestedPartitions: integer,
   deadQueue: (name: string | null) => name ?? '',
   reference: storedText,
-  /** NULL in a queue that is older than the choice. */
+  /** NULL in a queue older than the choice. */
   onDeath: (said: OnDeath | null) => said ?? 'letter',
   holdsLetters: (holds: boolean | Integer) => holds === true || Number(holds) === 1,
 })
 
-/** One row by its unique name. */
 const readByName = sql('queues.read', `SELECT ${QUEUE.columns} FROM bartleby.queues WHERE name = $1`, {
   bigints: true,
 })
 
-/** By name, in byte order, on the unique index; stops at the limit. */
+/** In byte order on the unique index; stops at the limit. */
 const readPage = sql(
   'queues.page',
   `SELECT ${QUEUE.columns} FROM bartleby.queues WHERE name >= $1 AND namespace = $2 ORDER BY name LIMIT $3`,
@@ -81,7 +79,7 @@ const readPartitions = sql(
   'SELECT part, number, id_prefix FROM bartleby.partitions WHERE queue_id = $1 ORDER BY queue_id, number',
 )
 
-/** Those of many queues, on the same index. */
+/** Of many queues, on the same index. */
 const readPartitionsOf = sql(
   'queues.partitionsOf',
   `SELECT queue_id, part, number, id_prefix FROM bartleby.partitions
@@ -90,12 +88,12 @@ const readPartitionsOf = sql(
 
 const readVersion = sql('queues.version', 'SELECT version FROM bartleby.queues WHERE id = $1')
 
-/** Fails when the queue is gone or has other settings, and with it the transaction. */
+/** Fails, and the transaction with it, when the queue is gone or has other settings. */
 const insistOnCurrent = sql('queues.insistOnCurrent', {
   postgres: 'SELECT 1 / count(*) AS current FROM bartleby.queues WHERE id = $1 AND version = $2',
 })
 
-/** A queue that names `$1` as its dead queue, on its partial index. */
+/** On the partial index of dead queues. */
 const readUser = sql('queues.user', 'SELECT name FROM bartleby.queues WHERE dead_queue = $1 LIMIT 1')
 
 const insertQueue = sql(
@@ -132,26 +130,24 @@ const dropPart = sql(
   'INSERT INTO bartleby.dropped_parts (part, dropped_at) VALUES ($1, $2)',
 )
 
-/** Create, update and delete take turns, so that what they checked about other queues still holds at commit. */
+/** Create, update and delete take turns, so that checks against other queues still hold at commit. */
 const takeTurn = sql('queues.turn', 'SELECT pg_advisory_xact_lock(1853002)')
 
-/** Keeps other changes of queue settings away until the transaction ends. */
 export const takeSettingsTurn = async (tx: Transaction): Promise<void> => {
   await tx.rows(takeTurn)
 }
 
 export async function readQueue(session: Session, name: string): Promise<QueueRecord | null> {
-  // No queue has a NUL in its name, and PostgreSQL refuses the question.
+  // No queue has a NUL in its name, and PostgreSQL refuses it.
   if (name.includes('\0')) return null
   const [row] = await session.rows<object>(readByName, name)
   if (row === undefined) return null
   const read = QUEUE.read(row)
   const queue = recordOf(read, await session.rows<PartitionRow>(readPartitions, read.id))
-  // A queue without partitions was deleted between the two statements.
+  // Deleted between the two statements.
   return queue.partitions.length === 0 ? null : queue
 }
 
-/** Queues from the first name >= `pivot` on, in byte order. */
 export async function readQueues(session: Session, page: QueuePage): Promise<QueueInfo[]> {
   return (await pageOf(session, page)).map(({ id, version, holdsLetters, name, ...info }) => ({
     queueName: name,
@@ -159,7 +155,7 @@ export async function readQueues(session: Session, page: QueuePage): Promise<Que
   }))
 }
 
-/** The same with their partitions; two statements, however many they are. */
+/** With partitions; two statements for any number of queues. */
 export async function readQueueRecords(session: Session, page: QueuePage): Promise<QueueRecord[]> {
   const rows = await pageOf(session, page)
   if (rows.length === 0) return []
@@ -180,12 +176,12 @@ export async function readQueueVersion(session: Session, queueId: number): Promi
   return row === undefined ? null : Number(row.version)
 }
 
-/** Ends the transaction when the queue is not as this server knows it (PostgreSQL only); `isDividedByNone` tells. */
+/** Fails the transaction when the queue changed (PostgreSQL only); `isDividedByNone` recognises the failure. */
 export async function insistOnVersion(tx: Transaction, { queueId, version }: QueueRecord): Promise<void> {
   await tx.rows(insistOnCurrent, queueId, version)
 }
 
-/** Some queue whose dead queue is `name`, or null. */
+/** Some queue with this dead queue. */
 export async function readQueueUsing(session: Session, name: string): Promise<string | null> {
   const [row] = await session.rows<{ name: string }>(readUser, name)
   return row?.name ?? null
@@ -196,22 +192,20 @@ export interface EngineQueue {
   readonly engine: string
 }
 
-/** One row by primary key. */
 const readEngine = sql('engineQueues.read', 'SELECT engine FROM bartleby.engine_queues WHERE queue = $1')
 
-/** All of them; there are as many as engines were ever defined. */
+/** As many rows as engines were ever defined. */
 const readEngines = sql(
   'engineQueues.readAll',
   'SELECT queue, engine FROM bartleby.engine_queues ORDER BY queue',
 )
 
-/** The engine that a queue belongs to; null when it is a plain queue. */
+/** null for a plain queue. */
 export async function readEngineOf(session: Session, queue: string): Promise<string | null> {
   const [row] = await session.rows<{ readonly engine: string }>(readEngine, queue)
   return row?.engine ?? null
 }
 
-/** All queues of engines, by the name of the queue. */
 export const readEngineQueues = (session: Session): Promise<readonly EngineQueue[]> =>
   session.rows<EngineQueue>(readEngines)
 
@@ -241,27 +235,24 @@ export async function createQueue(
   return { ...queue, queueId, version: 1, holdsLetters, partitions }
 }
 
-/** Writes the changed settings; partitions stay as they are. */
+/** Writes changed settings; partitions stay. */
 export async function saveQueue(tx: Transaction, queueId: number, queue: QueueInfo): Promise<void> {
   await tx.run(updateQueue, queueId, queue.updatedAt, ...settingsOf(queue))
 }
 
-/**
- * From now on letters may lie in this queue. Its version grows, so that every server sees it before its next cycle
- * there.
- */
+/** Lets letters into this queue. Its version grows, so every server sees it before its next cycle. */
 export async function expectLetters(tx: Transaction, queue: QueueRecord): Promise<void> {
   if (!queue.holdsLetters) await tx.run(markHoldsLetters, queue.queueId, true)
 }
 
-/** Removes the queue; its items are out of reach at commit and are cleaned up afterwards, in batches. */
+/** Removes the queue; its items are out of reach at commit and removed later, in batches. */
 export async function dropQueue(tx: Transaction, queue: QueueRecord, now: Instant): Promise<void> {
   await tx.run(deleteQueue, queue.queueId)
   await tx.run(deletePartitions, queue.queueId)
   for (const { part } of queue.partitions) await tx.run(dropPart, part, now)
 }
 
-/** Takes `count` fresh serials, ascending. */
+/** Fresh serials, ascending. */
 export const allocateSerials = (tx: Transaction, count: number): Promise<number[]> =>
   takeNumbers(tx, 'items', count)
 
@@ -280,7 +271,7 @@ const recordOf = (
   })),
 })
 
-/** The settings that an update may change, in the order of their columns. */
+/** Settings that an update may change, in column order. */
 const settingsOf = (queue: QueueInfo): readonly Value[] => [
   queue.leaseTimeoutNs,
   queue.expireTimeoutNs,

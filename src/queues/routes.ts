@@ -1,9 +1,8 @@
 /**
- * The queue API on HTTP. Everything about a request happens in the order of the contract: method and
- * `Authorization` header (the server's gate), path, body up to its limit, content type, operation, `Accept`.
- * Calls run in Fastify's first hook: its own body parsing would judge the content type before the body.
+ * The queue API on HTTP. A request is handled in the contract's order: method and `Authorization` (the server's gate), path, body up to
+ * its limit, content type, operation, `Accept`. Calls run in Fastify's first hook, because its body parsing would judge the content type
+ * before the body.
  */
-
 import type { DescMessage } from '@bufbuild/protobuf'
 import type { FastifyInstance } from 'fastify'
 import { schemasOnlyDescribe, unreachable } from '../api/calls.ts'
@@ -46,7 +45,7 @@ const inBothFormats = (message: DescMessage) => ({
   'application/protobuf': { schema: binary(message) },
 })
 
-/** How a call looks in the OpenAPI document: both formats, and every code it can answer. */
+/** A call in the OpenAPI document: both formats, every code. */
 function callSchema(call: QueueCall): Readonly<Record<string, unknown>> {
   const errors = queueErrorCodes().map(([code, text]) => [
     code,

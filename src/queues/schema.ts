@@ -1,22 +1,20 @@
 /**
  * The tables that queues own.
  *
- * `items` is the hot table and is shaped by what a lease costs:
- * - The key is (part, shelf, id). A part is one partition of one queue. The shelf keeps scheduled and held
- *   items out of the range that leases scan.
- * - No index, and no index predicate, mentions a column that a lease changes (leased, lease_deadline,
- *   attempts). On PostgreSQL the update is then heap-only and touches no index: 66,000 leased and completed
- *   per second instead of 32,000 with an index on lease_deadline (decision 2). fillfactor 50 leaves room on the page for
- *   that second version of every row.
- * - When leases end is therefore kept beside the items, in `lease_batches`: one row per lease statement with
- *   the runs of serials it leased.
+ * `items` is the hot table, shaped by what a lease costs:
+ * - The key is (part, shelf, id). A part is one partition of one queue. The shelf keeps scheduled and held items out of the range that
+ *   leases scan.
+ * - No index mentions a column that a lease changes (leased, lease_deadline, attempts). The update on PostgreSQL is then heap-only: 66,000
+ *   leased and completed per second instead of 32,000 with an index on lease_deadline (decision 2). fillfactor 50 leaves room on the page
+ *   for the second version of every row.
+ * - `lease_batches` keeps when leases end: one row per lease statement with the runs of serials it leased.
  *
- * Instants are microseconds since 1970; NULL is the zero time. Text of callers is stored as bytes, because
- * U+0000 is legal in it and not in PostgreSQL's text; NULL is the empty string.
+ * Instants are microseconds since 1970; NULL is the zero time. Callers' text is stored as bytes, because U+0000 is legal in it and not in
+ * PostgreSQL's text; NULL is the empty string.
  */
 import { inSqlite, type Migration } from '../store/migrations.ts'
 
-/** Where an item lies within its partition. */
+/** Places of an item within its partition. */
 export const SHELF = { queue: 0, scheduled: 1, held: 2 } as const
 
 const QUEUES = `
@@ -45,7 +43,6 @@ const QUEUES = `
       UNIQUE (queue_id, number)
     );`
 
-/** And all that is beside the items. */
 const INDEXES = `
     CREATE INDEX items_expiring ON bartleby.items (expire_at) WHERE shelf = 0 AND expire_at IS NOT NULL;
     CREATE INDEX items_scheduled ON bartleby.items (enqueue_at, id) WHERE shelf = 1;
@@ -155,7 +152,7 @@ export const queueMigration: Migration = {
   `,
 }
 
-/** Letters of a store that kept them among the items; they move to their own table with the words of their reason. */
+/** Letters that older stores kept among the items. */
 const OLD_REASONS = `
   CASE death_reason WHEN 'attempts' THEN 'AttemptsExhausted' WHEN 'expired' THEN 'Expired' ELSE 'Rejected' END`
 
@@ -200,7 +197,7 @@ const DEATH_COLUMNS = [
   'death_created_at',
 ]
 
-/** Dead letters leave the table of items for that of letters. */
+/** Moves dead letters from the table of items to that of letters. */
 export const deadLetterMigration: Migration = {
   number: 5,
   name: 'dead letters',
@@ -228,7 +225,6 @@ export const deadLetterMigration: Migration = {
   `,
 }
 
-/** What queues say about the death of their items, and which queues are those of engines. */
 const DEATHS = `
     -- What becomes of an item that dies while the queue has no dead queue: 'letter' or 'delete'. NULL: letter; the queue is
     -- older than the choice, and nobody was told yet.

@@ -1,8 +1,9 @@
-/** Creating, updating and deleting queues: checks against other queues and the write are one transaction. */
+/** Creating, updating and deleting queues. Checks against other queues and the write are one transaction. */
 import type { Clock, Instant } from '../core/clock.ts'
 import { failure } from '../core/errors.ts'
+import type { Log } from '../core/log.ts'
 import type { OfficeRuns } from '../letters/work.ts'
-import type { Database, Transaction } from '../store/database.ts'
+import { type Database, sql, type Transaction } from '../store/database.ts'
 import type { QueueInfo, QueueSettings } from './queue.ts'
 import {
   createQueue,
@@ -31,7 +32,7 @@ export async function createFromSettings(
   clock: Clock,
   settings: QueueSettings,
 ): Promise<QueueRecord> {
-  // Before a transaction is begun for what is refused.
+  // Before a transaction is begun.
   checkNew(settings)
   return db.transaction('queues.create', async (tx) => {
     await takeSettingsTurn(tx)
@@ -39,7 +40,7 @@ export async function createFromSettings(
   })
 }
 
-/** What can be said of a new queue without a look at the others. */
+/** Checks that need no other queue. */
 function checkNew(settings: QueueSettings) {
   const timeouts = parseSettings(settings)
   checkNewQueueName(settings.queueName)
@@ -48,7 +49,7 @@ function checkNew(settings: QueueSettings) {
   return { timeouts, namespace }
 }
 
-/** The same as part of a transaction, whose turn it is to change settings. */
+/** Creates a queue in a transaction that has the settings turn. */
 export async function createInTurn(
   tx: Transaction,
   now: Instant,
@@ -76,8 +77,8 @@ export async function createInTurn(
 }
 
 /**
- * Changes a queue. Timeouts, partitions and what it says about deaths change only when given; attempts, reference and
- * dead queue are always overwritten, as the contract has it.
+ * Changes a queue. Timeouts, partitions and on_death change only when given; attempts, reference and dead queue are always overwritten,
+ * as the contract has it.
  */
 export async function updateFromSettings(
   db: Database,
@@ -108,7 +109,7 @@ export async function updateFromSettings(
   })
 }
 
-/** Deletes a queue; its rows are out of reach at once and removed by a run. */
+/** Deletes a queue; its rows are out of reach at once, and a run removes them. */
 export async function deleteByName(
   runs: OfficeRuns,
   { queueName: name, force }: { readonly queueName: string; readonly force?: boolean },
@@ -136,4 +137,37 @@ async function checkDeadQueue(tx: Transaction, { queueName, deadQueue }: QueueSe
   if (target.deadQueue !== '') throw failure('dead_queue_chained', { name: deadQueue })
   if ((await readQueueUsing(tx, queueName)) !== null) throw failure('dead_queue_in_use', { name: queueName })
   await expectLetters(tx, target)
+}
+
+/** Queues older than the choice of what becomes of their dead; read once per start. */
+const readUnannounced = sql(
+  'queues.untold',
+  'SELECT name, dead_queue FROM bartleby.queues WHERE on_death IS NULL ORDER BY name',
+)
+
+/** Of several servers starting at once, one marks each queue. */
+const markAnnounced = sql(
+  'queues.markTold',
+  `UPDATE bartleby.queues SET on_death = 'letter' WHERE name = $1 AND on_death IS NULL`,
+)
+
+/** Says once per store that items which used to be deleted in older queues now become letters. */
+export async function warnOfOlderQueues(db: Database, log: Log): Promise<void> {
+  const older = await db.session('queues.untold', (session) =>
+    session.rows<{ readonly name: string; readonly dead_queue: string | null }>(readUnannounced),
+  )
+  if (older.length === 0) return
+  const queues = await db.transaction('queues.markTold', async (tx) => {
+    const mine: string[] = []
+    for (const { name, dead_queue } of older) {
+      const marked = (await tx.run(markAnnounced, name)) > 0
+      if (marked && dead_queue === null) mine.push(name)
+    }
+    return mine
+  })
+  if (queues.length === 0) return
+  log.warn(
+    { queues },
+    'what dies in these queues, which have no dead queue, is a letter from this version on and no longer deleted; where that is not wanted, as in a queue used as a timer: bartleby queues update NAME --on-death delete',
+  )
 }

@@ -1,9 +1,7 @@
 /**
- * What is asked of queues and answered, in the words that library, server and client share. They differ in what an instant is (`At`:
- * the library's `Instant`, the client's `Date`) and in what only the library tells (queue.ts).
- *
- * Requests carry durations as Go duration strings ("90s", "5m") because the order in which the contract validates them is part of the
- * contract; they are parsed in `validate.ts` and nowhere else.
+ * Requests and answers of queues, in words that library, server and client share. They differ in the type of an instant (`At`) and in what
+ * only the library tells (queue.ts). Durations are Go duration strings ("90s", "5m"): the order in which they are validated is part of the
+ * contract, so `validate.ts` alone parses them.
  */
 import Type from 'typebox'
 import { INTEGER, oneOf, orNull, type Shape, TEXT, TIME } from '../api/shapes.ts'
@@ -13,7 +11,6 @@ import type { Instant } from '../core/clock.ts'
 export const ON_DEATH = ['letter', 'delete'] as const
 export type OnDeath = (typeof ON_DEATH)[number]
 
-/** A queue as it is now. */
 export interface QueueFacts<At> {
   readonly queueName: string
   readonly createdAt: At
@@ -26,7 +23,7 @@ export interface QueueFacts<At> {
   readonly namespace: string
 }
 
-/** What the producer chose; stored, shown and sent back byte for byte. */
+/** The producer's own; stored, shown and sent back byte for byte. */
 export interface ItemContent {
   readonly encoding: string
   readonly kind: string
@@ -36,29 +33,29 @@ export interface ItemContent {
 
 export interface NewItem<At = Instant> extends Partial<Omit<ItemContent, 'payload'>> {
   readonly payload?: Uint8Array | string
-  /** Deliver not before this instant; absent, past or less than 100 ms ahead means at once. */
+  /** Earliest delivery; absent, past or less than 100 ms ahead means at once. */
   readonly enqueueAt?: At
-  /** A repeated key within the queue's dedupe window returns the first item's id and adds nothing. */
+  /** A repeated key within the dedupe window adds nothing and returns the first item's id. */
   readonly dedupeKey?: string
 }
 
 export interface ProduceRequest<Item = NewItem> {
   readonly queueName: string
-  /** Left out: one minute. The empty string is an error, as on the wire. */
+  /** Default: one minute. The empty string is an error, as on the wire. */
   readonly requestTimeout?: string
   readonly items: readonly Item[]
 }
 
 export interface LeaseRequest {
   readonly queueName: string
-  /** Only one lease per client id and queue may wait at a time. */
+  /** One waiting lease per client id and queue. */
   readonly clientId: string
   readonly batchSize: number
-  /** How long to wait for an item. Left out: one minute. */
+  /** How long to wait for an item. Default: one minute. */
   readonly requestTimeout?: string
 }
 
-/** An item that was leased, but for its id. */
+/** A leased item, without its id. */
 export interface Leased<At> extends ItemContent {
   /** Deliveries so far, this one included. */
   readonly attempts: number
@@ -71,45 +68,43 @@ export interface Batch<Item> {
   readonly items: readonly Item[]
 }
 
-/** Where the items of a request lie. */
 interface InPartition {
   readonly queueName: string
-  /** Left out: the first. */
+  /** Default: the first. */
   readonly partition?: number
 }
 
-/** Of deletions, and of completions and extensions: all of them or none. */
+/** All or none, except for deletions. */
 export interface ItemIds extends InPartition {
   readonly ids: readonly string[]
 }
 
-/** What failed, as a consumer says it; what is empty or left out was not said. */
+/** An error given by a consumer; empty or absent means not given. */
 export interface GivenError {
   readonly errorClass?: string
   readonly errorMessage?: string
   readonly errorStack?: string
 }
 
-/** The error that was given shows on the letter when the item dies, now or later. All items of a request share 250 KiB on the wire. */
+/** The error shows on the letter when the item dies, now or later. Items of one request share 250 KiB on the wire. */
 export interface GivenBack<At> extends GivenError {
   readonly id: string
   readonly retryAt?: At
-  /** Dead now, whatever attempts are left: to the dead queue, or a letter without one. */
+  /** Dead now, whatever attempts are left. */
   readonly dead?: boolean
 }
 
-/** A request about items of one partition. */
 export interface ForItems<Item> extends InPartition {
   readonly items: readonly Item[]
 }
 
 export interface ExtendRequest extends ItemIds {
-  /** The new lease runs this long from now; left out: the queue's lease timeout. */
+  /** Length of the new lease from now; default: the queue's lease timeout. */
   readonly leaseTimeout?: string
 }
 
 export interface PeekRequest extends InPartition {
-  /** 1 to 1000; left out: 10. */
+  /** 1 to 1000; default 10. */
   readonly limit?: number
 }
 
@@ -122,17 +117,17 @@ export interface ClearRequest {
 }
 
 export interface ListRequest {
-  /** The first name or id to list; blank means from the start. */
+  /** First name or id to list; blank means from the start. */
   readonly pivot?: string
-  /** 0 or left out: 1000. */
+  /** Default, and for 0: 1000. */
   readonly limit?: number
 }
 
 export interface ListItemsRequest extends ListRequest, InPartition {}
 
-/** An item as it lies in the store, but for its id. */
+/** A stored item, without its id. */
 export interface Stored<At> extends ItemContent {
-  /** The id it had where it died, or what an import gave; '' when there is none. */
+  /** The id it had where it died, or that of an import; '' without one. */
   readonly sourceId: string
   readonly isLeased: boolean
   /** null is the zero time: no deadline. */
@@ -140,11 +135,11 @@ export interface Stored<At> extends ItemContent {
   readonly expireDeadline: At | null
   readonly createdAt: At
   readonly attempts: number
-  /** Echo of an import; the queue's own value is the one that counts. */
+  /** Echo of an import; only the queue's own value counts. */
   readonly maxAttempts: number
 }
 
-/** The short record of a move to the dead queue. */
+/** The record of a move to the dead queue. */
 export interface DeathRecord<At, Reason extends string> {
   readonly queueName: string
   readonly partition: number
@@ -154,12 +149,12 @@ export interface DeathRecord<At, Reason extends string> {
   readonly diedAt: At
 }
 
-/** An item with a past: what is left out is as in a new one. */
+/** An item with a past; absent fields are as in a new one. */
 export interface Imported<At, Payload> extends Partial<Omit<Stored<At>, 'payload' | 'createdAt'>> {
   readonly payload?: Payload
 }
 
-/** One per item of the request; one that `existed` had a `sourceId` that is already held. */
+/** One per item of the request; `existed` means that its `sourceId` is already held. */
 export type ImportOutcomeOf<Item> =
   | { readonly outcome: 'imported'; readonly item: Item }
   | { readonly outcome: 'existed' }

@@ -1,8 +1,4 @@
-/**
- * The checks of the contract, in its order: one request often breaks several rules at once, and the first
- * failure is the answer. Durations are parsed here and nowhere else.
- */
-
+/** The checks of the contract, in its order: a request often breaks several rules, and the first failure is the answer. */
 import { hasControlCharacter } from '../core/content.ts'
 import { formatGoDuration, parseGoDuration, usFromNs } from '../core/duration.ts'
 import { failure } from '../core/errors.ts'
@@ -21,9 +17,9 @@ import type {
 import { itemIdIn, type Partition } from './records.ts'
 import { ON_DEATH, type OnDeath } from './shapes.ts'
 
-/** The section `queues` of the options of an office. */
+/** Section `queues` of the office's options. */
 export interface QueueOptions {
-  /** Of the body of a call that produces. Default 5,000,000. */
+  /** Largest body of a produce call. Default 5,000,000. */
   readonly maxProduceBytes?: number
   /** Requests of one queue that may wait to be picked up. Default 100. */
   readonly maxPendingRequests?: number
@@ -31,7 +27,6 @@ export interface QueueOptions {
   readonly dedupeWindow?: string
 }
 
-/** The limits of queues; refuses what is no duration. */
 export function queueLimits({ maxPendingRequests = 100, dedupeWindow = '5m' }: QueueOptions = {}) {
   const parsed = parseGoDuration(dedupeWindow)
   if (!parsed.ok || parsed.ns < 0n)
@@ -46,7 +41,7 @@ const DEFAULT_REQUEST_TIMEOUT = '1m'
 const MAX_BATCH = 1_000
 const MAX_PARTITIONS = 1_024
 const DEFAULT_LIST_LIMIT = 1_000
-/** More names than this no list gives. */
+/** The most names that a list gives. */
 export const MAX_QUEUES_LISTED = 65_536
 const MAX_DEDUPE_KEY_BYTES = 512
 
@@ -58,13 +53,13 @@ const WHITE_SPACE = /[\t-\r \u0085\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u2
 const bytesOf = (text: string): number => Buffer.byteLength(text, 'utf8')
 const isBlank = (text: string): boolean => [...text].every((character) => WHITE_SPACE.test(character))
 
-/** The name of a queue that is looked up; whether it exists is for the store to say. */
+/** A name to look up; the store says whether it exists. */
 export function checkLookupName(name: string): void {
   if (isBlank(name)) throw failure('queue_name_empty')
   if (name.includes('~')) throw failure('queue_name_tilde', { name })
 }
 
-/** The name of a queue that is created, updated or deleted. */
+/** A name to create, update or delete. */
 export function checkQueueName(name: string): void {
   if (bytesOf(name) > 512) throw failure('queue_name_too_long')
   if (isBlank(name)) throw failure('queue_name_empty')
@@ -73,13 +68,12 @@ export function checkQueueName(name: string): void {
   if (name.includes('\0')) throw failure('queue_name_nul')
 }
 
-/** The name of a queue that is created. Queues of earlier versions may have other names, and can still be changed and deleted. */
+/** A name to create. Older queues may have other names, and can still be changed and deleted. */
 export function checkNewQueueName(name: string): void {
   checkQueueName(name)
   if (hasControlCharacter(name)) throw failure('queue_name_control')
 }
 
-/** Checks everything of a produce request but its queue. */
 export function checkProduce(request: ProduceRequest): void {
   const timeoutNs = parseRequestTimeout(request.requestTimeout)
   checkTimeoutGiven(timeoutNs)
@@ -96,7 +90,7 @@ function checkDedupeKey({ dedupeKey }: NewItem): void {
     throw failure('dedupe_key_too_long')
 }
 
-/** Checks everything of a lease request but its queue; gives the time to wait. */
+/** Gives the time to wait. */
 export function checkLease(request: LeaseRequest): bigint {
   const timeoutNs = parseRequestTimeout(request.requestTimeout)
   if (isBlank(request.clientId)) throw failure('client_id_empty')
@@ -108,7 +102,6 @@ export function checkLease(request: LeaseRequest): bigint {
   return timeoutNs
 }
 
-/** Checks a complete request up to its ids. */
 export function checkComplete(request: CompleteRequest): void {
   const timeoutNs = parseRequestTimeout(request.requestTimeout)
   checkIds(request.ids)
@@ -116,13 +109,12 @@ export function checkComplete(request: CompleteRequest): void {
   checkTimeoutGiven(timeoutNs)
 }
 
-/** Checks a retry request up to its ids. */
 export function checkRetry({ items }: RetryRequest): void {
   if (items.length === 0) throw failure('retry_empty')
   if (items.length > MAX_BATCH) throw failure('retry_too_many', { count: items.length })
 }
 
-/** Checks the number of ids of a complete or extend request. */
+/** The number of ids of a complete or extend request. */
 export function checkIds(ids: readonly string[]): void {
   if (ids.length === 0) throw failure('complete_empty')
   if (ids.length > MAX_BATCH) throw failure('complete_too_many', { count: ids.length })
@@ -132,13 +124,13 @@ export function checkClear({ queue, scheduled }: ClearRequest): void {
   if (queue !== true && scheduled !== true) throw failure('clear_nothing')
 }
 
-/** The limit of a list of items; 0 means the default, and there is no maximum. */
+/** 0 means the default; there is no maximum. */
 export function listLimit(limit: number | undefined): number {
   if (limit !== undefined && limit < 0) throw failure('limit_negative')
   return limit || DEFAULT_LIST_LIMIT
 }
 
-/** The first serial of a page that starts at `pivot`; null when the pivot lies behind every possible id. */
+/** First serial of a page from `pivot` on; null when the pivot is behind every possible id. */
 export function firstSerialFrom(partition: Partition, pivot: string): number | null {
   if (pivot.trim() === '') return 0
   const reason = checkKsuid(pivot)
@@ -148,14 +140,13 @@ export function firstSerialFrom(partition: Partition, pivot: string): number | n
   return pivot < itemIdIn(partition, 0) ? 0 : null
 }
 
-/** The limit of a peek: 1 to 1000, 10 when left out. */
+/** 1 to 1000, default 10. */
 export function peekLimit(limit: number | undefined): number {
   if (limit !== undefined && limit < 0) throw failure('limit_negative')
   if (limit !== undefined && limit > MAX_BATCH) throw failure('limit_too_large', { max: MAX_BATCH })
   return limit || 10
 }
 
-/** Checks a list of queues; gives its page. */
 export function checkListQueues(request: ListQueuesRequest) {
   const { pivot = '', limit = 0, namespace = '' } = request
   if (limit < 0) throw failure('limit_negative')
@@ -164,7 +155,7 @@ export function checkListQueues(request: ListQueuesRequest) {
   return { pivot, limit: limit || DEFAULT_LIST_LIMIT, namespace: namespace || SYSTEM_NAMESPACE }
 }
 
-/** The first checks of create and update: names and durations by themselves. Gives the durations; 0 means not given. */
+/** First checks of create and update: names and durations by themselves. A duration of 0 means not given. */
 export function parseSettings(settings: QueueSettings) {
   const { leaseTimeout = '', expireTimeout = '', namespace = '' } = settings
   checkQueueName(settings.queueName)
@@ -193,7 +184,7 @@ export function checkDeadQueueName(name: string, queueName: string): void {
   if (name === queueName) throw failure('dead_queue_self')
 }
 
-/** The last checks: the settings as they would be stored. Timeouts must be given for a new queue. */
+/** Last checks: the settings as they would be stored. A new queue must have timeouts. */
 export function checkMerged(queue: QueueInfo, isNew: boolean): void {
   if (bytesOf(queue.reference) > 2_000) throw failure('reference_too_long')
   if (queue.maxAttempts > 65_536) throw failure('max_attempts_too_large')
@@ -215,7 +206,7 @@ export function checkMerged(queue: QueueInfo, isNew: boolean): void {
 
 const SHOWN_CHARACTERS = 64
 
-/** What a queue says about deaths, `unsaid` when it was not given. The contract knows nothing of it, so it is checked last. */
+/** Checked last, because the contract does not know it. */
 export function checkOnDeath({ onDeath = '' }: QueueSettings, unsaid: OnDeath): OnDeath {
   if (onDeath === '') return unsaid
   const known = ON_DEATH.find((each) => each === onDeath)
@@ -225,7 +216,7 @@ export function checkOnDeath({ onDeath = '' }: QueueSettings, unsaid: OnDeath): 
 
 const isTooShortToStore = (ns: bigint): boolean => ns >= 0n && ns < 1_000n
 
-/** The lease timeout of an extend request; null when the queue's own shall be used. */
+/** null: the queue's own lease timeout. */
 export function parseExtension(leaseTimeout: string | undefined): bigint | null {
   const ns = parseTimeout(leaseTimeout ?? '', 'lease_timeout_malformed')
   if (ns < 0n) throw failure('lease_timeout_negative')

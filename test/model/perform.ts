@@ -1,7 +1,8 @@
 /** Performs a random program on an office, with all clients at the same time, and writes down what they saw. */
 import { later } from '../../src/core/clock.ts'
 import type { Office } from '../../src/office.ts'
-import type { QueueDepth, Queues, StoredItem } from '../../src/queues/queue.ts'
+import type { QueueDepth, StoredItem } from '../../src/queues/queue.ts'
+import type { Queues } from '../../src/queues/queues.ts'
 import type { Step } from '../world/model.ts'
 import { type Deed, type Ending, type History, Recorder } from './history.ts'
 import type { Program } from './program.ts'

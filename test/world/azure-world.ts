@@ -19,7 +19,7 @@ import { type OfficeRuns, officeRuns } from '../../src/letters/work.ts'
 import { MIGRATIONS } from '../../src/migrations.ts'
 import { type AzureTables, azureTablesOf, type TableKeys } from '../../src/outgoing/azure/keys.ts'
 import { EngineDirectory } from '../../src/queues/engines/engine-directory.ts'
-import { StoreSeenEngines } from '../../src/queues/engines/seen-engines.ts'
+import { SeenEngines } from '../../src/queues/engines/seen-engines.ts'
 import { Azure } from '../../src/sources/azure/azure.ts'
 import { azureLetterSource } from '../../src/sources/azure/source.ts'
 import type { Step } from '../../src/sources/azure/way-back.ts'
@@ -84,7 +84,7 @@ export class AzureWorld {
     this.dlq = azurite.table(settings.dlqTableName)
     this.history = azurite.table(settings.historyTableName)
     this.queueName = `queue-${settings.dlqTableName.slice(-8).toLowerCase()}`
-    this.engines = new EngineDirectory({}, new StoreSeenEngines(db))
+    this.engines = new EngineDirectory({}, new SeenEngines(db))
     this.#runs = officeRuns(db, this.clock, silentLog)
     this.books = new History(db, this.clock, this.engines)
     // Before anything is asked of it.

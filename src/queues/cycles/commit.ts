@@ -1,6 +1,6 @@
 /**
- * One cycle's transaction: applies a batch and deals to the waiters, on the settings that the store has now. A cycle
- * whose assumptions did not hold (the settings changed, an id is not leased) is rolled back and run again.
+ * One cycle's transaction: applies a batch and deals to the waiters under the settings in the store. A cycle whose assumptions fail
+ * (settings changed, an id not leased) is rolled back and run again.
  */
 import type { Clock } from '../../core/clock.ts'
 import { failure } from '../../core/errors.ts'
@@ -35,28 +35,28 @@ export interface CommitContext {
   readonly registers: Registers
 }
 
-/** What came of a cycle. `more` says that there may be more ready items than one cycle can give out. */
+/** Result of a cycle; `more` means that more items may be ready than one cycle can give out. */
 export interface Committed {
   readonly cycle: Cycle
   readonly more: boolean
 }
 
-/** How often a cycle may be run again because its assumptions did not hold. */
+/** Reruns allowed after failed assumptions. */
 const MAX_RERUNS = 5
 
 /**
- * Cycles that are careful after one that was wrong about its items: they read those that die, and take a trip of their own for those that are
- * completed. Where sent-back items come by, all of them would be wrong.
+ * Careful cycles after a wrong one: they read dying items first and complete in a trip of their own. Where sent-back items pass, every
+ * other cycle would be wrong.
  */
 const CAREFUL_CYCLES = 50
 
 /**
- * How the verbs of a cycle travel to PostgreSQL; to SQLite all go step by step.
+ * How the verbs of a cycle travel to PostgreSQL; SQLite always takes steps.
  *
- *   steps      one after the other: some need several statements, or the answer to one before
- *   flight     each is one statement, issued before the verb first waits: one trip instead of three, and one for the COMMIT
- *   trip       the COMMIT travels with them: the statements count what they find, and fail where that is not what is meant
- *   statement  nothing but produces: their one statement commits by itself
+ *   steps      one after the other, because some need several statements or an earlier answer
+ *   flight     one statement per verb, issued before the first wait: one trip instead of three, then the COMMIT
+ *   trip       the COMMIT travels too: statements count what they find and fail when it is not what was meant
+ *   statement  produces alone: their one statement commits by itself
  */
 type Way = 'steps' | 'flight' | 'trip' | 'statement'
 
@@ -64,7 +64,6 @@ export class Committer {
   #queue: QueueRecord
   readonly #context: CommitContext
   readonly #dealer: Dealer
-  /** Called when the queue is another than before. */
   readonly #onChange: (queue: QueueRecord) => void
   #carefulCycles = 0
 
@@ -80,7 +79,7 @@ export class Committer {
     this.#onChange = onChange
   }
 
-  /** The queue as far as this server knows it. */
+  /** The queue as this server knows it. */
   get queue(): QueueRecord {
     return this.#queue
   }
@@ -90,7 +89,7 @@ export class Committer {
     this.#onChange(queue)
   }
 
-  /** Reads the settings anew. Throws `queue_unknown` when the queue is gone, or is another one by now. */
+  /** Reads the settings again. Throws `queue_unknown` when the queue is gone or was created anew. */
   async refresh(): Promise<void> {
     const { queueName, queueId } = this.#queue
     const stored = await this.#context.db.session('queue.refresh', (session) => readQueue(session, queueName))
@@ -98,7 +97,7 @@ export class Committer {
     this.replaceQueue(stored)
   }
 
-  /** Runs the cycle. When this returns, everything it decided is durable; replies are left in the cycle. */
+  /** Runs the cycle. Everything it decided is durable on return; replies wait in the cycle's effects. */
   async commit(batch: Batch, waiters: readonly Waiter[], turn: DeathTurn | null = null): Promise<Committed> {
     for (let reruns = 0; ; reruns++) {
       try {
@@ -109,13 +108,13 @@ export class Committer {
       } catch (thrown) {
         const error = meaningOf(thrown)
         if (reruns >= MAX_RERUNS) throw error
-        // What the cycle had leased before it was rolled back is ready again.
+        // Items leased before the rollback are ready again.
         this.#dealer.lookAgainEverywhere()
         if (!(error instanceof StaleQueue || error instanceof Mismatch)) throw error
-        // Also for a mismatch: this server may not know yet that letters lie in the queue.
+        // A mismatch too: this server may not know yet that the queue holds letters.
         await this.refresh()
         if (!(error instanceof Mismatch)) continue
-        // Whoever names what is not leased is told so, and says nothing about the items of others.
+        // Requests that name unleased ids are rejected; they say nothing about other items.
         const isAnswered = error instanceof NotCompletable && (await this.#rejectMismatched(batch))
         if (!isAnswered) this.#carefulCycles = CAREFUL_CYCLES
       }
@@ -129,14 +128,14 @@ export class Committer {
     const isCareful = this.#carefulCycles > 0
     if (isCareful) this.#carefulCycles--
     return db.transaction('queue.cycle', (tx) => {
-      // What an attempt that was rolled back had leased is ready again.
+      // Items leased by an attempt that was rolled back are ready again.
       if (attempts++ > 0) this.#dealer.lookAgainEverywhere()
       const readsFirst = isCareful || attempts > 1
       return this.#apply(new Cycle(tx, this.#queue, clock.now(), { turn, readsFirst }), batch, waiters)
     })
   }
 
-  /** The shortest way to the store at this moment. What changes meanwhile may end it: whoever waited asks again. */
+  /** The shortest way right now; it may close while the cycle waits, so waiters ask again. */
   #wayOf(batch: Batch, waiters: readonly Waiter[]): Way {
     const { produces, completes, retries, deaths, extensions, sweeps } = batch
     const [only, ...more] = this.#queue.partitions
@@ -157,12 +156,12 @@ export class Committer {
     return isOneTrip ? 'trip' : 'flight'
   }
 
-  /** The statements and the COMMIT behind them travel together. Those that do not find what they are meant for fail, and all with them. */
+  /** Statements and COMMIT in one trip. A statement that misses its rows fails, and the transaction with it. */
   #commitInOneTrip(batch: Batch, waiters: readonly Waiter[]): Promise<Committed> {
     const { db, clock } = this.#context
     let attempts = 0
     const run = async (tx: Transaction): Promise<Committed> => {
-      // Asked anew after the wait for a connection, and after a lost race: a lease that waits for another one would come after the COMMIT.
+      // Asked again after waiting for a connection or losing a race: a lease that has to wait would run after the COMMIT.
       if (this.#wayOf(batch, waiters) !== 'trip') throw new StaleQueue()
       if (attempts++ > 0) this.#dealer.lookAgainEverywhere()
       const cycle = new Cycle(tx, this.#queue, clock.now(), { oneTrip: true })
@@ -177,7 +176,7 @@ export class Committer {
     return db.transaction('queue.cycle', run, { oneTrip: true })
   }
 
-  /** A cycle of nothing but produces: its one statement commits by itself. */
+  /** Produces alone: their one statement commits by itself. */
   #commitProduces(batch: Batch): Promise<Committed> {
     const { db, clock } = this.#context
     const { produces } = batch
@@ -191,13 +190,12 @@ export class Committer {
   }
 
   async #apply(cycle: Cycle, batch: Batch, waiters: readonly Waiter[]): Promise<Committed> {
-    const { log, registers } = this.#context
     const version = readQueueVersion(cycle.tx, cycle.queue.queueId)
-    // Awaited below; a failure of the connection must not count as unhandled before that.
+    // Awaited below; until then a failed connection must not count as an unhandled rejection.
     version.catch(() => {})
     if (this.#wayOf(batch, waiters) !== 'steps') {
       const verbs = this.#startVerbs(cycle, batch, waiters)
-      // All to their end, also when one fails: what a verb sends behind the rollback would commit by itself.
+      // All run to their end even if one fails: a statement sent after the rollback would commit by itself.
       await Promise.allSettled(verbs)
       const [, , more] = await Promise.all(verbs)
       if ((await version) !== cycle.queue.version) throw new StaleQueue()
@@ -207,14 +205,14 @@ export class Committer {
     const sweeps: (readonly [Batch['sweeps'][number], readonly DueBatch[]])[] = []
     for (const job of batch.sweeps) sweeps.push([job, await claimEnded(cycle, job.ask)])
     // Before anything is locked: see death-order.ts.
-    await retryLeased(cycle, batch, { log, registers })
+    await retryLeased(cycle, batch, this.#context)
     await complete(cycle, batch.completes)
     for (const job of batch.extensions) await extend(cycle, job)
     for (const [job, claimed] of sweeps) {
-      await sweep(cycle, job.ask, claimed, { log, registers })
+      await sweep(cycle, job.ask, claimed, this.#context)
       cycle.afterCommit(job.resolve)
     }
-    // After the sweep: expired items no longer count when a partition is chosen.
+    // After the sweep, so that expired items do not count when a partition is chosen.
     await this.#produce(cycle, batch.produces)
     if ((await version) !== cycle.queue.version) throw new StaleQueue()
     const more = await this.#deal(cycle, waiters)
@@ -240,7 +238,7 @@ export class Committer {
     return waiters.length > 0 && (await this.#dealer.deal(cycle, waiters))
   }
 
-  /** Answers the completions that cannot be granted and takes them out of the batch; says whether there are any. */
+  /** Rejects the completions that cannot be granted and removes them from the batch; true if there were any. */
   async #rejectMismatched(batch: Batch): Promise<boolean> {
     const jobs = [...batch.completes]
     const partitionOf = ({ ask }: (typeof jobs)[number]) =>
@@ -265,7 +263,7 @@ export class Committer {
   }
 }
 
-/** What a failure of the store says of a cycle of one trip. */
+/** Store failures of a one-trip cycle, as what they mean. */
 function meaningOf(error: unknown): unknown {
   if (isDividedByNone(error)) return new StaleQueue()
   return isUncounted(error) ? new NotCompletable('not all items were leased, or some have cases') : error

@@ -1,6 +1,6 @@
 /**
- * One cycle of one queue: what it takes of the requests that wait, and the transaction in which they are applied. The verbs
- * write through it, and leave for later what may only happen once the transaction is durable.
+ * One cycle of one queue: the requests it takes and the transaction that applies them. Verbs write through the cycle and leave replies
+ * and wake-ups to `afterCommit`.
  */
 import type { Instant } from '../../core/clock.ts'
 import { LetterChanges } from '../../letters/numbers/counts.ts'
@@ -13,57 +13,53 @@ import type { Partition, QueueRecord } from '../records.ts'
 import type { DueWork } from '../sql/due.ts'
 import type { ProduceAsk } from '../verbs/produce.ts'
 
-/** Items became leasable: in this part, from this serial on. */
+/** Items became leasable from this serial on. */
 export interface Arrival {
   readonly queueName: string
   readonly part: number
   readonly firstSerial: number
 }
 
-/** Where letters go: a partition of a dead queue. */
+/** A partition of a dead queue that letters go to. */
 export interface InDeadQueue {
   readonly deadQueue: string
   readonly part: number
 }
 
-/** The settings that a cycle worked with are older than the stored ones; nothing may be committed. */
+/** The settings of the cycle are older than the stored ones; nothing may be committed. */
 export class StaleQueue extends Error {
   override readonly name = 'StaleQueue'
 }
 
-/**
- * Items were not as the cycle believed when it came to write: gone, or no longer leased. Its transaction must
- * not be committed; it is run again on what the store says now.
- */
+/** Items changed between reading and writing: gone, or no longer leased. The cycle is rolled back and run again. */
 export class Mismatch extends Error {
   override readonly name = 'Mismatch'
 }
 
-/** A mismatch of completions: items are not leased, or have a case that the cycle did not look for. */
+/** A mismatch of completions: an item is not leased, or has a case the cycle did not look for. */
 export class NotCompletable extends Mismatch {}
 
-/** An item that should have died goes back to the tail, and its cycle is not permitted to put items there. */
+/** An item expected to die goes back to the tail, and its cycle may not put items there. */
 export class NotDead extends Error {
   override readonly name = 'NotDead'
 }
 
-/** Insists that a statement found every item it was meant for. */
 export function insistOn(expected: number, found: number): void {
   if (found !== expected) throw new Mismatch(`${found} of ${expected} items were as expected`)
 }
 
-/** What is left out is as the fields of a cycle say it most often is: no turn, one statement after the other, items read first. */
+/** Defaults: no turn, several trips, items read first. */
 type CycleKind = Partial<Pick<Cycle, 'turn' | 'oneTrip' | 'readsFirst'>>
 
 export class Cycle implements OfficeWork {
   readonly tx: Transaction
   readonly queue: QueueRecord
   readonly now: Instant
-  /** Of a cycle that may overlap others whose items die. */
+  /** Set when deaths of other cycles may overlap. */
   readonly turn: DeathTurn | null
-  /** Whether its statements travel with the COMMIT: what depends on how many rows they find, they count and note themselves. */
+  /** Statements travel with the COMMIT, so they count and note their rows themselves. */
   readonly oneTrip: boolean
-  /** Whether items that die are read first: they were not as believed before. */
+  /** Dying items are read first, because earlier ones were not as believed. */
   readonly readsFirst: boolean
   readonly changes = new CountChanges()
   readonly letters = new LetterChanges()
@@ -90,7 +86,7 @@ export class Cycle implements OfficeWork {
     this.#effects.push(effect)
   }
 
-  /** The partition as the settings of this cycle have it; a request may have been made under older ones. */
+  /** The partition under this cycle's settings; a request may have been made under older ones. */
   partition(asked: Partition): Partition {
     return this.queue.partitions[asked.number] ?? asked
   }
@@ -99,18 +95,17 @@ export class Cycle implements OfficeWork {
     this.arrivals.push({ queueName, part, firstSerial })
   }
 
-  /** Letters are in a dead queue from now on, from this serial on. */
+  /** Letters entered a dead queue, from this serial on. */
   lettersArrived({ deadQueue, part }: InDeadQueue, letters: number, firstSerial: number): void {
     this.changes.add(part, { ready: letters, dead: letters, created: instantSum(this.now, letters) })
     this.arrived(deadQueue, part, firstSerial)
   }
 
-  /** Something of this cycle comes due at `deadline`. */
   expectAt(deadline: Instant): void {
     if (this.#nextDeadline === null || deadline < this.#nextDeadline) this.#nextDeadline = deadline
   }
 
-  /** Makes the changes of all counts part of the transaction. Call it last. */
+  /** Adds all count changes to the transaction. Call it last. */
   writeCounts(): void {
     this.changes.write(this.tx)
     this.letters.write(this.tx, this.now)
@@ -135,7 +130,7 @@ export interface Job<Ask, Answer> {
 export interface CompleteAsk {
   readonly partition: Partition
   readonly serials: readonly number[]
-  /** The runs that completed them, by serial. */
+  /** By serial. */
   readonly runs?: ReadonlyMap<number, Run>
 }
 
@@ -145,16 +140,16 @@ export interface RetryAsk {
     readonly serial: number
     readonly retryAt: Instant | null
     readonly dead: boolean
-    /** The run that failed; null when the caller does not say. */
+    /** The failed run; null when the caller gives none. */
     readonly run: FailedRun | null
-    /** What failed, when the caller says that instead of a run; else null. */
+    /** The error given instead of a run. */
     readonly error: GivenError | null
-    /** This delivery does not count. */
+    /** The delivery does not count as an attempt. */
     readonly unspent: boolean
   }[]
 }
 
-/** Whether all items of a request die, whatever is known of them: nothing of it goes to the tail. */
+/** Whether every item of a request dies whatever its row says, so that none goes to the tail. */
 export const killsAll = ({ items }: RetryAsk, { maxAttempts, holdsLetters }: QueueRecord): boolean =>
   items.every(({ dead, unspent }) => dead || (maxAttempts === 1 && !unspent && !holdsLetters))
 
@@ -188,7 +183,7 @@ const KINDS = ['produces', 'completes', 'retries', 'deaths', 'extensions', 'swee
 export const jobsOf = (batch: Batch): Job<unknown, never>[] =>
   KINDS.flatMap((kind): Job<unknown, never>[] => batch[kind])
 
-/** The same jobs, each in a batch of its own. */
+/** One batch per job. */
 export const singly = (batch: Batch): Batch[] =>
   KINDS.flatMap((kind) => batch[kind].map((job) => ({ ...emptyBatch(), [kind]: [job] })))
 
@@ -198,21 +193,18 @@ export interface Permits {
   readonly inserts: boolean
   /** Put letters at the tail of the dead queue: deaths, retry, sweep. */
   readonly buries: boolean
-  /** Lease items. */
   readonly deals: boolean
 }
 
 const EVERYTHING: Permits = { inserts: true, buries: true, deals: true }
 
-/** Whether a batch puts items at the tail of the queue. */
 export const inserts = ({ produces, retries, sweeps }: Batch): boolean =>
   produces.length + retries.length + sweeps.length > 0
 
-/** Whether a batch may put letters at the tail of the dead queue. */
 export const buries = ({ retries, deaths, sweeps }: Batch): boolean =>
   retries.length + deaths.length + sweeps.length > 0
 
-/** Puts what was taken for a cycle back to where it waited, in front; what was taken for dead is only a retry. */
+/** Puts a taken batch back in front; deaths become plain retries. */
 export function putBack(pending: Batch, { deaths, retries, ...others }: Batch): void {
   pending.retries.unshift(...deaths, ...retries)
   pending.produces.unshift(...others.produces)
@@ -221,7 +213,7 @@ export function putBack(pending: Batch, { deaths, retries, ...others }: Batch): 
   pending.sweeps.unshift(...others.sweeps)
 }
 
-/** How much of what is permitted has gathered: items to write or to settle, and one for each sweep. */
+/** Permitted items that have gathered; a sweep counts as one. */
 export function gatheredItems(pending: Batch, permits: Permits): number {
   let items = 0
   for (const { ask } of pending.completes) items += ask.serials.length
@@ -234,13 +226,13 @@ export function gatheredItems(pending: Batch, permits: Permits): number {
 }
 
 /**
- * A cycle takes no more than this, so that its transaction and its memory stay small. On PostgreSQL less, because
- * two cycles that overlap are faster than one large one; on SQLite every cycle waits for the disk by itself.
+ * Upper bounds that keep transactions and memory small. PostgreSQL takes less because two overlapping cycles beat one large one; on
+ * SQLite every cycle waits for the disk.
  */
 export interface Breadth {
   /** Items of one cycle. */
   readonly items: number
-  /** Cycles of a queue that may be in flight at once; SQLite has a single writer anyway. */
+  /** Cycles of one queue in flight at once; SQLite has a single writer anyway. */
   readonly cycles: number
 }
 export const BREADTH: Readonly<Record<Dialect, Breadth>> = {
@@ -249,7 +241,7 @@ export const BREADTH: Readonly<Record<Dialect, Breadth>> = {
 }
 const MAX_BYTES = 16_000_000
 
-/** What a run records is as large as its message. */
+/** A run records its message, so it is as large. */
 const bytesOfRuns = (runs: Iterable<Run | null>): number => {
   let bytes = 0
   for (const run of runs) bytes += (run?.input?.length ?? 0) + (run?.output?.length ?? 0)
@@ -271,9 +263,8 @@ export function hasRoom(pending: Batch, { items }: Breadth): boolean {
 }
 
 /**
- * Takes what the next cycle shall apply out of `pending`, oldest first. A request about an item that an earlier
- * one of the same cycle names waits for the next cycle: its outcome depends on the other's. Of every kind at least
- * one request is taken, so that a flood of one kind does not keep the others waiting.
+ * Takes the next batch out of `pending`, oldest first. A request for an item that an earlier request of the batch names waits for the
+ * next cycle, because its outcome depends on the other. At least one request of every kind is taken, so no flood starves the others.
  */
 export function takeBatch(pending: Batch, breadth: Breadth, permits: Permits = EVERYTHING): Batch {
   const batch = emptyBatch()
@@ -312,7 +303,7 @@ export function takeBatch(pending: Batch, breadth: Breadth, permits: Permits = E
   return batch
 }
 
-/** Moves jobs from one list to the other, in order, stopping at the first that does not fit. */
+/** Moves jobs in order until one does not fit. */
 function takeWhile<Ask, Answer>(
   from: Job<Ask, Answer>[],
   to: Job<Ask, Answer>[],

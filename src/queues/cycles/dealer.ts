@@ -1,11 +1,9 @@
 /**
- * Gives ready items to the waiting leases of a queue: where to look, who is served from which partition, who gets how much.
+ * Deals ready items to the waiting leases of a queue.
  *
- * On PostgreSQL the rows of finished items stay in the index until a vacuum; a lease that starts at the head
- * wades through them, and slows down from second to second. So each partition has a watermark: everything
- * ready lies behind it, as far as this server knows. Whoever makes an item leasable in front of it says so
- * (`lookAgainFrom`); a full look from the head, every few seconds, finds what nobody could tell, such as items
- * of a server that died after its commit.
+ * PostgreSQL keeps index entries of finished items until a vacuum, and a lease that starts at the head wades through them. So each
+ * partition has a watermark below which this server knows of nothing ready. `lookAgainFrom` lowers it for new items; a full look every few
+ * seconds finds the rest, such as items of a server that died after its commit.
  */
 import { type Alarm, type Clock, type Instant, later } from '../../core/clock.ts'
 import { usFromNs } from '../../core/duration.ts'
@@ -17,25 +15,25 @@ import { itemIdIn, type Partition } from '../records.ts'
 import { LEASE_GRACE_US, type LeasedRow, leaseItems } from '../sql/lease.ts'
 import type { Cycle } from './cycle.ts'
 
-/** How long an item may lie unseen in front of a watermark at the most. */
+/** The longest that an item stays unseen below a watermark. */
 const FULL_LOOK_EVERY_MS = 2_000
 
-/** Full looks may take this share of the time, however much there is to wade through. */
+/** The share of time that full looks may take. */
 const FULL_LOOK_SHARE = 0.05
 
-/** Items leased in one cycle, over all its leases: a transaction of some ten milliseconds. */
+/** Items leased per cycle: a transaction of some ten milliseconds. */
 const MAX_LEASED = 4_000
 
-/** Leases of no more items are worth a statement that counts them. */
+/** Up to this many items a lease counts them in its own statement. */
 const FEW = 50
 
 export class Dealer {
-  /** Per part: every ready item is believed to have a greater serial. */
+  /** By part: every ready item is believed to have a greater serial. */
   readonly #watermarks = new Map<number, number>()
-  /** Per part: the lowest serial that was announced since the latest look began. */
+  /** By part: the lowest serial announced since the latest look began. */
   readonly #announced = new Map<number, number>()
   readonly #looking = new Map<number, Promise<void>>()
-  /** Per part: how many items the latest look found. */
+  /** By part: how many items the latest look found. */
   readonly #latest = new Map<number, number>()
   readonly #nextFullLookMs = new Map<number, number>()
 
@@ -46,8 +44,8 @@ export class Dealer {
   }
 
   /**
-   * Whether the next lease of this part begins at once and will find few items, as the last one did. It may then count them in its
-   * statement, which saves a trip and costs a fifth more for each item.
+   * Whether the next lease starts at once and will find few items, as the last one did. Counting them in its statement then saves a trip
+   * and costs a fifth more per item.
    */
   isQuick({ part }: Partition): boolean {
     return !this.#looking.has(part) && (this.#latest.get(part) ?? 0) <= FEW
@@ -58,15 +56,12 @@ export class Dealer {
     this.#nextFullLookMs.clear()
   }
 
-  /**
-   * Leases items for the waiters, in the cycle's transaction; they are given out once it is durable. Says
-   * whether there may be more than one cycle can give.
-   */
+  /** Leases items in the cycle's transaction and gives them out after the commit; true if one cycle may not have been enough. */
   async deal(cycle: Cycle, waiters: readonly Waiter[]): Promise<boolean> {
     let more = false
     const { partitions } = cycle.queue
     const [only] = partitions
-    // With one partition there is nothing to choose, and the lease is issued before this first waits.
+    // One partition needs no choice, and its lease is issued before the first wait.
     const assigned =
       partitions.length === 1 && only !== undefined
         ? [[only, waiters] as const]
@@ -125,9 +120,9 @@ export class Dealer {
 
   async #take(cycle: Cycle, partition: Partition, limit: number, deadline: Instant): Promise<LeasedRow[]> {
     const { part } = partition
-    // One look at a time: a second one beside it would start at the same place and skip its rows one by one.
+    // One look at a time: a second would start at the same place and skip the first one's rows one by one.
     const before = this.#looking.get(part)
-    if (before !== undefined) await inPatience(before)
+    if (before !== undefined) await waitBriefly(before)
     this.#announced.delete(part)
     const look = this.#lease(cycle, partition, limit, deadline)
     const over = look.then(noop, noop)
@@ -157,8 +152,7 @@ export class Dealer {
     }
     this.#latest.set(part, rows.length)
     const last = rows.at(-1)?.serial
-    // Before the commit, so that a cycle beside this one starts behind these rows instead of skipping them one
-    // by one; a rollback clears the watermark.
+    // Before the commit, so that a cycle beside this one starts behind these rows; a rollback clears the watermark.
     if (last !== undefined) this.#raise(part, last)
     return rows
   }
@@ -178,20 +172,19 @@ export class Dealer {
 const noop = (): void => {}
 
 /**
- * How long a look waits for the one before. That one may stand in its connection behind a statement that waits for an item which
- * this cycle has locked: the store sees no deadlock in it, and both would wait until the connection is given up.
+ * How long a look waits for the one before. Its connection may be stuck behind a statement waiting for an item that this cycle has
+ * locked: the store sees no deadlock there, and both would wait until the connection is given up.
  */
-const PATIENCE_MS = 50
+const LOOK_WAIT_MS = 50
 
-/** Resolves with `before`, or when the patience is over. */
-async function inPatience(before: Promise<void>): Promise<void> {
+async function waitBriefly(before: Promise<void>): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>()
-  const timer = setTimeout(resolve, PATIENCE_MS)
+  const timer = setTimeout(resolve, LOOK_WAIT_MS)
   await Promise.race([before, promise])
   clearTimeout(timer)
 }
 
-/** Letters remember who leased them: completing one there resolves it in that client's name. */
+/** Records who leased each letter: completing it resolves it in that client's name. */
 function noteLessees(
   { tx }: Cycle,
   { part }: Partition,
@@ -211,7 +204,7 @@ function toLeasedItem(row: LeasedRow, partition: Partition, leaseDeadline: Insta
   return caseId === null ? item : { ...item, caseId }
 }
 
-/** The index of the partition with the most items; the lowest number wins a tie. -1 when none has any. */
+/** Index of the largest count, or -1 when all are empty; the lowest number wins a tie. */
 function fullest(counts: readonly number[]): number {
   let best = -1
   for (let i = 0; i < counts.length; i++) {
@@ -222,8 +215,8 @@ function fullest(counts: readonly number[]): number {
 }
 
 /**
- * For each waiting lease, in order of arrival, the partition that shall serve it: the one with the most items
- * not promised to earlier leases; once everything is promised, the one with the most items. -1 keeps it waiting.
+ * A partition for each waiting lease, in order of arrival: the one with the most unpromised items, or the fullest once everything is
+ * promised. -1 keeps it waiting.
  */
 export function assignPartitions(batchSizes: readonly number[], ready: readonly number[]): number[] {
   const unpromised = [...ready]
@@ -236,7 +229,7 @@ export function assignPartitions(batchSizes: readonly number[], ready: readonly 
   })
 }
 
-/** Deals items one at a time, in order, round robin over the leases, until they are full or nothing is left. */
+/** Deals items in order, one at a time, until all leases are full or nothing is left. */
 export function dealRoundRobin<T>(batchSizes: readonly number[], items: readonly T[]): T[][] {
   const hands: T[][] = batchSizes.map(() => [])
   let open = batchSizes.map((_, i) => i)
@@ -256,7 +249,7 @@ export function dealRoundRobin<T>(batchSizes: readonly number[], items: readonly
   return hands
 }
 
-/** Why the wait of a client that closed its connection ended. */
+/** The client closed its connection. */
 export class ClientGone extends Error {
   override readonly name = 'ClientGone'
 }
@@ -274,8 +267,7 @@ export interface LeaseAsk {
  *      ▲           │
  *      └───────────┘  a cycle had nothing for it
  *
- * While a cycle is dealing, neither the time-out nor a closed connection ends the wait: the items may be leased
- * already. They take effect when the cycle is over.
+ * Time-outs and closed connections take effect only after dealing: the items may be leased already.
  */
 export class Waiter {
   readonly clientId: string
@@ -291,7 +283,7 @@ export class Waiter {
   readonly #reject: (error: unknown) => void
   readonly #onGone: (waiter: Waiter) => void
 
-  /** `onGone` is called once, as soon as the waiter is answered in whatever way. */
+  /** `onGone` is called once, when the waiter is answered in any way. */
   constructor(ask: LeaseAsk, clock: Clock, onGone: (waiter: Waiter) => void) {
     this.clientId = ask.clientId
     this.batchSize = ask.batchSize
@@ -307,7 +299,7 @@ export class Waiter {
     return !this.#dealing && !this.#answered
   }
 
-  /** Starts the time-out. `held` asks whether it must wait, because the queue is paused. */
+  /** Starts the time-out, which a paused queue (`held`) puts off. */
   startTimeout(clock: Clock, held: () => boolean): void {
     this.#alarm = clock.alarm(this.deadline, () => {
       this.#timedOut = true
@@ -315,12 +307,10 @@ export class Waiter {
     })
   }
 
-  /** Answers with the time-out error when the time is over and no cycle is dealing. */
   endIfTimedOut(): void {
     if (this.#timedOut && !this.#dealing) this.fail(failure('lease_timed_out'))
   }
 
-  /** The client is gone: nobody reads the answer. */
   drop(): void {
     this.#dropped = true
     if (!this.#dealing) this.fail(new ClientGone())

@@ -6,8 +6,8 @@
  *     ▲                          │
  *     └────────nothing left──────┘          paused: requests gather, nothing runs
  *
- * On PostgreSQL a second cycle may run beside the first when much has gathered: one is prepared here while the
- * other is applied there. The store keeps them apart, as it keeps the cycles of several servers apart.
+ * On PostgreSQL a second cycle may run beside the first when enough has gathered: one is prepared here while the store applies the
+ * other.
  */
 import type { Instant } from '../../core/clock.ts'
 import { BartlebyError, failure } from '../../core/errors.ts'
@@ -45,7 +45,7 @@ import type { DeadQueues } from './loops.ts'
 
 interface LoopContext extends CommitContext {
   readonly maxPendingRequests: number
-  /** Called after a commit: wakes other queues and servers, and tells when something comes due. */
+  /** Called after a commit: wakes other queues and servers, and schedules the next deadline. */
   readonly onCommit: (arrivals: readonly Arrival[], nextDeadline: Instant | null) => void
   /** The queue was deleted, or made anew under the same name, behind this server's back. */
   readonly onGone: (loop: QueueLoop) => void
@@ -53,8 +53,8 @@ interface LoopContext extends CommitContext {
 }
 
 /**
- * A second cycle is worth its commit only when this many items wait; fewer gather for the next one. With 8, single
- * calls of 16 callers went from 10,300 to 13,500 per second; with a third cycle they fell below 8,000.
+ * A second cycle pays for its commit only when this many items wait. With 8, single calls of 16 callers rose from 10,300 to 13,500 per
+ * second; with a third cycle they fell below 8,000.
  */
 const OVERLAP_ITEMS = 8
 
@@ -72,7 +72,7 @@ export class QueueLoop {
   readonly #dealer = new Dealer()
   readonly #committer: Committer
   readonly #pending: Batch = emptyBatch()
-  /** By the ids of their clients, in the order in which they came. */
+  /** By client id, in order of arrival. */
   readonly #waiters = new Map<string, Waiter>()
   #inCycle = 0
   readonly #cycles = new Set<CycleInFlight>()
@@ -110,7 +110,7 @@ export class QueueLoop {
     return this.#waiters.size > 0
   }
 
-  /** Whether items are leased from it, or somebody waits for some. */
+  /** Whether a cycle leases from it, or somebody waits to. */
   get isLeasedFrom(): boolean {
     return this.hasWaiters || this.#underWay('deals') > 0
   }
@@ -144,7 +144,7 @@ export class QueueLoop {
     return this.#submit(this.#pending.extensions, ask)
   }
 
-  /** Applies due work of this queue in the next cycle; resolves when it is durable. */
+  /** Applies due work in the next cycle; resolves when it is durable. */
   sweep(due: DueWork): Promise<void> {
     if (this.#closedBy !== undefined) return Promise.resolve()
     return this.#enqueue(this.#pending.sweeps, due)
@@ -166,14 +166,14 @@ export class QueueLoop {
     return waiter.answer
   }
 
-  /** Items may have become leasable; from `firstSerial` on when that is known, anywhere otherwise. */
+  /** Items may have become leasable: from `arrival` on, or anywhere without one. */
   wake(arrival?: { readonly part: number; readonly firstSerial: number }): void {
     if (arrival !== undefined) this.#dealer.lookAgainFrom(arrival.part, arrival.firstSerial)
     this.#stir = true
     this.#start()
   }
 
-  /** Looks at the store with fresh eyes: settings, scan positions, failures. */
+  /** Forgets what this server believes: settings, scan positions, failures. */
   async reload(): Promise<void> {
     this.#failures = 0
     this.#dealer.lookAgainEverywhere()
@@ -186,7 +186,6 @@ export class QueueLoop {
     this.wake()
   }
 
-  /** The settings were changed here. */
   replaceQueue(queue: QueueRecord): void {
     this.#committer.replaceQueue(queue)
     this.wake()
@@ -200,7 +199,6 @@ export class QueueLoop {
     this.wake()
   }
 
-  /** Resolves when nothing is left to do now. */
   async idle(): Promise<void> {
     while (this.#cycles.size > 0 || (this.#scheduled && !this.#paused)) {
       await Promise.all([...this.#cycles].map(({ done }) => done))
@@ -208,7 +206,7 @@ export class QueueLoop {
     }
   }
 
-  /** Ends the loop: waiters and later requests are refused, accepted writes are still applied. */
+  /** Refuses waiters and later requests; accepted writes are still applied. */
   async close(waitersGet: BartlebyError, othersGet: BartlebyError): Promise<void> {
     this.#closedBy = othersGet
     this.#paused = false
@@ -218,7 +216,6 @@ export class QueueLoop {
     for (const waiter of this.waiters) waiter.fail(waitersGet)
   }
 
-  /** Requests that no cycle has taken yet. */
   #waiting(): number {
     const { produces, completes, retries, deaths, extensions } = this.#pending
     return produces.length + completes.length + retries.length + deaths.length + extensions.length
@@ -226,7 +223,7 @@ export class QueueLoop {
 
   #submit<Ask, Answer>(list: Job<Ask, Answer>[], ask: Ask): Promise<Answer> {
     if (this.#closedBy !== undefined) return Promise.reject(this.#closedBy)
-    // What the next cycle has room for is as good as picked up. A queue that is paused picks up nothing.
+    // The next cycle's room counts as picked up; a paused queue picks up nothing.
     const isPickedUp = () => !this.#paused && hasRoom(this.#pending, this.#breadth)
     if (this.#waiting() >= this.#context.maxPendingRequests && !isPickedUp())
       return Promise.reject(failure('queue_overloaded'))
@@ -243,14 +240,13 @@ export class QueueLoop {
   #start(): void {
     if (this.#scheduled || !this.#mayStart()) return
     this.#scheduled = true
-    // After this turn of the event loop: calls made in the same turn share the cycle.
+    // After this turn of the event loop, so that calls of one turn share a cycle.
     setImmediate(() => {
       this.#scheduled = false
       if (!this.#mayStart()) return
       const permits = this.#permits()
       const batch = takeBatch(this.#pending, this.#breadth, permits)
-      // Beside a cycle that deals, new items wait for the next one: here they would all go to the waiters that the
-      // other cycle does not know, past those that came before them.
+      // Beside a dealing cycle new items wait: here they would go to later waiters, past those the other cycle serves.
       const deals = permits.deals && !(inserts(batch) && this.#underWay('deals') > 0)
       const waiters = deals ? this.waiters.filter((waiter) => waiter.waiting) : []
       this.#launch(batch, waiters)
@@ -261,7 +257,7 @@ export class QueueLoop {
   #launch(batch: Batch, waiters: readonly Waiter[]): void {
     if (inserts(batch) && this.#underWay('inserts') > 0) this.#insertsOverlapped = true
     if (buries(batch) && this.#underWay('buries') > 0) this.#deaths.overlap(this.queue.deadQueue)
-    // A store with one writer takes serials back with a transaction that fails, and cycles do not overlap there.
+    // With a single writer cycles do not overlap, and a failed transaction returns its serials.
     const turn = buries(batch) && this.#breadth.cycles > 1 ? this.#deaths.next() : null
     const done = this.#runCycle(batch, waiters, turn).finally(() => {
       turn?.end()
@@ -289,13 +285,11 @@ export class QueueLoop {
   }
 
   /**
-   * Items must be leased in the order of their serials. Of two cycles that insert, the one with the lower serials may
-   * commit last: so they overlap only while nobody leases, and nobody leases before both are over. With several
-   * partitions a cycle that deals chooses among them first; items that arrive meanwhile would go to its waiters alone. So they
-   * would with one, past leases that came after the cycle began and before the items.
+   * Items must be leased in the order of their serials. Of two inserting cycles the one with the lower serials may commit last, so they
+   * overlap only while nobody leases, and leasing waits until both are over. A dealing cycle chooses its items first: those arriving
+   * meanwhile would go to its waiters alone, past leases that came earlier.
    *
-   * Letters are leased in the order of their serials too: so deaths overlap only while nobody leases from the dead queue, and nobody does
-   * before all of them are over.
+   * The same holds for letters: deaths overlap only while nobody leases from the dead queue, and nobody does until they are over.
    */
   #permits(): Permits {
     const dealing = this.#underWay('deals') > 0
@@ -303,19 +297,18 @@ export class QueueLoop {
     return {
       inserts: (this.#underWay('inserts') === 0 && !wouldMiss) || !this.isLeasedFrom,
       buries: this.#underWay('buries') === 0 || this.#deaths.mayOverlap(this.queue),
-      // Asked of every queue: this server may not know yet that letters lie in it.
+      // Asked of every queue: this server may not know yet that it holds letters.
       deals: !this.#insertsOverlapped && !this.#context.deadQueues.isOverlapped(this.queue.queueName),
     }
   }
 
-  /** How many of the cycles in flight do this. */
   #underWay(what: 'inserts' | 'buries' | 'deals' | 'sweeps'): number {
     let cycles = 0
     for (const cycle of this.#cycles) if (cycle[what]) cycles++
     return cycles
   }
 
-  /** A sweep runs alone: beside it, a lease would pass over the items that it is judging. */
+  /** A sweep runs alone: a lease beside it would pass over the items it judges. */
   #maxCycles(): number {
     const sweeping = this.#pending.sweeps.length > 0 || this.#underWay('sweeps') > 0
     return sweeping ? 1 : this.#breadth.cycles
@@ -351,7 +344,7 @@ export class QueueLoop {
     }
   }
 
-  /** A cycle beside this one may have dealt to waiters before these items were there, or past their serials. */
+  /** A cycle beside this one may have dealt before these items were there, or past their serials. */
   #lookAtOwn(arrivals: readonly Arrival[]): void {
     for (const { queueName, part, firstSerial } of arrivals) {
       if (queueName !== this.queue.queueName) continue
@@ -360,7 +353,7 @@ export class QueueLoop {
     }
   }
 
-  /** A cycle failed, and nothing of it was written as far as is known. The one failure that is no outage: the queue is gone. */
+  /** A failed cycle wrote nothing, as far as is known. The only failure that is no outage: the queue is gone. */
   async #fail(
     error: unknown,
     batch: Batch,
@@ -378,7 +371,7 @@ export class QueueLoop {
     const queue = this.queue.queueName
     const mayBeWritten = error instanceof StoreUnavailable || error instanceof CommittedAnyway
     if (!mayBeWritten && jobsOf(batch).length > 1) {
-      // One request may be what the store cannot take: each gets a cycle of its own, so that only it fails.
+      // One request may be what the store cannot take; alone, only that one fails.
       this.#context.log.error({ queue, err: error }, 'cycle failed; its requests are tried one by one')
       for (const single of singly(batch)) await this.#runCycle(single, [], turn)
       return

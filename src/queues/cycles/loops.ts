@@ -1,7 +1,4 @@
-/**
- * The loops of the queues that this server has touched, and what runs beside them: the sweeper, the folder of counts, and the
- * announcer, which tells other servers of what is ready here, also of webhook jobs.
- */
+/** The loops of the queues that this server has touched, the sweeper, the count folder, and the announcer that wakes other servers. */
 import type { Clock, Instant } from '../../core/clock.ts'
 import { failure } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
@@ -18,9 +15,9 @@ import type { Arrival } from './cycle.ts'
 import { QueueLoop } from './loop.ts'
 import { Sweeper } from './sweeper.ts'
 
-/** Waiting leases look at the store this often: a notification may be lost, and SQLite knows none. */
+/** How often waiting leases look at the store: notifications may be lost, and SQLite has none. */
 const POLL_US = 1_000_000n
-/** Dedupe keys that are forgotten at a time, as often. */
+/** Dedupe keys forgotten per poll. */
 const FORGET_LIMIT = 1_000
 
 const readQueueOfPart = sql(
@@ -33,28 +30,25 @@ export interface QueuesOptions {
   readonly maxPendingRequests: number
   /** How long a dedupe key is remembered. */
   readonly dedupeWindowUs: bigint
-  /** Where captures look up the numbers of drawers and series. */
   readonly registers: Registers
-  /** What removes the rows of deleted queues. */
   readonly runs: OfficeRuns
 }
 
-/** What the loops of queues and those of their dead queues have to know of each other. */
+/** What the loops of queues and of their dead queues know of each other. */
 export class DeadQueues {
   readonly #loops: ReadonlyMap<string, QueueLoop>
-  /** How many queues have deaths that overlap, by their dead queues. */
+  /** Queues with overlapping deaths, by dead queue. */
   readonly #overlaps = new Map<string, number>()
 
   constructor(loops: ReadonlyMap<string, QueueLoop>) {
     this.#loops = loops
   }
 
-  /** Whether somebody leases from this dead queue here, or waits for it. */
   isLeasedFrom(deadQueue: string): boolean {
     return this.#loops.get(deadQueue)?.isLeasedFrom ?? false
   }
 
-  /** Whether deaths that overlap come to it: until they are over it is not leased from. */
+  /** Not leased from while overlapping deaths arrive. */
   isOverlapped(deadQueue: string): boolean {
     return this.#overlaps.has(deadQueue)
   }
@@ -117,7 +111,6 @@ export class LoopDirectory implements Service {
     ]
   }
 
-  /** What is done every so often, for whoever watches over that. */
   get rounds(): readonly Rounds[] {
     return [...this.#polls, this.#sweeper, this.#folder, this.announcer].flatMap(({ rounds }) => rounds)
   }
@@ -135,7 +128,7 @@ export class LoopDirectory implements Service {
   async stop(): Promise<void> {
     this.#stopping = true
     const polled = this.#polls.map((polls) => polls.stop())
-    // Told first: a sweep cannot hand work to a loop that is closed, and would find the same work for ever.
+    // First: a sweep cannot hand work to a closed loop, and would find the same work for ever.
     const swept = this.#sweeper.stop()
     const stopping = failure('queue_stopping')
     await Promise.all(
@@ -146,12 +139,10 @@ export class LoopDirectory implements Service {
     await this.announcer.stop()
   }
 
-  /** Refuses calls once the service is stopping. */
   checkOpen(): void {
     if (this.#stopping) throw failure('service_stopping')
   }
 
-  /** The loop of the queue called `name`, made when the store knows the queue. */
   async find(name: string): Promise<QueueLoop | null> {
     const known = this.#loops.get(name)
     if (known !== undefined) return known
@@ -159,7 +150,6 @@ export class LoopDirectory implements Service {
     return queue === null ? null : this.open(queue)
   }
 
-  /** The loop of a queue whose stored settings are these. */
   open(queue: QueueRecord): QueueLoop {
     const known = this.#loops.get(queue.queueName)
     if (known !== undefined && known.queue.queueId === queue.queueId) {
@@ -183,42 +173,40 @@ export class LoopDirectory implements Service {
     return loop
   }
 
-  /** The queue was deleted here. */
   async remove(queue: QueueRecord): Promise<void> {
     const loop = this.#loops.get(queue.queueName)
     if (loop !== undefined && loop.queue.queueId === queue.queueId) await this.#forget(loop)
   }
 
-  /** Something was committed: wakes who waits for it, here and elsewhere. */
+  /** Wakes those who wait for arrivals, here and on other servers. */
   committed(arrivals: readonly Arrival[], nextDeadline: Instant | null, by?: QueueLoop): void {
     if (nextDeadline !== null) this.#sweeper.expectAt(nextDeadline)
     for (const arrival of arrivals) {
       const loop = this.#loops.get(arrival.queueName)
-      // The loop itself has dealt in the same cycle; there is nothing new for its waiters.
+      // The committing loop dealt in the same cycle; its waiters have nothing new to find.
       if (loop !== undefined && loop !== by) loop.wake(arrival)
       const { queueName, part, firstSerial } = arrival
       this.announcer.announce({ about: queueName, number: part, from: firstSerial })
     }
   }
 
-  /** Holds a queue, or lets it go on: what came due meanwhile is applied in its first cycle. */
+  /** Holds or releases a queue; work that came due meanwhile runs in its first cycle. */
   async pause(loop: QueueLoop, paused: boolean): Promise<void> {
     if (!paused && loop.paused) await this.#sweeper.sweepInto(loop)
     loop.pause(paused)
   }
 
-  /** A queue was created or changed: items held for want of a dead queue may move now. */
+  /** Sweeps after a queue was created or changed: items held for a missing dead queue may move now. */
   tryHeldSoon(): void {
     void this.#sweeper.sweep()
   }
 
-  /** Applies everything that is due, in every queue, and waits until nothing is left to do. */
+  /** Applies everything due in every queue and waits until nothing is left. */
   async settle(): Promise<void> {
     await this.#sweeper.sweepNow()
     await Promise.all([...this.#loops.values()].map((loop) => loop.idle()))
   }
 
-  /** When the waiting leases run out of time. */
   waitDeadlines(): Instant[] {
     return [...this.#loops.values()].flatMap(({ waiters }) => waiters.map(({ deadline }) => deadline))
   }

@@ -1,7 +1,7 @@
-/** The lifecycle of one queue's items, applied when it is due: ended leases, expiry, schedules, held items. */
+/** Due work of one queue's items: ended leases, expiries, schedules, held items. */
 import { instant, later } from '../../core/clock.ts'
-import { negated, sumOfInstants } from '../counts.ts'
-import { bury, type DeathDesk, type Dying } from '../death/bury.ts'
+import { leaseDeadlines, negated, sumOfInstants } from '../counts.ts'
+import { bury, type DeathContext, type Dying } from '../death/bury.ts'
 import { allocateSerials, type Partition } from '../records.ts'
 import { SHELF } from '../schema.ts'
 import { claimLeaseBatches, type DueBatch, type DueItem, type DueWork } from '../sql/due.ts'
@@ -14,8 +14,8 @@ import type { Cycle } from './cycle.ts'
 const ZERO = instant(0n)
 
 /**
- * Takes the ended leases among due work, so that no other server does. Before anything else in a cycle: one that had
- * locked items would wait here for a server that waits for those.
+ * Claims the ended leases so that no other server does. First in a cycle: one that had locked items would wait here for a server that
+ * waits for those items.
  */
 export async function claimEnded(cycle: Cycle, { leases }: DueWork): Promise<readonly DueBatch[]> {
   if (leases.length === 0) return []
@@ -26,12 +26,12 @@ export async function claimEnded(cycle: Cycle, { leases }: DueWork): Promise<rea
   return leases.filter(({ batchId }) => claimed.has(batchId))
 }
 
-/** Applies due work of the cycle's queue. What another server has done meanwhile is left alone. */
+/** Applies due work. Items that another server has settled meanwhile are left alone. */
 export async function sweep(
   cycle: Cycle,
   due: DueWork,
   claimed: readonly DueBatch[],
-  desk: DeathDesk,
+  context: DeathContext,
 ): Promise<void> {
   const partitions = new Map(cycle.queue.partitions.map((partition) => [partition.part, partition]))
   const ended = await endedLeases(cycle, claimed, partitions)
@@ -39,17 +39,17 @@ export async function sweep(
   for (const partition of new Set([...ended.keys(), ...scheduled.keys()])) {
     const over = ended.get(partition) ?? []
     const { dying, living } = judge(cycle, over, cycle.queue.maxAttempts)
-    await settleDying(cycle, partition, dying, desk)
+    await settleDying(cycle, partition, dying, context)
     const ready = await lockItems(cycle.tx, partition, scheduled.get(partition) ?? [], SHELF.scheduled)
     await queueAtTail(cycle, partition, living, ready)
   }
   for (const [partition, serials] of byPartition(due.expired, partitions)) {
     const items = (await lockItems(cycle.tx, partition, serials)).filter((item) => !item.leased)
-    // An un-leased item never dies of its attempts: only a lease that ended can have been the last one.
-    await settleDying(cycle, partition, judge(cycle, items, 0).dying, desk)
+    // Only an ended lease can use up attempts.
+    await settleDying(cycle, partition, judge(cycle, items, 0).dying, context)
   }
   for (const [partition, serials] of byPartition(due.held, partitions)) {
-    await releaseHeld(cycle, partition, serials, desk)
+    await releaseHeld(cycle, partition, serials, context)
   }
 }
 
@@ -70,10 +70,10 @@ async function endedLeases(
         deadlines.set(serial, (deadlines.get(serial) ?? new Set()).add(deadline))
       }
     }
-    // All at once, ascending: all servers lock rows in the same order.
+    // Ascending, in one statement: all servers lock rows in the same order.
     const serials = [...deadlines.keys()].sort((a, b) => a - b)
     const items = await lockItems(cycle.tx, partition, serials)
-    // A lease that was extended or given anew has another deadline and a batch of its own.
+    // A lease extended or given anew has another deadline and its own batch.
     const over = items.filter(
       (item) => item.leased && deadlines.get(item.serial)?.has(item.leaseDeadline ?? 0n),
     )
@@ -82,7 +82,7 @@ async function endedLeases(
   return ended
 }
 
-/** Ended leases and due schedules go to the tail together, in the order in which they came due. */
+/** Sends ended leases and due schedules to the tail together, in the order they came due. */
 async function queueAtTail(
   cycle: Cycle,
   { part }: Partition,
@@ -114,22 +114,22 @@ async function queueAtTail(
     scheduled: -scheduled.length,
     ready: arriving.length,
     created: sumOfInstants(scheduled.map(({ createdAt }) => createdAt)),
-    deadline: negated(sumOfInstants(leases.flatMap(({ leaseDeadline }) => leaseDeadline ?? []))),
+    deadline: negated(leaseDeadlines(leases)),
   })
   for (const { item } of arriving) if (item.expireAt !== null) cycle.expectAt(item.expireAt)
   cycle.arrived(cycle.queue.queueName, part, tail[0] ?? 0)
 }
 
-/** Tries held items again; with changed settings they may live after all. */
+/** Tries held items again; under changed settings they may live. */
 async function releaseHeld(
   cycle: Cycle,
   partition: Partition,
   serials: readonly number[],
-  desk: DeathDesk,
+  context: DeathContext,
 ): Promise<void> {
   const items = await lockItems(cycle.tx, partition, serials, SHELF.held)
   const { dying, living } = judge(cycle, items, cycle.queue.maxAttempts)
-  await bury(cycle, SHELF.held, [{ partition, dying }], desk)
+  await bury(cycle, SHELF.held, [{ partition, dying }], context)
   if (living.length === 0) return
   const tail = await sendToTail(cycle.tx, { part: partition.part, shelf: SHELF.held, leased: false }, living)
   cycle.changes.add(partition.part, { held: -living.length, ready: living.length })
@@ -140,29 +140,28 @@ async function settleDying(
   cycle: Cycle,
   partition: Partition,
   dying: readonly Dying[],
-  desk: DeathDesk,
+  context: DeathContext,
 ): Promise<void> {
-  if ((await bury(cycle, SHELF.queue, [{ partition, dying }], desk)) === 'held')
+  if ((await bury(cycle, SHELF.queue, [{ partition, dying }], context)) === 'held')
     await hold(cycle, partition, dying)
 }
 
-/** Sets dying items aside whose dead queue is missing; the sweep tries again. */
+/** Holds dying items whose dead queue is missing, until a sweep finds one. */
 async function hold(cycle: Cycle, partition: Partition, dying: readonly Dying[]): Promise<void> {
   await holdItems(
     cycle.tx,
     partition.part,
     dying.map(({ item }) => item.serial),
   )
-  const leased = dying.filter(({ item }) => item.leased)
+  const leased = dying.map(({ item }) => item).filter((item) => item.leased)
   cycle.changes.add(partition.part, {
     ready: leased.length - dying.length,
     leased: -leased.length,
     held: dying.length,
-    deadline: negated(sumOfInstants(leased.flatMap(({ item }) => item.leaseDeadline ?? []))),
+    deadline: negated(leaseDeadlines(leased)),
   })
 }
 
-/** Who dies of what, and who lives on. */
 function judge(cycle: Cycle, items: readonly ItemFacts[], maxAttempts: number) {
   const dying: Dying[] = []
   const living: ItemFacts[] = []
@@ -174,7 +173,7 @@ function judge(cycle: Cycle, items: readonly ItemFacts[], maxAttempts: number) {
   return { dying, living }
 }
 
-/** The serials of each partition, ascending: all servers lock rows in the same order. */
+/** Serials by partition, ascending: all servers lock rows in the same order. */
 function byPartition(
   due: readonly DueItem[],
   partitions: ReadonlyMap<number, Partition>,

@@ -1,6 +1,6 @@
 /**
- * Runs what is due, in every queue: right after start and then when the next deadline is over. Deadlines are
- * read from the store, never only remembered, so that any server finishes what another one began.
+ * Runs due work in every queue: right after start, then whenever a deadline passes. Deadlines are read from the store, so any server
+ * finishes what another one began.
  */
 import { backoffDelayMs } from '../../core/backoff.ts'
 import { type Clock, type Instant, later, microseconds } from '../../core/clock.ts'
@@ -14,29 +14,28 @@ import { type DueBatch, type DueWork, findDue, findNextDeadline } from '../sql/d
 import { parseRuns } from '../sql/lease.ts'
 import type { QueueLoop } from './loop.ts'
 
-/** The store is asked this often for deadlines that other servers made; it looks twice as far ahead. */
+/** How often the store is asked for deadlines of other servers; each look reaches twice as far. */
 const LOOK_US = 1_000_000n
 const HORIZON_US = 2_000_000n
-/** A sweep also tries items that wait for a missing dead queue, which no deadline announces. */
+/** Items held for a missing dead queue have no deadline; sweeps try them this often. */
 const HELD_EVERY_US = 5_000_000n
 
-/** Sweeps keep this distance under load: leases that end one after the other share a sweep. */
+/** Distance between sweeps under load, so that leases ending in a row share one. */
 const SWEEP_DISTANCE_MS = 20
 
-/** Rows of each kind in one pass: what one transaction of a queue can apply in some ten milliseconds. */
+/** Rows of each kind per pass: what one transaction applies in some ten milliseconds. */
 const PASS_LIMIT = 1_000
 const PASS_LEASED = 8_000
 
-/** A store that fails is tried again after this. */
+/** Delays after a failed sweep. */
 const BACKOFF = { baseMs: 500, factor: 1.5, maxMs: 5_000, jitter: 0.2 }
 
 interface SweeperContext {
   readonly db: Database
   readonly clock: Clock
   readonly log: Log
-  /** The loop of the queue that a part belongs to; null when the queue was deleted. */
+  /** null when the queue was deleted. */
   readonly loopOfPart: (part: number) => Promise<QueueLoop | null>
-  /** Parts whose queues are paused. */
   readonly pausedParts: () => number[]
 }
 
@@ -46,7 +45,7 @@ export class Sweeper implements Service {
   readonly #orphans = new Set<number>()
   readonly #sweeps: Rounds
   readonly #looks: Rounds
-  /** Aborted while somebody waits for a sweep: it keeps no distance then. */
+  /** Aborted while somebody waits for a sweep, which then keeps no distance. */
   #hurry = new AbortController()
   #lastEndedMs = 0
   #failure: { readonly error: unknown } | null = null
@@ -74,7 +73,6 @@ export class Sweeper implements Service {
     return [this.#sweeps, this.#looks]
   }
 
-  /** Begins to sweep, without waiting for the first one. */
   start(): void {
     for (const rounds of this.rounds) rounds.start()
   }
@@ -83,24 +81,24 @@ export class Sweeper implements Service {
     await Promise.all(this.rounds.map((rounds) => rounds.stop()))
   }
 
-  /** Something comes due then. Deadlines beyond the horizon are found by looking ahead. */
+  /** Expects a deadline; those beyond the horizon are found by looking ahead. */
   expectAt(deadline: Instant): void {
     if (deadline <= later(this.#context.clock.now(), HORIZON_US)) this.#sweeps.expect(deadline)
   }
 
-  /** Sweeps soon, and once more when one is under way. */
+  /** Sweeps soon, and once more if a sweep is running. */
   sweep(): Promise<void> {
     return this.#sweeps.now()
   }
 
-  /** Runs everything that is due now, held items included; resolves when it is durable. */
+  /** Runs everything due, held items included; resolves when it is durable. */
   async sweepNow(): Promise<void> {
     this.#hurry.abort()
     await this.sweep()
     if (this.#failure !== null) throw this.#failure.error
   }
 
-  /** Hands a paused queue what is due in it, for the cycle that it runs when it goes on. */
+  /** Hands a paused queue its due work, for the cycle it runs when released. */
   async sweepInto(loop: QueueLoop): Promise<void> {
     const parts = new Set(loop.queue.partitions.map(({ part }) => part))
     const others = this.#context.pausedParts().filter((part) => !parts.has(part))
@@ -111,7 +109,7 @@ export class Sweeper implements Service {
       scheduled: due.scheduled.filter(({ part }) => parts.has(part)),
       held: [],
     }
-    // Not awaited: it is applied once the queue goes on. A failure leaves the work for the next sweep.
+    // Not awaited: it waits for the release. A failure leaves the work to the next sweep.
     loop.sweep(mine).catch(() => {})
   }
 
@@ -121,7 +119,7 @@ export class Sweeper implements Service {
     const isAsked = this.#hurry.signal.aborted
     if (isAsked) this.#hurry = new AbortController()
     try {
-      // After a failure held items are left alone once: they may be its cause.
+      // After a failure held items are left out once: they may be its cause.
       await this.#sweepAll(isAsked || this.#failure === null, signal)
       this.#failure = null
     } catch (error) {
@@ -140,10 +138,9 @@ export class Sweeper implements Service {
     if (next !== null) this.expectAt(next)
   }
 
-  /** Passes over the due work until none is left. */
+  /** Passes over due work until none is left. */
   async #sweepAll(held: boolean, signal: AbortSignal): Promise<void> {
-    // Parts whose held items did not move have no dead queue yet: they are left for the next sweep, and must not
-    // stand in the way of others.
+    // Held items that did not move have no dead queue yet; they must not stand in the way of others.
     const stuck = new Set<number>()
     let headsBefore = new Map<number, number>()
     for (;;) {
@@ -186,15 +183,14 @@ export class Sweeper implements Service {
   }
 }
 
-/** The same lists, to be filled. */
 type Growing<T> = { [K in keyof T]: T[K] extends readonly (infer E)[] ? E[] : never }
 
-/** Another server has deleted the queue meanwhile: there is nothing left to sweep in it, and others go on. */
+/** A queue deleted by another server has nothing left to sweep. */
 function unlessDeleted(error: unknown): void {
   if (!(error instanceof BartlebyError && error.code === 'queue_unknown')) throw error
 }
 
-/** As many batches, oldest first, as hold what one pass can apply; at least one. */
+/** The oldest batches that one pass can apply; at least one. */
 function firstBatches(batches: readonly DueBatch[]): readonly DueBatch[] {
   let leased = 0
   const end = batches.findIndex((batch, i) => {

@@ -1,8 +1,7 @@
 /**
- * Death: the one place where items leave their queue for good without having been completed. In the transaction of
- * whatever made them die they become letters, or reopen the letters they were sent back from; after a crash an item
- * lies in exactly one place. The letters file them; here is said what they died of, where their letters lie and how their
- * queue gives up their rows.
+ * Death: the one place where items leave their queue without having been completed. They become letters, or reopen the letters they
+ * were sent back from, in the transaction that killed them. The letters module files them; this one says what they died of, where their
+ * letters go and how their rows leave the queue.
  */
 import { instant } from '../../core/clock.ts'
 import type { Log } from '../../core/log.ts'
@@ -23,38 +22,37 @@ import {
   type Gone,
   readHolder,
   removeItems,
+  sumItems,
   type TakenItem,
   takeAll,
   takeOne,
-  tallyItems,
 } from '../sql/bury.ts'
 import { type ItemFacts, lockItems } from '../sql/inspect.ts'
-import { type Origin, removeRelapsed } from '../sql/move.ts'
+import { type Origin, removeReopened } from '../sql/move.ts'
 import type { DeathPlace } from './death-order.ts'
 import { buryLetters, forget } from './no-letter.ts'
 
 /** What a death needs beside the cycle. */
-export interface DeathDesk {
+export interface DeathContext {
   readonly log: Log
   readonly registers: Registers
 }
 
-/** Items that die in one partition. All are leased or none is, and all were read or none was. */
+/** Items dying in one partition: all leased or none, all read or none. */
 interface DyingThere {
   readonly partition: Partition
   readonly dying: readonly Dying[]
 }
 
 /**
- * Makes letters of dying items of a shelf, in the dead queue that is configured now, or in none without one. Where the queue says so
- * then, they are deleted, but for those whose failure is on record or that were sent back from a letter. Order is kept. 'held': the queue
- * names a dead queue that does not exist, and nothing was changed.
+ * Makes letters of dying items, in order: in the configured dead queue, or in none. With `on_death: delete` and no dead queue, items
+ * without a recorded failure or a case are deleted instead. 'held' means that the named dead queue does not exist and nothing changed.
  */
 export async function bury(
   cycle: Cycle,
   shelf: number,
   given: readonly DyingThere[],
-  desk: DeathDesk,
+  context: DeathContext,
 ): Promise<'buried' | 'held'> {
   const { tx, queue } = cycle
   const there = given.filter(({ dying }) => dying.length > 0)
@@ -86,22 +84,22 @@ export async function bury(
     cycle,
     sorted.flatMap(({ deaths }) => deaths),
     deadQueue !== null,
-    desk.registers,
+    context.registers,
   )
-  await lockRelapsed(cycle, shelf, there)
+  await lockSentBack(cycle, shelf, there)
   for (const { partition, letters, forgotten, deaths } of sorted) {
     const to = deadQueue && {
       deadQueue: deadQueue.queueName,
       part: (await emptiestPartition(tx, deadQueue, (part) => cycle.changes.readyOf(part))).part,
     }
     if (letters.length > 0) await buryLetters(cycle, partition, letters, to)
-    if (deaths.length > 0) await makeLetters(cycle, partition, shelf, deaths, placeOf, to, desk)
-    if (forgotten.length > 0) await forget(cycle, partition, shelf, forgotten, desk.log)
+    if (deaths.length > 0) await makeLetters(cycle, partition, shelf, deaths, placeOf, to, context)
+    if (forgotten.length > 0) await forget(cycle, partition, shelf, forgotten, context.log)
   }
   return 'buried'
 }
 
-/** Gives all deaths their places in the dead queue and in time, at once: others wait for that. */
+/** Gives all deaths their places in the dead queue and in time, in one step: other cycles wait for it. */
 async function place(
   { tx, now, turn }: Cycle,
   deaths: readonly ItemDeath[],
@@ -120,13 +118,13 @@ async function place(
   return ({ itemId }) => given.get(itemId) ?? { serial: null, capturedAt: null }
 }
 
-/** Items before letters, as everybody locks them, and none before the turn: those that may have letters were only read so far. */
-async function lockRelapsed({ tx }: Cycle, shelf: number, there: readonly DyingThere[]): Promise<void> {
+/** Locks sent-back items before their letters, as everybody does, and only in this cycle's turn; they were only read so far. */
+async function lockSentBack({ tx }: Cycle, shelf: number, there: readonly DyingThere[]): Promise<void> {
   const ascending = there.toSorted((a, b) => a.partition.part - b.partition.part)
   await Promise.all(
     ascending.map(({ partition, dying }) => {
-      const relapsed = dying.flatMap(({ item }) => (item.caseId === null ? [] : item.serial))
-      return lockItems(tx, partition, relapsed, shelf)
+      const sentBack = dying.flatMap(({ item }) => (item.caseId === null ? [] : item.serial))
+      return lockItems(tx, partition, sentBack, shelf)
     }),
   )
 }
@@ -138,7 +136,7 @@ async function makeLetters(
   unplaced: readonly ItemDeath[],
   placeOf: (death: ItemDeath) => DeathPlace,
   to: InDeadQueue | null,
-  { registers }: DeathDesk,
+  { registers }: DeathContext,
 ): Promise<void> {
   const { changes, now } = cycle
   const deaths = unplaced.map((death) => {
@@ -157,7 +155,7 @@ async function makeLetters(
   insistOn(deaths.length, buried.taken + buried.reopened)
 
   changes.add(part, lossOf(taking.ended, shelf))
-  // The statement is ours, and says them.
+  // The cast holds: the statement is ours and returns these columns.
   const gone = [...taking.gone, ...(buried.rows as readonly Gone[])]
   changes.add(part, goneOf(from, buried.taken, gone))
   const first = Math.min(...deaths.map(({ grave }) => grave?.serial ?? 0))
@@ -167,13 +165,13 @@ async function makeLetters(
 export interface Dying {
   readonly item: ItemFacts
   readonly reason: DeathReason
-  /** The run that was its last; null when none is known. */
+  /** Its last run, if known. */
   readonly run: FailedRun | null
-  /** What its consumer says instead of a run; else null. */
+  /** The error given instead of a run. */
   readonly error: GivenError | null
 }
 
-/** The words for deaths that nobody gave an error for. */
+/** Words for deaths without an error. */
 const PLAIN: Readonly<Record<DeathReason, { readonly errorClass: string; readonly errorMessage: string }>> = {
   attempts: {
     errorClass: 'AttemptsExhausted',
@@ -184,7 +182,7 @@ const PLAIN: Readonly<Record<DeathReason, { readonly errorClass: string; readonl
   failed: { errorClass: 'Failed', errorMessage: 'its worker failed for good' },
 }
 
-/** An error as letters keep it, with `words` for what was not given. */
+/** An error as letters keep it; `words` fill the gaps. */
 export const describeGiven = (
   error: GivenError | null,
   words: { readonly errorClass: string; readonly errorMessage: string },
@@ -194,7 +192,7 @@ export const describeGiven = (
   errorStack: error?.errorStack || null,
 })
 
-/** What items of one queue die of: one cause for all that have nothing of their own to tell. `engine` is null in a plain queue. */
+/** Causes of death in one queue, shared by items with nothing of their own to say. `engine` is null in a plain queue. */
 function causesIn(queue: string, engine: string | null): (dying: Dying) => Cause {
   const shared = new Map<string, Cause>()
   return ({ reason, run, error }) => {
@@ -232,7 +230,6 @@ const causeOfRun = (queue: string, run: FailedRun): Cause => ({
   },
 })
 
-/** An item that dies, with what its letter says. */
 interface ItemDeath extends Death {
   readonly item: ItemFacts
   readonly itemId: string
@@ -241,7 +238,7 @@ interface ItemDeath extends Death {
 const NAMELESS: MessageNames = { instanceId: null, correlationId: null }
 const NO_NAMES: ReadonlyMap<number, MessageNames> = new Map()
 
-/** The deaths of items that lie in one place; where their letters lie is not said yet. */
+/** Deaths in one place, before their letters have one. */
 async function deathsOf(
   { tx, queue }: Cycle,
   partition: Partition,
@@ -273,7 +270,7 @@ async function deathsOf(
       attempts: item.attempts,
       grave: null,
     }
-    // Without names: nothing is written about it that is not written about all that died of the same.
+    // Plain items have no names of their own, so deaths of one cause share what is written.
     if (cause.source === 'queues') return plain
     const sourceId = engineSourceId(itemId)
     const { instanceId, correlationId } = run ?? names.get(item.serial) ?? NAMELESS
@@ -286,13 +283,13 @@ async function deathsOf(
   })
 }
 
-/** Where items lie, whether all are leased there, and whether they die without having been read. */
+/** Where dying items are, whether all are leased, and whether they were read. */
 interface Place extends Origin {
   readonly partition: number
   readonly isUnread: boolean
 }
 
-/** What a place loses with items that a statement took, all leased there or none. Those that were not read are like most. */
+/** The loss of a place whose items a statement took. Unread items must be like most: delivered, without a case. */
 function goneOf({ shelf, leased, isUnread }: Place, count: number, rows: readonly Gone[]): CountChange {
   const sum = (column: keyof Gone) => rows.reduce((all, row) => all + BigInt(row[column]), 0n)
   const instants = (of: 'created' | 'deadline') =>
@@ -303,7 +300,7 @@ function goneOf({ shelf, leased, isUnread }: Place, count: number, rows: readonl
     leased: leased ? -count : 0,
     held: shelf === SHELF.held ? -count : 0,
     created: instants('created'),
-    // An import may give one to an item that is not leased.
+    // An import may give a deadline to an item that is not leased.
     ...(leased && { deadline: instants('deadline') }),
   }
 }
@@ -314,24 +311,24 @@ const goneWith = ({ created_at, lease_deadline, case_id, attempts }: TakenItem):
 })
 
 interface TakingItems extends Taking<ItemDeath> {
-  /** Those that reopened their letters. */
+  /** Items that reopened their letters. */
   readonly ended: ItemFacts[]
   /** Sums over the others, on SQLite. */
   readonly gone: Gone[]
 }
 
-/** How items that lie in one place leave it; what reopens its letter must be as it was read. */
+/** How items leave their place; one that reopens its letter must be as it was read. */
 const takingItems = ({ tx, now }: Cycle, from: Place, to: InDeadQueue | null): TakingItems => ({
   ended: [],
   gone: [],
   async end(deaths, letters) {
-    // The letter of an item is resolved as long as the item is out. One that is pending was reported anew, and its item lost its case since.
+    // A letter stays resolved while its item is out. A pending one was reported anew, and its item has lost its case since.
     const out = deaths.filter(
       ({ caseId }) => caseId !== null && letters.get(caseId)?.status !== STATUS.Pending,
     )
     insistOn(deaths.length, out.length)
     const items = deaths.map(({ item }) => item)
-    await removeRelapsed(tx, from, items)
+    await removeReopened(tx, from, items)
     this.ended.push(...items)
   },
   all(deaths, notes) {
@@ -370,7 +367,7 @@ const takingItems = ({ tx, now }: Cycle, from: Place, to: InDeadQueue | null): T
         ...[JSON.stringify(given), from.part, from.shelf, leased],
       ],
       remove: async () => {
-        this.gone.push(...(await tx.rows<Gone>(tallyItems, from.part, from.shelf, serials, leased)))
+        this.gone.push(...(await tx.rows<Gone>(sumItems, from.part, from.shelf, serials, leased)))
         return tx.run(removeItems, from.part, from.shelf, serials, leased)
       },
     }

@@ -1,8 +1,7 @@
 /**
- * What workers did with live items: their runs as rows of history, in texts that both stores take, and the cases of items.
- * The first failure that a worker records opens a case, and the item carries its number from then on, whatever its id is.
+ * Runs of workers over live items, as rows of history, and the cases of items. The first failure a worker records opens a case; the item
+ * carries its number from then on, whatever its id becomes.
  */
-
 import type { Instant } from '../../core/clock.ts'
 import { MAX_MESSAGE_BYTES, storable } from '../../core/content.ts'
 import { type HistoryEntry, recordHistory } from '../../history/record.ts'
@@ -17,7 +16,7 @@ import { SHELF } from '../schema.ts'
 import type { ItemFacts } from '../sql/inspect.ts'
 import { describeGiven } from './bury.ts'
 
-/** By primary key of one partition, whatever shelf the items lie on. */
+/** By primary key of one partition, on any leasable shelf. */
 const writeCases = sql(
   'items.assignCases',
   `UPDATE bartleby.items AS item SET case_id = given.case_id
@@ -25,7 +24,7 @@ const writeCases = sql(
   { under: ['item.id', 'case_id'] },
 )
 
-/** An item by its serial, and the number of its case; null takes it away. */
+/** The case of an item; null takes it away. */
 export interface Assignment {
   readonly serial: number
   readonly caseId: LetterId | null
@@ -40,12 +39,12 @@ export async function assignCases(
   await runGiven(tx, writeCases, rows, part)
 }
 
-/** The words for a failure whose consumer left some of them out. */
+/** Words for a failure whose consumer gave none. */
 const GIVEN_BACK = { errorClass: 'GivenBack', errorMessage: 'a consumer gave it back' }
 
 /**
- * Files the failures of items that live on in their cases, and runs in history too; `serial` is where each lies now. A
- * letter that goes back to its dead queue has no case but its own: what a worker there met is in history only.
+ * Files failures of items that live on: in their cases, and as runs in history. `serial` is where the item is now. A letter that goes back
+ * to its dead queue has no case but its own, so its runs are in history only.
  */
 export async function fileRuns(
   cycle: Cycle,
@@ -57,8 +56,10 @@ export async function fileRuns(
     readonly serial: number
   }[],
 ): Promise<void> {
-  const told = failed.filter(({ item, run, error }) => !item.isLetter && (run !== null || error !== null))
-  const unopened = told.filter(({ item }) => item.caseId === null)
+  const withReason = failed.filter(
+    ({ item, run, error }) => !item.isLetter && (run !== null || error !== null),
+  )
+  const unopened = withReason.filter(({ item }) => item.caseId === null)
   const numbers = await allocateLetterIds(cycle.tx, unopened.length)
   const opened = new Map(unopened.map(({ serial }, i) => [serial, numbers[i] ?? null]))
   await assignCases(
@@ -66,7 +67,7 @@ export async function fileRuns(
     part,
     [...opened].map(([serial, caseId]) => ({ serial, caseId })),
   )
-  const failures = told.flatMap(({ item, run, error, serial }): CaseFailure[] => {
+  const failures = withReason.flatMap(({ item, run, error, serial }): CaseFailure[] => {
     const caseId = item.caseId ?? opened.get(serial) ?? null
     const unnamed = { ...describeGiven(error, GIVEN_BACK), failedBy: null, correlationId: null }
     return caseId === null ? [] : [{ ...(run === null ? unnamed : { ...run, failedBy: run.actor }), caseId }]
@@ -78,10 +79,10 @@ export async function fileRuns(
   )
 }
 
-/** What names a run is looked up by an index, whose keys cannot be long. */
+/** Names of runs are index keys, which cannot be long. */
 const MAX_NAME_BYTES = 512
 
-/** The run with names that can be stored; the texts of its error are cut and cleaned where they are written. */
+/** The run with storable names; error texts are cut and cleaned where they are written. */
 export const storableRun = <R extends Run>(run: R): R => ({
   ...run,
   instanceId: storable(run.instanceId, MAX_NAME_BYTES),
@@ -89,7 +90,7 @@ export const storableRun = <R extends Run>(run: R): R => ({
   actor: storable(run.actor, MAX_NAME_BYTES),
 })
 
-/** The row of a run that failed, unless it is that of a death. */
+/** A failed run as a row of history, unless it is the row of a death. */
 export const failedRun = (run: FailedRun, at: Instant): HistoryEntry => ({
   ...run,
   status: 'Failed',

@@ -1,17 +1,14 @@
-/** The dead queue's side of letters: what taking them out means for its counts. The letters themselves are the letters module's. */
+/** Letters leaving their dead queue, and what its counts lose. The letters module owns the letters themselves. */
 import { type Lifted, type Resolving, resolveLying } from '../../letters/in-dead-queue/move.ts'
 import type { OfficeWork } from '../../letters/work.ts'
-import { type CountChange, negated, sumOfInstants } from '../counts.ts'
+import { type CountChange, leaseDeadlines, negated, sumOfInstants } from '../counts.ts'
 import type { Partition } from '../records.ts'
 import { SHELF } from '../schema.ts'
 
-/** The shelves that letters can lie on. */
+/** The shelves of letters. */
 const SHELVES = [SHELF.queue, SHELF.scheduled]
 
-/**
- * Resolves the letters among `serials`, in the transaction of the call. Gives the serials
- * that were letters and what the partition's counts lose.
- */
+/** Resolves the letters among `serials`; gives the serials that were letters and what the counts of the partition lose. */
 export async function resolveFromDeadQueue(
   work: OfficeWork,
   partition: Partition,
@@ -27,7 +24,7 @@ export async function resolveFromDeadQueue(
   return { serials: new Set(lifted.map(({ serial }) => serial)), change: departureOf(lifted) }
 }
 
-/** What a partition's counts lose with these letters; scheduled ones count neither as queued nor in the ages. */
+/** The loss of a partition's counts; scheduled letters count neither as queued nor in the ages. */
 export function departureOf(
   letters: readonly Pick<Lifted, 'shelf' | 'leased' | 'laidAt' | 'leaseDeadline'>[],
 ): CountChange {
@@ -39,6 +36,6 @@ export function departureOf(
     scheduled: queued.length - letters.length,
     dead: -letters.length,
     created: negated(sumOfInstants(queued.map(({ laidAt }) => laidAt))),
-    deadline: negated(sumOfInstants(leased.flatMap(({ leaseDeadline }) => leaseDeadline ?? []))),
+    deadline: negated(leaseDeadlines(leased)),
   }
 }

@@ -1,7 +1,6 @@
 /**
- * The way back of letters that came from a queue, from an engine on a queue, or that name a queue: the item is put at
- * the tail of that queue in the transaction that claims the letter, and carries the letter's number as its case. What is on file
- * of the letter is copied within the store, so nothing of a payload leaves it.
+ * The way back of letters into queues. An item is put at the tail in the transaction that claims the letter and carries the letter's
+ * number as its case. The store copies the content, so no payload leaves it.
  */
 import { later } from '../../core/clock.ts'
 import { usFromNs } from '../../core/duration.ts'
@@ -32,7 +31,6 @@ import { placesIn } from '../verbs/removed.ts'
 import { assignCases } from './cases.ts'
 import { departureOf } from './dead-queue.ts'
 
-/** The source called `name`, for letters that go back to queues. */
 export const queueLetterSource = (name: LetterSource['name'], announce: Announce): LetterSource => ({
   name,
   render,
@@ -41,7 +39,7 @@ export const queueLetterSource = (name: LetterSource['name'], announce: Announce
   disown,
   async moved(work, letters, act) {
     if (act === 'discard' || act === 'expire') departures(letters).write(work.tx)
-    else if (act !== 'remove') await lay(work, letters, announce)
+    else if (act !== 'remove') await enterDeadQueues(work, letters, announce)
   },
 })
 
@@ -63,7 +61,7 @@ async function refusalOf(
   { engine, originalQueue: queue }: Departing,
 ): Promise<BartlebyError | null> {
   if (queue === null) return failure('letter_without_queue', { engine })
-  // An engine's own queue is made when the letter is sent.
+  // An engine's own queue is created when the letter is sent.
   const isThere =
     (await readQueue(session, queue)) !== null || (await readEngineOf(session, queue)) === engine
   return isThere ? null : failure('letter_queue_gone', { queue })
@@ -82,7 +80,7 @@ async function send(
   return sent
 }
 
-/** One row by its unique name; whoever deletes the queue waits for the transaction, or is waited for. */
+/** One row by its unique name; a deletion of the queue and this transaction wait for each other. */
 const keepQueue = sql('queues.keep', 'SELECT id FROM bartleby.queues WHERE name = $1 FOR KEY SHARE')
 
 async function kept(tx: Transaction, queueName: string): Promise<QueueRecord | null> {
@@ -90,7 +88,7 @@ async function kept(tx: Transaction, queueName: string): Promise<QueueRecord | n
   return row === undefined ? null : queue
 }
 
-/** Into one partition, in their order. What is on file of the letters is copied within the store. */
+/** Into one partition, in order; the store copies the content. */
 async function sendTo(
   work: OfficeWork,
   queueName: string,
@@ -123,12 +121,12 @@ async function sendTo(
   }))
 }
 
-/** The items of cases, on items_by_case. */
+/** Items of cases, on items_by_case. */
 const readSent = sql('items.ofCases', 'SELECT case_id FROM bartleby.items WHERE case_id = ANY($1::bigint[])')
 
 /**
- * The same, locked, unless somebody else has them. Cycles of queues lock items and then letters: who waited here for an
- * item, with its letter locked, would wait for ever.
+ * The same, locked; rows locked by others are skipped. Cycles lock items before letters, so waiting here for an item with its letter
+ * locked would be a deadlock.
  */
 const lockSent = sql(
   'items.lockOfCases',
@@ -162,7 +160,7 @@ async function takeBack<Of extends Restoring>(
   })
 }
 
-/** By the letters that they are the cases of. */
+/** By letter. */
 async function itemsOf<Row extends Pick<SentItem, 'case_id'>>(
   tx: Transaction,
   statement: Statement,
@@ -172,7 +170,7 @@ async function itemsOf<Row extends Pick<SentItem, 'case_id'>>(
   return new Map(rows.map((row) => [letterId(row.case_id), row]))
 }
 
-/** The same, waited for: nothing that a cycle of their queues waits for is locked yet. In the order in which cycles lock items. */
+/** The same, waited for, in the order in which cycles lock items: nothing that a cycle waits for is locked yet. */
 const waitForSent = sql(
   'items.waitForCases',
   `SELECT case_id, part, shelf, id, leased, attempts FROM bartleby.items WHERE case_id = ANY($1::bigint[])
@@ -204,15 +202,19 @@ async function takeOut(tx: Transaction, items: readonly SentItem[]): Promise<voi
   }
 }
 
-/** What dead queues lose with these letters, as far as they lie in any. */
+/** The loss of dead queues with these letters. */
 function departures(letters: readonly Placed[]): CountChanges {
   const changes = new CountChanges()
   for (const { place } of letters) if (place !== null) changes.add(place.part, departureOf([place]))
   return changes
 }
 
-/** At the tails of the dead queues that they belong to, where these exist. */
-async function lay(work: OfficeWork, letters: readonly Placed[], announce: Announce): Promise<void> {
+/** Puts letters at the tails of their dead queues, where these exist. */
+async function enterDeadQueues(
+  work: OfficeWork,
+  letters: readonly Placed[],
+  announce: Announce,
+): Promise<void> {
   for (const [deadQueue, those] of Map.groupBy(letters, (letter) => letter.deadQueue)) {
     const places = await placesIn(work, announce, deadQueue, those.length)
     const [first] = places
@@ -225,11 +227,11 @@ async function lay(work: OfficeWork, letters: readonly Placed[], announce: Annou
 
 const COLUMNS = `id, part, shelf, leased, attempts, created_at, expire_at, case_id, encoding, kind, reference, payload`
 
-/** What an operator made of a text counts; an empty one is kept as NULL. */
+/** An operator's edit counts; an empty one is kept as NULL. */
 const edited = (name: string): string =>
   `CASE WHEN letters.edited_${name} IS NULL THEN letters.${name} WHEN length(letters.edited_${name}) > 0 THEN letters.edited_${name} END`
 
-/** Letters by primary key, each with the serial that it gets; the item carries its letter as its case. */
+/** Letters by primary key, each with its new serial; the item carries its letter as its case. */
 const insertOfLetters = sql(
   'items.insertOfLetters',
   `INSERT INTO bartleby.items (${COLUMNS})

@@ -1,4 +1,4 @@
-/** Deaths that make no letter: of letters in their dead queue, and of items whose queue says so. */
+/** Deaths that make no letter: of letters in their dead queue, and of items that their queue deletes. */
 import type { Log } from '../../core/log.ts'
 import { recordHistory } from '../../history/record.ts'
 import { relocateLying } from '../../letters/in-dead-queue/move.ts'
@@ -11,7 +11,7 @@ import type { Dying } from './bury.ts'
 import { failedRun } from './cases.ts'
 import { resolveFromDeadQueue } from './dead-queue.ts'
 
-/** Letters that a consumer rejects are resolved; where their queue has a dead queue of its own by now, they move there. */
+/** Resolves letters that a consumer rejects, or moves them where their queue has a dead queue of its own. */
 export async function buryLetters(
   cycle: Cycle,
   partition: Partition,
@@ -36,7 +36,7 @@ export async function buryLetters(
   cycle.lettersArrived(to, dying.length, tail[0] ?? 0)
 }
 
-/** Deletes items as their queue says, and says so. */
+/** Deletes items because their queue says so, and logs it. */
 export async function forget(
   cycle: Cycle,
   partition: Partition,

@@ -1,20 +1,19 @@
 import { describe, expect, it } from 'vitest'
 import { EngineDirectory } from './engine-directory.ts'
-import type { SeenEngines } from './seen-engines.ts'
+import { SeenEngines } from './seen-engines.ts'
 
 const OWN = ['queues', 'outbox', 'webhooks', 'kafka', 'azure', 'http', 'office']
 const PUBLISHER = ['provisioning', 'hmac', 'tls', 'spn', 'update-publisher', 'alerts']
 
 /** A store that has seen these. */
-const seen = (
-  engines: Record<string, readonly string[]>,
-  queues: Record<string, string> = {},
-): SeenEngines => ({
-  has: async (engine) => engine in engines,
-  names: async () => Object.keys(engines),
-  operations: async (engine) => (engine === null ? Object.values(engines).flat() : (engines[engine] ?? [])),
-  queues: async () => Object.entries(queues).map(([queue, engine]) => ({ queue, engine })),
-})
+const seen = (engines: Record<string, readonly string[]>, queues: Record<string, string> = {}): SeenEngines =>
+  Object.assign(new SeenEngines(), {
+    has: async (engine: string) => engine in engines,
+    names: async () => Object.keys(engines),
+    operations: async (engine: string | null) =>
+      engine === null ? Object.values(engines).flat() : (engines[engine] ?? []),
+    queues: async () => Object.entries(queues).map(([queue, engine]) => ({ queue, engine })),
+  })
 
 describe('the directory of engines with a context', () => {
   it('knows the presets of its context and the engines of Bartleby itself', () => {

@@ -1,9 +1,7 @@
 /**
- * The queues of engines: which one belongs to which engine, the queue that is made for one, and what the messages in it are called.
- * The store knows it, because an item may die on a server that has not heard of the engine. An engine may have several queues; a
- * queue has one engine, the one that was defined last.
+ * The queues of engines: which belongs to which, how one is created, and what its messages name. The store keeps it, because an item may
+ * die on a server that has not heard of the engine. An engine may have several queues; a queue has the engine that was defined last.
  */
-
 import type { Log } from '../../core/log.ts'
 import { describeError } from '../../core/thrown.ts'
 import { UNNAMED_INSTANCE as PUBLISHER } from '../../letters/letter.ts'
@@ -19,7 +17,7 @@ const writeOne = sql(
    ON CONFLICT (queue) DO UPDATE SET engine = excluded.engine`,
 )
 
-/** Records that these engines are defined on these queues. Writes only what is new. */
+/** Records definitions; writes only new ones. */
 export async function recordEngineQueues(
   db: Database,
   log: Log,
@@ -45,12 +43,12 @@ export async function recordEngineQueues(
   }
 }
 
-/** Long enough for a pause of the worker, short enough that a crashed one is noticed soon. */
+/** Long enough for a pause of the worker, short enough to notice a crash soon. */
 const LEASE_TIMEOUT = '1m'
-/** The longest there is: messages of engines do not expire, they succeed or become letters. */
+/** The longest possible: messages of engines do not expire, they succeed or become letters. */
 const EXPIRE_TIMEOUT = '2562047h47m16s'
 
-/** How the queue of an engine is made, by its first worker or by the first letter that goes back to it. */
+/** Settings of a queue created by an engine's first worker or the first letter that goes back. */
 export const engineQueueSettings = (engine: string, queueName: string): QueueSettings => ({
   queueName,
   leaseTimeout: LEASE_TIMEOUT,
@@ -60,10 +58,7 @@ export const engineQueueSettings = (engine: string, queueName: string): QueueSet
   reference: `engine ${engine}`,
 })
 
-/**
- * Makes a queue that is missing, if it is the engine's own; false when it is not. Of two transactions at once the second waits
- * for the first and finds its queue.
- */
+/** Creates the engine's own queue if it is missing; false when it is not the engine's. Of two transactions the second waits and finds it. */
 export async function makeEngineQueue(
   { tx, now }: Pick<OfficeWork, 'tx' | 'now'>,
   engine: string,
@@ -77,7 +72,7 @@ export async function makeEngineQueue(
   return true
 }
 
-/** Reads a payload as JSON in UTF-8: before it is handled, and where it dies unhandled. */
+/** A payload as JSON in UTF-8, read before it is handled and where it dies unhandled. */
 export function readMessage(
   payload: Uint8Array,
 ): { readonly ok: true; readonly message: unknown } | { readonly ok: false; readonly reason: string } {
@@ -86,7 +81,7 @@ export function readMessage(
     return { ok: true, message: JSON.parse(text) }
   } catch (error) {
     if (payload.length === 0) return { ok: false, reason: 'it is empty' }
-    // The decoder's own words differ between versions of Node, and the group of an error should not.
+    // The decoder's words differ between versions of Node, and the group of an error must not.
     if (error instanceof TypeError) return { ok: false, reason: 'it is not UTF-8' }
     return { ok: false, reason: describeError(error).errorMessage }
   }
@@ -94,7 +89,7 @@ export function readMessage(
 
 const CORRELATION_ID = /^[\x21-\x7e]{1,128}$/
 
-/** The correlation id that a message carries, when it is a usable one. */
+/** The correlation id of a message, if usable. */
 export function correlationIdIn(message: unknown): string | null {
   if (typeof message !== 'object' || message === null || !('correlationId' in message)) return null
   const { correlationId } = message
@@ -103,30 +98,30 @@ export function correlationIdIn(message: unknown): string | null {
 
 const MAX_INSTANCE_ID = 256
 
-/** The instance id that the application's function gave, in a form that can be stored and looked up. */
+/** An instance id from the application, made storable. */
 export function cleanInstanceId(given: unknown): string {
   if (typeof given !== 'string' && typeof given !== 'number' && typeof given !== 'bigint') return PUBLISHER
   const clean = String(given).replaceAll('\0', '').slice(0, MAX_INSTANCE_ID).toWellFormed()
   return clean === '' ? PUBLISHER : clean
 }
 
-/** null: it does not say. */
+/** null: the message does not say. */
 export interface MessageNames {
   readonly instanceId: string | null
   readonly correlationId: string | null
 }
 
-/** Beyond this nobody looks for names in a payload. */
+/** Longer payloads are not searched for names. */
 const MAX_READ_BYTES = 65_536
 
-/** Payloads by primary key, without those that are too long to be read. */
+/** Payloads by primary key, without long ones. */
 const readPayloads = sql(
   'items.namingPayloads',
   `SELECT id, payload FROM bartleby.items
    WHERE part = $1 AND shelf = $2 AND id = ANY($3::bigint[]) AND length(payload) <= ${MAX_READ_BYTES}`,
 )
 
-/** The instance and the correlation that items name in their messages; those that name nothing may be left out. */
+/** Names in the messages of items, by serial. */
 export async function readMessageNames(
   tx: Transaction,
   part: number,

@@ -1,40 +1,21 @@
 /**
- * Engines that the store has seen, defined or not: whatever had a letter or a run has a series in history, which is never
- * removed, and a worker that started has its queue on record.
+ * Engines that the store has seen, defined or not: every letter or run leaves an operation kind in history, which is never removed, and
+ * every started worker its queue.
  */
-
 import { readSeriesLabels } from '../../history/entry.ts'
 import { seriesHasEngine } from '../../history/record.ts'
 import type { Database, Session } from '../../store/database.ts'
 import { type EngineQueue, readEngineQueues } from '../records.ts'
 
-/** With a session, as part of its transaction. */
-export interface SeenEngines {
-  has(engine: string, session?: Session): Promise<boolean>
-  /** By name. */
-  names(session?: Session): Promise<readonly string[]>
-  /** What history has of the engine, or of any. */
-  operations(engine: string | null): Promise<readonly string[]>
-  queues(session?: Session): Promise<readonly EngineQueue[]>
-}
-
-/** Without a store. */
-export const NOTHING_SEEN: SeenEngines = {
-  has: async () => false,
-  names: async () => [],
-  operations: async () => [],
-  queues: async () => [],
-}
-
 /** Names that a server remembers. */
 const MAX_REMEMBERED = 10_000
 
-export class StoreSeenEngines implements SeenEngines {
-  readonly #db: Database
-  /** What was seen once stays. */
+/** Reads in the transaction of a given session. Without a store nothing was seen. */
+export class SeenEngines {
+  readonly #db: Database | null
   readonly #known = new Set<string>()
 
-  constructor(db: Database) {
+  constructor(db: Database | null = null) {
     this.#db = db
   }
 
@@ -42,24 +23,26 @@ export class StoreSeenEngines implements SeenEngines {
     // No name has U+0000, and PostgreSQL would refuse to look for it.
     if (engine.includes('\0')) return false
     if (this.#known.has(engine)) return true
-    const found = await this.#in(session, async (at) => {
+    const found = await this.#in(session, false, async (at) => {
       if (await seriesHasEngine(at, engine)) return true
       return (await readEngineQueues(at)).some((row) => row.engine === engine)
     })
-    // Not from within a transaction: it may see what is rolled back later.
+    // A transaction may see rows that are rolled back later, so it teaches nothing.
     if (found && session === undefined && this.#known.size < MAX_REMEMBERED) this.#known.add(engine)
     return found
   }
 
+  /** In alphabetical order. */
   names(session?: Session): Promise<readonly string[]> {
-    return this.#in(session, async (at) => {
+    return this.#in(session, [], async (at) => {
       const labels = [...(await readSeriesLabels(at)).values(), ...(await readEngineQueues(at))]
       return [...new Set(labels.map(({ engine }) => engine))].sort()
     })
   }
 
+  /** Operations in history, of one engine or of all. */
   operations(engine: string | null): Promise<readonly string[]> {
-    return this.#in(undefined, async (at) => {
+    return this.#in(undefined, [], async (at) => {
       const labels = [...(await readSeriesLabels(at)).values()]
       const found = engine === null ? labels : labels.filter((label) => label.engine === engine)
       return [...new Set(found.map(({ operation }) => operation))].sort()
@@ -67,10 +50,11 @@ export class StoreSeenEngines implements SeenEngines {
   }
 
   queues(session?: Session): Promise<readonly EngineQueue[]> {
-    return this.#in(session, readEngineQueues)
+    return this.#in(session, [], readEngineQueues)
   }
 
-  #in<T>(session: Session | undefined, read: (at: Session) => Promise<T>): Promise<T> {
-    return session === undefined ? this.#db.session('engines.seen', read) : read(session)
+  async #in<T>(session: Session | undefined, none: T, read: (at: Session) => Promise<T>): Promise<T> {
+    if (session !== undefined) return read(session)
+    return this.#db === null ? none : this.#db.session('engines.seen', read)
   }
 }

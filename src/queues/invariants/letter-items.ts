@@ -1,13 +1,12 @@
 /**
  * Letters and the items of queues.
  *
- * I4: a letter has at most one item on its way, and only while it is resolved by that retry and waits for the outcome.
- * An item of a letter that is pending again, discarded or confirmed would be worked on a second time.
+ * I4: a letter has at most one item out, and only while it waits for that retry's outcome. An item of a letter that is pending again,
+ * discarded or confirmed would be processed a second time.
  *
- * I5: what was captured is gone from where it was. No item lives that a letter was captured from, whether the item is
- * known by its case or by its id; and every item has a serial that an id can be made of.
+ * I5: a captured item is gone, known by its case or by its id; and every item has a serial that an id can be made of.
  *
- * I7: the item of a retry that nobody edited carries the letter's payload, byte for byte.
+ * I7: the item of an unedited retry carries the letter's payload, byte for byte.
  */
 import { idFromSerial, KSUID_LENGTH } from '../../core/ksuid.ts'
 import { engineSourceId, itemIdOf } from '../../core/source-id.ts'
@@ -25,7 +24,7 @@ import { kindOf } from '../../letters/kinds.ts'
 import { STATUS, STATUSES } from '../../letters/letter.ts'
 import { bookedItems, isSerial, itemRow, type Partitions, readPartitions } from './partitions.ts'
 
-/** Items on their way, by the letters that sent them. */
+/** Items out on a retry, by letter. */
 const ON_THEIR_WAY: CountedSide = {
   statement: read(
     'caseItems',
@@ -34,7 +33,7 @@ const ON_THEIR_WAY: CountedSide = {
   rows: ({ sizes: { cases } }) => cases,
 }
 
-/** What a deleted queue left behind cannot be leased any more: its partitions are not among these. */
+/** Without partitions of deleted queues, whose items cannot be leased any more. */
 const withPartitions =
   (check: (partitions: Partitions) => LetterCheck) =>
   async (audit: Audit): Promise<LetterCheck> =>
@@ -64,7 +63,7 @@ export const oneRetry: Invariant = {
   })),
 }
 
-/** Whether a letter waits for the item of its retry; one that has seen its capture only is for I5 to judge. */
+/** Whether a letter waits for its item; one that has only been captured is for I5 to judge. */
 const isWaiting = ({ version, status, resolution, confirmed_at }: FoundRow): boolean =>
   Number(version) === 1 ||
   (Number(status) === STATUS.Resolved && resolution === 'retry' && confirmed_at === null)
@@ -90,11 +89,11 @@ export const noCopy: Invariant = {
   },
 }
 
-/** Digits of a serial, which an id ends with and which sort as the serials do. */
+/** Digits of the serial at the end of an id; they sort as serials do. */
 const DIGITS = 9
 const LENGTHS = [KSUID_LENGTH, engineSourceId('').length + KSUID_LENGTH]
 
-/** Letters whose source id may be that of an item, by the serial of it: no index has them in this order, so little of them is sorted. */
+/** Letters whose source id may be that of an item, by its serial. No index has this order, so few columns are sorted. */
 const CAPTURED: Side = {
   statement: read(
     'captured',
@@ -104,19 +103,18 @@ const CAPTURED: Side = {
   keyOf: textKey,
 }
 
-/** One letter, by primary key. */
 const readLetter = read(
   'capturedLetter',
   'SELECT id, drawer, engine, source_id AS "sourceId" FROM bartleby.letters WHERE id = $1',
 )
 
-/** All items by their serials, which no two items have in common. */
+/** All items by serial, which is unique. */
 const ITEMS: Side = {
   statement: read('items', 'SELECT id AS key, part FROM bartleby.items ORDER BY id'),
   keyOf: ({ key }) => (isSerial(key) ? idFromSerial('', Number(key)) : strayKey(Number(key))),
 }
 
-/** Serials that no id has sort beside those that have one, in their own order: below zero in front, too large ones behind. */
+/** Serials without an id sort around the others: negative ones in front, too large ones behind. */
 const strayKey = (serial: number): string =>
   serial < 0 ? `!${idFromSerial('', Math.max(0, Number.MAX_SAFE_INTEGER + serial))}` : '~'
 
@@ -144,10 +142,10 @@ async function* copiesById(audit: Audit): AsyncGenerator<Finding> {
   }
 }
 
-/** What sources call a source id that capture no items of ours is theirs. */
+/** Sources that capture no items use source ids of their own. */
 const isOfItems = ({ source }: { readonly source: string }): boolean => kindOf(source).capturesItems === true
 
-/** The id of an item; undefined when its queue is gone, or its serial is none. */
+/** undefined when the queue is gone or the serial makes no id. */
 function idOf(partitions: Partitions, { part, key }: FoundRow): string | undefined {
   const partition = partitions.get(Number(part))
   return partition && isSerial(key) ? idFromSerial(partition.idPrefix, Number(key)) : undefined
@@ -155,7 +153,7 @@ function idOf(partitions: Partitions, { part, key }: FoundRow): string | undefin
 
 const bytes = (table: string): string => `coalesce(length(${table}.payload), 0)`
 
-/** Compared by the store, payloads do not travel. No payload is stored as NULL or as no bytes. */
+/** Compared in the store, so that payloads do not travel. An empty payload is NULL or no bytes. */
 const readBytes = read(
   'casePayloads',
   `SELECT item.part, item.id AS serial, letter.id AS letter, letter.engine, ${bytes('letter')} AS "letterBytes", ${bytes('item')} AS "itemBytes",

@@ -1,7 +1,4 @@
-/**
- * The partitions of all queues: few, so they are known whole. I6, of queues: what lies in each, items and letters, is counted and
- * compared with the books, sums of instants included.
- */
+/** I6 of queues: items and letters are counted per partition and compared with the stored counts. Partitions are few and read whole. */
 import { idFromSerial } from '../../core/ksuid.ts'
 import type { Audit, Finding, FoundRow, Invariant } from '../../letters/audit/invariant.ts'
 import { batchesOf, read } from '../../letters/audit/walk.ts'
@@ -10,17 +7,16 @@ import { type Integer, sql } from '../../store/database.ts'
 import { type PartitionCounts, readCounts } from '../counts.ts'
 import { SHELF } from '../schema.ts'
 
-/** A partition and its queue. */
 interface AuditedPartition {
   readonly queue: string
   readonly number: number
   readonly idPrefix: string
 }
 
-/** By their parts. Parts of deleted queues are not among them. */
+/** By part, without deleted queues. */
 export type Partitions = ReadonlyMap<number, AuditedPartition>
 
-/** All partitions with the names of their queues: a few for every queue. */
+/** A few rows per queue. */
 const readAll = sql(
   'verify.partitions',
   `SELECT part, number, id_prefix AS "idPrefix", name AS queue FROM bartleby.partitions JOIN bartleby.queues ON queues.id = queue_id`,
@@ -31,7 +27,7 @@ export async function readPartitions({ session }: Audit): Promise<Partitions> {
   return new Map(rows.map(({ part, ...partition }) => [Number(part), partition]))
 }
 
-/** How many items there are; whether the books are right is for a check to tell. */
+/** Number of items by the stored counts, right or not. */
 export async function bookedItems(audit: Audit): Promise<number> {
   const counts = await readCounts(audit.session, [...(await readPartitions(audit)).keys()])
   return counts.reduce(
@@ -40,11 +36,10 @@ export async function bookedItems(audit: Audit): Promise<number> {
   )
 }
 
-/** Whether a serial is one that ids are made of. */
 export const isSerial = (serial: FoundRow[string]): boolean =>
   Number(serial) >= 0 && Number(serial) <= Number.MAX_SAFE_INTEGER
 
-/** Where an item lies, for people: its queue, its partition and its id. */
+/** Queue, partition and id of an item, for people. */
 export function itemRow(partitions: Partitions, part: FoundRow[string], serial: FoundRow[string]): FoundRow {
   const partition = partitions.get(Number(part))
   if (partition === undefined) return { part, serial }
@@ -53,7 +48,6 @@ export function itemRow(partitions: Partitions, part: FoundRow[string], serial: 
   return { queue, partition: number, ...name }
 }
 
-/** All items, and all letters that lie in a dead queue. */
 const readItems = read(
   'itemPlaces',
   'SELECT part, shelf, leased, created_at, lease_deadline FROM bartleby.items',
@@ -63,7 +57,7 @@ const readLying = read(
   'SELECT part, shelf, leased, laid_at AS created_at, lease_deadline FROM bartleby.letters WHERE part IS NOT NULL',
 )
 
-/** The other half of it is of letters. */
+/** The other half of I6 is of letters. */
 export const partitionCounts: Invariant = {
   ...letterCounts,
   rows: bookedItems,
@@ -82,7 +76,7 @@ async function* miscounts(audit: Audit): AsyncGenerator<Finding> {
       add(sheet, letter)
       sheet.dead++
     }
-  // Parts of deleted queues are out of everybody's reach, and cleared away in the background.
+  // Parts of deleted queues are out of reach and removed in the background.
   const partitions = await readPartitions(audit)
   const parts = [...partitions.keys()].sort((a, b) => a - b)
   const books = await readCounts(audit.session, parts)
@@ -110,7 +104,7 @@ function sheetOf(found: Map<number, Sheet>, { part }: FoundRow): Sheet {
 
 const SHELVES: readonly number[] = Object.values(SHELF)
 
-/** Scheduled ones count neither as queued nor in the ages. What is on no shelf is found by nobody, and counts as nothing. */
+/** Scheduled items count neither as queued nor in the ages. An unknown shelf is found by nobody and counts as nothing. */
 function add(sheet: Sheet, { shelf: place, leased, created_at, lease_deadline }: FoundRow): void {
   const shelf = place === null ? -1 : Number(place)
   if (!SHELVES.includes(shelf)) return

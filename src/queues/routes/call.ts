@@ -1,6 +1,6 @@
 /**
- * One call of the queue API: where it is, who may make it, what it takes and gives, and what it asks of the
- * queues; and how it is answered. The table of calls is the only place that knows the paths; routes and OpenAPI are made from it.
+ * One call of the queue API: path, role, messages, what it asks of the queues, and how it is answered. The table of calls is the only place
+ * that knows the paths; routes and OpenAPI are made from it.
  */
 import type { DescMessage, MessageInitShape, MessageShape } from '@bufbuild/protobuf'
 import type { FastifyReply, FastifyRequest } from 'fastify'
@@ -8,38 +8,35 @@ import type { Role } from '../../api/auth.ts'
 import { ClientGone, readBody } from '../../api/body.ts'
 import type { TimeControl } from '../../api/source-http.ts'
 import { BartlebyError, failure } from '../../core/errors.ts'
-import type { Queues } from '../queue.ts'
+import type { Queues } from '../queues.ts'
 import { decodeMessage, type Encoded, encodeMessage, type Format, negotiate } from '../wire/codec.ts'
 import { ReplySchema } from '../wire/queues_pb.ts'
 import { sendQueueError, sendQueueReply } from './reply.ts'
 
-/** What a call works with, besides its own body. */
 export interface CallScope {
   readonly queues: Queues
-  /** Only when the server was started for tests. */
+  /** Only on a server started for tests. */
   readonly time: TimeControl | undefined
-  /** Aborted when the client's connection closes; asking for it is what makes the connection watched. */
+  /** Aborted when the client disconnects; only a call that asks has its connection watched. */
   signal(): AbortSignal
 }
 
-/** Writes a reply once its format is known. */
 type WriteReply = (format: Format) => Encoded
 
 export interface QueueCall {
   readonly path: string
   readonly summary: string
   readonly role: Role
-  /** The largest body in bytes; `produce` means what the configuration says. */
+  /** Largest body in bytes; `produce` is configurable. */
   readonly limit: number | 'produce'
   readonly request: DescMessage
   readonly reply: DescMessage
-  /** Decodes the body, asks the queues, and says how to write the answer. */
+  /** Decodes the body, asks the queues, and gives a writer of the answer. */
   answer(body: Buffer, format: Format, scope: CallScope): Promise<WriteReply>
 }
 
 type CallFacts = Pick<QueueCall, 'path' | 'summary' | 'role'> & { readonly limit?: QueueCall['limit'] }
 
-/** The limit of calls that name no other. */
 const USUAL_LIMIT = 256_000
 
 const DONE: Readonly<Record<Format, Encoded>> = {
@@ -47,10 +44,9 @@ const DONE: Readonly<Record<Format, Encoded>> = {
   protobuf: encodeMessage(ReplySchema, { code: 200 }, 'protobuf'),
 }
 
-/** The answer of calls that have nothing to tell. */
 export const written: WriteReply = (format) => DONE[format]
 
-/** A call whose answer is only that it was done. */
+/** A call answered with a plain OK. */
 export function command<I extends DescMessage>(
   facts: CallFacts,
   request: I,
@@ -68,7 +64,7 @@ export function command<I extends DescMessage>(
   }
 }
 
-/** A call that is answered with a message of its own. */
+/** A call answered with a message of its own. */
 export function question<I extends DescMessage, O extends DescMessage>(
   facts: CallFacts,
   request: I,
@@ -89,19 +85,18 @@ export function question<I extends DescMessage, O extends DescMessage>(
 
 export interface Served {
   readonly queues: Queues
-  /** Given on a server that was started for tests; the test control calls exist only then. */
+  /** Given on a server started for tests; test control calls exist only then. */
   readonly time: TimeControl | undefined
-  /** True from the moment the server has begun to shut down. */
+  /** True once the server has begun to shut down. */
   readonly stopping: () => boolean
 }
 
-/** The hook that answers a call. */
 export const answering =
   (call: QueueCall, limit: number, served: Served) =>
   (request: FastifyRequest, reply: FastifyReply): void =>
     void perform(call, limit, served, request, reply)
 
-/** In the order of the contract: body up to its limit, content type, operation, `Accept`. */
+/** In the contract's order: body up to its limit, content type, operation, `Accept`. */
 async function perform(
   call: QueueCall,
   limit: number,
@@ -135,12 +130,12 @@ function answer(request: FastifyRequest, reply: FastifyReply, write: WriteReply)
 function refuse(request: FastifyRequest, reply: FastifyReply, thrown: unknown): void {
   if (!(thrown instanceof BartlebyError)) request.log.error({ err: thrown, path: request.url }, 'call failed')
   const error = thrown instanceof BartlebyError ? thrown : failure('internal')
-  // Why a write failed is for the log; the client can only try again.
+  // Why a write failed is for the log; the client can only retry.
   if (error.cause !== undefined && error.retryable) request.log.warn({ err: error }, 'call refused')
   sendQueueError(request, reply, error)
 }
 
-/** The client's connection. Only calls that wait ask for the signal; the others do not pay for it. */
+/** The client's connection; only calls that wait pay for the signal. */
 function watch(request: FastifyRequest) {
   const { socket } = request.raw
   let controller: AbortController | undefined

@@ -1,5 +1,4 @@
-/** The calls on the items of one queue: produce, lease, complete, retry, and our own beside them. */
-
+/** Calls on the items of one queue. */
 import { decodeMessage, encodeMessage, wireFromInstant } from '../wire/codec.ts'
 import { leaseReplyBinary, leaseReplyJson } from '../wire/lease-encode.ts'
 import {
@@ -24,7 +23,7 @@ import { peekedItem, queueStats } from '../wire/replies.ts'
 import { produceRequest, retryItem } from '../wire/requests.ts'
 import { command, type QueueCall, question, written } from './call.ts'
 
-/** Calls that carry little more than a queue's name. */
+/** Bodies with little more than a queue's name. */
 const SMALL = 512
 
 const produce: QueueCall = {

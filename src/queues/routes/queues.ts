@@ -1,5 +1,4 @@
-/** The calls on queues themselves, on items as they lie in the store, and those that tests steer a server with. */
-
+/** Calls on queues, on items in storage, and test control. */
 import type { TimeControl } from '../../api/source-http.ts'
 import { parseGoDuration, usFromNs } from '../../core/duration.ts'
 import { failure } from '../../core/errors.ts'
@@ -23,7 +22,6 @@ import { importedItem, queueInfo, storageItem } from '../wire/replies.ts'
 import { importItem } from '../wire/requests.ts'
 import { command, type QueueCall, question } from './call.ts'
 
-/** On queues themselves: create, update, delete, list, look up. */
 export const queueCalls: readonly QueueCall[] = [
   command(
     { path: '/v1/queues.create', summary: 'Create a queue', role: 'admin' },
@@ -62,7 +60,6 @@ const list = (path: string, summary: string, what: 'listItems' | 'listScheduled'
     async (message, { queues }) => ({ items: (await queues[what](message)).map(storageItem) }),
   )
 
-/** On items as they lie in the store: list, import, delete. */
 export const storageCalls: readonly QueueCall[] = [
   list('/v1/storage/items.list', 'List the queued items of a partition by id', 'listItems'),
   list('/v1/storage/scheduled.list', 'List the scheduled items of a partition by id', 'listScheduled'),
@@ -91,7 +88,7 @@ export const storageCalls: readonly QueueCall[] = [
   ),
 ]
 
-/** They exist only on a server that was started for tests. */
+/** Only on a server started for tests. */
 export const testControlCalls: readonly QueueCall[] = [
   command(
     { path: '/v1/queue.pause', summary: 'Hold or release everything that changes a queue', role: 'admin' },

@@ -1,4 +1,4 @@
-/** Replies of the queue API: status, code and text in one place; and how it answers where no call of it does. */
+/** Replies of the queue API: status, code and text, and its facade. */
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { type Facade, pathOf } from '../../api/facade.ts'
 import { type BartlebyError, ERRORS, failure } from '../../core/errors.ts'
@@ -20,7 +20,6 @@ const CODE_TEXTS: Readonly<Record<number, string>> = {
   501: 'Not Implemented',
 }
 
-/** Every code an error of the queue API can have, with its text. */
 export const queueErrorCodes = (): readonly (readonly [number, string])[] =>
   Object.entries(CODE_TEXTS)
     .map(([code, text]) => [Number(code), text] as const)
@@ -32,9 +31,8 @@ const CONTENT_TYPES: Readonly<Record<Format, string>> = {
 }
 
 /**
- * Sends a reply of the queue API. Set in one place, the status and the code in the body cannot differ.
- * It is written past Fastify, which would add a charset to the content type of text; text leaves in one
- * piece with its headers, where bytes would take a second buffer.
+ * Sends a reply; set together, status and code cannot differ. Written past Fastify, which would add a charset to the content type; text
+ * leaves in one piece with its headers, where bytes would take a second buffer.
  */
 export function sendQueueReply(reply: FastifyReply, code: number, format: Format, body: Encoded): void {
   reply.hijack()
@@ -52,7 +50,7 @@ export function queueErrorBody(error: BartlebyError, format: Format): Encoded {
   return encodeMessage(ReplySchema, { code, codeText, message: error.message.toWellFormed() }, format)
 }
 
-/** Answers with an error of the queue API. Nobody can read it in a format we do not speak: then it is JSON. */
+/** Sends an error, as JSON where the accepted format is unknown. */
 export function sendQueueError(request: FastifyRequest, reply: FastifyReply, error: BartlebyError): void {
   const format = negotiate(request.headers.accept).format ?? 'json'
   sendQueueReply(reply, ERRORS[error.code].queues, format, queueErrorBody(error, format))

@@ -1,10 +1,10 @@
-/** death: items leave their place and are filed as letters, of which the letters module has the other half. */
+/** Death: items leave their place and are filed as letters. The letters module has the other half. */
 import { captureAlike, captureStatement } from '../../letters/capture.ts'
 import { type Integer, sql } from '../../store/database.ts'
 import { micros, seconds } from '../counts.ts'
 import type { ContentRow } from './lease.ts'
 
-/** Sums over items that a statement took away; `unlike` is how many have a case or were never delivered, and so do not die for certain. */
+/** Sums over items that a statement took; `unlike` counts those with a case or never delivered, whose death is not certain. */
 export interface Gone
   extends Readonly<Record<'created_s' | 'created_us' | 'deadline_s' | 'deadline_us', Integer>> {
   readonly unlike: Integer
@@ -14,10 +14,10 @@ const GONE = `, ${seconds('item_created_at')} AS created_s, ${micros('item_creat
   count(*) FILTER (WHERE case_id IS NOT NULL OR dequeue_count = 0) AS unlike`
 
 /**
- * Deletes the items by primary key; the capture files them, and tells what was lost with them. `$3` has the note of each, its id, its serial in the dead queue's
- * part `$7`, which is NULL when there is no dead queue, and its source id where that is another than its id. A source id that an imported
- * item of the dead queue has is skipped; where nothing was imported, nothing is looked for. Letters are numbered here, in the order of the items, which the joins of the capture do not keep.
- * Items that were not read (`$11`) have new numbers even if they have cases: `unlike` then says so, where a number that is taken would only look like a lost race.
+ * Deletes items by primary key; the capture files them and returns the sums. `$3` holds per item its note, id, serial in the dead queue's
+ * part `$7` (NULL without one) and source id where that differs. An item whose id an imported item of the dead queue has as its source id
+ * is skipped, looked for only where something was imported. Letters are numbered here, in item order, which the joins of the capture do not
+ * keep. Unread items (`$11`) get new numbers despite their cases; `unlike` reports them, where a taken number would look like a lost race.
  */
 export const takeAll = captureStatement(
   'items.bury',
@@ -39,7 +39,7 @@ export const takeAll = captureStatement(
   GONE,
 )
 
-/** Items by primary key; `$6` has the serial of each, its id and its serial in the dead queue. What is skipped is as above. */
+/** Items by primary key; `$6` holds the serial, id and dead-queue serial of each. Skips as above. */
 export const fileItems = captureAlike(
   'items.file',
   `SELECT $1 + asked.key AS letter_id, asked.value ->> 1 AS source_id, item.created_at AS item_created_at, $2 AS laid_at,
@@ -50,7 +50,7 @@ export const fileItems = captureAlike(
      SELECT 1 FROM items AS holder WHERE holder.part = $3 AND holder.source_id = CAST(asked.value ->> 1 AS BLOB))`,
 )
 const THESE = 'part = $1 AND shelf = $2 AND id = ANY($3) AND leased = $4'
-export const tallyItems = sql(
+export const sumItems = sql(
   'items.tallyFiled',
   {
     sqlite: `SELECT count(*) AS taken${GONE.replaceAll('item_created_at', 'created_at').replace('dequeue_count', 'attempts')} FROM items WHERE ${THESE}`,

@@ -1,4 +1,4 @@
-/** What is due: ended leases, expired items, schedules, held items. Found by time, over all queues at once. */
+/** Due work, found by time over all queues at once: ended leases, expired items, schedules, held items. */
 import { type Instant, instant } from '../../core/clock.ts'
 import { dueLying } from '../../letters/in-dead-queue/read.ts'
 import { type Integer, type Session, sql, type Transaction } from '../../store/database.ts'
@@ -24,7 +24,7 @@ export interface DueWork {
   readonly held: readonly DueItem[]
 }
 
-/** Lease batches whose time is over, oldest first, on the index of due_at. */
+/** Ended lease batches, oldest first, on the index of due_at. */
 const dueLeases = sql(
   'due.leases',
   `SELECT id, part, deadline, runs FROM bartleby.lease_batches
@@ -32,7 +32,7 @@ const dueLeases = sql(
   { bigints: true },
 )
 
-/** Un-leased items past their deadline, on the partial index of expire_at. */
+/** Expired items without a lease, on the partial index of expire_at. */
 const dueExpired = sql(
   'due.expired',
   `SELECT part, id FROM bartleby.items INDEXED BY items_expiring
@@ -40,14 +40,14 @@ const dueExpired = sql(
    ORDER BY expire_at LIMIT $2`,
 )
 
-/** Scheduled items whose time has come, by time and then id, on their partial index. */
+/** Due schedules by time and id, on their partial index. */
 const dueScheduled = sql(
   'due.scheduled',
   `SELECT part, id FROM bartleby.items INDEXED BY items_scheduled
    WHERE shelf = ${SHELF.scheduled} AND enqueue_at < $1 AND part <> ALL($3::int[]) ORDER BY enqueue_at, id LIMIT $2`,
 )
 
-/** Items that could not be moved to their dead queue, on the partial index of held items. */
+/** Items without the dead queue they should go to, on the partial index of held items. */
 const heldItems = sql(
   'due.held',
   `SELECT part, id FROM bartleby.items INDEXED BY items_held
@@ -55,8 +55,8 @@ const heldItems = sql(
 )
 
 /**
- * The next deadline of each kind below `$1`. Bounded above on purpose: without the bound the look-up would
- * walk over the index entries of all items that were completed since the last vacuum.
+ * The next deadline of each kind up to `$1`. Without this bound the look-up would walk over the index entries of all items completed since
+ * the last vacuum.
  */
 const nextDeadline = sql(
   'due.next',
@@ -75,13 +75,13 @@ const nextDeadline = sql(
   { bigints: true },
 )
 
-/** Takes lease batches off the list; of several servers only one gets each. */
+/** Claims lease batches; only one server gets each. */
 const claimBatches = sql(
   'due.claim',
   'DELETE FROM bartleby.lease_batches WHERE id = ANY($1::bigint[]) RETURNING id',
 )
 
-/** Up to `limit` of each kind of due work; `pausedParts` are left alone, and held items when `heldExcept` is null. */
+/** Up to `limit` of each kind of due work, without `pausedParts`; no held items when `heldExcept` is null. */
 export async function findDue(
   session: Session,
   now: Instant,
@@ -123,7 +123,7 @@ export async function findNextDeadline(session: Session, horizon: Instant): Prom
   return orNull(at)(row?.at ?? null)
 }
 
-/** Claims lease batches for sweeping; gives the ids that were still there. */
+/** Gives the ids that were still there. */
 export async function claimLeaseBatches(tx: Transaction, batchIds: readonly number[]): Promise<Set<number>> {
   const rows = await tx.rows<{ id: Integer }>(claimBatches, batchIds)
   return new Set(rows.map((row) => Number(row.id)))

@@ -1,4 +1,4 @@
-/** items.import: items with a past, as given. */
+/** items.import: items with a past. */
 import type { Instant } from '../../core/clock.ts'
 import { textBytes } from '../../core/content.ts'
 import { idFromSerial, prefixOf, serialFromId } from '../../core/ksuid.ts'
@@ -8,12 +8,11 @@ import type { StoredItem } from '../queue.ts'
 import { allocateSerials } from '../records.ts'
 import { SHELF } from '../schema.ts'
 
-/** What an import says of an item. */
 export type ItemToImport = Omit<StoredItem, 'id' | 'createdAt' | 'enqueueAt' | 'death'> & {
   readonly expireDeadline: Instant
 }
 
-/** A source id that the partition holds already, on any shelf, makes the row a no-op. */
+/** A row whose source id the partition already holds is a no-op. */
 const importRows = sql(
   'items.import',
   `INSERT INTO bartleby.items (id, part, shelf, leased, attempts, lease_deadline, created_at, expire_at, max_attempts, encoding, kind,
@@ -26,10 +25,10 @@ const importRows = sql(
    RETURNING id`,
 )
 
-/** How many rows one statement carries, to bound the memory of its parameters. */
+/** Rows per statement, to bound the memory of its parameters. */
 const CHUNK = 1_000
 
-/** Imports the items; gives the serial of each, null where its source id was held already. */
+/** Gives the serial of each item, null where its source id was held already. */
 export async function importItems(
   tx: Transaction,
   part: number,
@@ -64,14 +63,14 @@ const partitionsWith = sql(
   'SELECT part, id_prefix FROM bartleby.partitions WHERE id_prefix = ANY($1::text[])',
 )
 
-/** Items by primary key, of which a letter waits to hear. */
+/** Items by primary key whose letters wait for their outcome. */
 const readSent = sql(
   'items.sentBack',
   `SELECT id FROM bartleby.items WHERE part = $1 AND shelf = ANY($3::int[]) AND id = ANY($2::bigint[])
      AND (SELECT 1 FROM bartleby.letters WHERE letters.id = case_id) IS NOT NULL`,
 )
 
-/** Those of `ids` that are ids of items which letters were sent back as. */
+/** Those of `ids` that name sent-back items. */
 export async function sentItemIds(tx: Transaction, ids: readonly string[]): Promise<Set<string>> {
   const sent = new Set<string>()
   if (ids.length === 0) return sent

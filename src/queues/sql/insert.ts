@@ -4,24 +4,21 @@ import { textBytes } from '../../core/content.ts'
 import { type Integer, sql, type Transaction, type Value } from '../../store/database.ts'
 import { numbersTaken, type TakenNumbers } from '../../store/numbers.ts'
 import { type CountChange, countChangeFrom, countValues } from '../counts.ts'
+import type { ItemContent } from '../queue.ts'
 import { allocateSerials } from '../records.ts'
 import { SHELF } from '../schema.ts'
 
-export interface ItemToInsert {
-  readonly encoding: string
-  readonly kind: string
-  readonly reference: string
-  readonly payload: Uint8Array
-  /** When it comes due; null for an item that is queued at once. */
+export interface ItemToInsert extends ItemContent {
+  /** When it comes due; null means at once. */
   readonly enqueueAt: Instant | null
-  /** A serial that was taken beforehand; left out, the store gives the next one. */
+  /** Taken beforehand; absent: the store gives the next one. */
   readonly serial?: number
 }
 
 /**
- * All items in one statement. The contents travel as one packed parameter and are cut apart by the offsets:
- * 105,000 items per second, against 77,000 with an array of bytea, which node-postgres sends as hex text.
- * A list that no item needs is sent empty; unnest then yields NULL. Serials ascend in the order given.
+ * All items in one statement. Contents travel as one packed parameter and are cut apart by offsets: 105,000 items per second, against
+ * 77,000 with an array of bytea, which node-postgres sends as hex text. A list that no item needs is sent empty; unnest yields NULL.
+ * Serials ascend in the order given.
  */
 const MIXED = {
   places: 14,
@@ -40,7 +37,7 @@ const MIXED = {
              enqueue_at, serial)`,
 }
 
-/** Items that differ in nothing but the payload, as most of a call do: a tenth less of PostgreSQL's time. */
+/** Items that differ only in their payload, as most of a call do: a tenth less of PostgreSQL's time. */
 const ALIKE = {
   places: 10,
   text: `
@@ -64,8 +61,8 @@ const insertPacked = {
 }
 
 /**
- * The same as a transaction of its own: inserts nothing when the queue has another version by now, and appends
- * the change of the counts. The queue, its version and the change are the last values.
+ * The same as a whole transaction: inserts nothing when the queue has another version, and appends the change of the counts. Queue, version
+ * and change are the last values.
  */
 const insertingAlone = (name: string, { text, places }: typeof MIXED) =>
   sql(name, {
@@ -80,7 +77,7 @@ const insertAlone = {
   alike: insertingAlone('items.insertAlikeAlone', ALIKE),
 }
 
-/** SQLite: one row, or a hundred of consecutive serials that differ in nothing but the payload. */
+/** SQLite: one row, or a hundred with consecutive serials that differ only in their payload. */
 const inserting = (name: string, rows: number) => {
   const values = Array.from(
     { length: rows },
@@ -95,7 +92,6 @@ const insertOne = inserting('items.insertOne', 1)
 const HUNDRED = 100
 const insertHundred = inserting('items.insertHundred', HUNDRED)
 
-/** Items of one produce, all into one partition. */
 export interface Insertion {
   readonly part: number
   readonly createdAt: Instant
@@ -103,7 +99,7 @@ export interface Insertion {
   readonly items: readonly ItemToInsert[]
 }
 
-/** Inserts the items and gives their serials, in the order of the items. */
+/** Gives the serials in the order of the items. */
 export async function insertItems(tx: Transaction, insertion: Insertion): Promise<number[]> {
   const { items } = insertion
   if (tx.dialect === 'postgres') {
@@ -123,7 +119,7 @@ export async function insertItems(tx: Transaction, insertion: Insertion): Promis
   return serials
 }
 
-/** Whether the next hundred can be written by one statement: values that all have in common are then bound once. */
+/** Whether one statement can write the next hundred, binding their common values once. */
 function hundredAlike(items: readonly ItemToInsert[], serials: readonly number[], from: number): boolean {
   const first = items[from]
   const firstSerial = serials[from]
@@ -140,10 +136,7 @@ const isAlike = (a: ItemToInsert, b: ItemToInsert): boolean =>
 
 const payloadOf = ({ payload }: ItemToInsert): Uint8Array | null => (payload.length === 0 ? null : payload)
 
-/**
- * Inserts the items and counts them, in one statement that is the whole transaction (PostgreSQL only). Gives
- * null, and inserts nothing, when the queue is gone or has other settings by now.
- */
+/** Inserts and counts items in a statement that is the whole transaction (PostgreSQL only); null when the queue is gone or changed. */
 export async function insertItemsAlone(
   tx: Transaction,
   queue: { readonly queueId: number; readonly version: number },
@@ -186,7 +179,6 @@ function* rowsFrom(insertion: Insertion, serials: readonly number[], from: numbe
   for (let at = from; at < serials.length; at++) yield rowOf(insertion, serials, at)
 }
 
-/** The values of `insertOne`. */
 function rowOf(
   { part, createdAt, expireAt, items }: Insertion,
   serials: readonly number[],
@@ -208,21 +200,21 @@ function rowOf(
   ]
 }
 
-/** An array literal with NULLs, or an empty one when there is nothing in it. */
+/** An array literal, empty when all values are NULL. */
 const sparseList = (values: readonly (bigint | number | null)[]): string =>
   values.some((value) => value !== null) ? `{${values.map((value) => value ?? 'NULL').join(',')}}` : '{}'
 
-/** Many byte strings in one parameter, with the places to cut them apart again. */
+/** Many byte strings in one parameter, with the offsets to cut them apart. */
 class Packing {
   readonly #pieces: Uint8Array[] = []
   #size = 0
 
-  /** Adds one column that most items leave empty: when all do, the lists are empty too. */
+  /** Adds a column; its lists are empty when all values are. */
   sparseColumn(values: readonly (Uint8Array | null)[]): [offsets: string, sizes: string] {
     return values.every((value) => value === null) ? ['{}', '{}'] : this.column(values)
   }
 
-  /** Adds one column; gives its offsets (from 1) and sizes as array literals. */
+  /** Adds a column; gives its offsets (from 1) and sizes as array literals. */
   column(values: readonly (Uint8Array | null)[]): [offsets: string, sizes: string] {
     const offsets: number[] = []
     const sizes: number[] = []

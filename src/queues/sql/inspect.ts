@@ -1,4 +1,4 @@
-/** Reading items: what a request asks about, lists, peeks. */
+/** Reading items: facts for requests, lists, peeks. */
 import { type Instant, instant } from '../../core/clock.ts'
 import { storedText } from '../../core/content.ts'
 import { itemIdOf } from '../../core/source-id.ts'
@@ -13,7 +13,7 @@ import { type ContentRow, contentOf } from './lease.ts'
 
 const optionalInstant = orNull(at)
 
-/** What decides the fate of an item whose lease has ended or that may have expired. */
+/** What decides whether an item lives on. */
 export interface ItemFacts {
   readonly serial: number
   readonly leased: boolean
@@ -22,15 +22,14 @@ export interface ItemFacts {
   readonly expireAt: Instant | null
   readonly leaseDeadline: Instant | null
   readonly enqueueAt: Instant | null
-  /** Whether it is a dead letter, which neither expires nor runs out of attempts. */
+  /** A dead letter neither expires nor runs out of attempts. */
   readonly isLetter: boolean
-  /** The case under which its failures are filed; null when it has none. */
+  /** The case that its failures are filed under. */
   readonly caseId: LetterId | null
-  /** Nothing is known but its serial: it is believed to be leased and to have no case. */
+  /** Only its serial is known: it is believed to be leased and without a case. */
   readonly isUnread?: true
 }
 
-/** A leased item that dies without being read first. */
 export const unread = (serial: number): ItemFacts => ({
   ...{ serial, leased: true, attempts: 0, createdAt: ZERO, expireAt: null, leaseDeadline: null },
   ...{ enqueueAt: null, isLetter: false, caseId: null, isUnread: true },
@@ -50,15 +49,13 @@ interface FactsRow {
 
 const FACTS = 'id, leased, attempts, created_at, expire_at, lease_deadline, enqueue_at, case_id'
 
-/** Items by primary key, ascending. */
 const facts = `SELECT ${FACTS} FROM bartleby.items WHERE part = $1 AND shelf = $3 AND id = ANY($2::bigint[])
   ORDER BY part, shelf, id`
 const readFacts = sql('items.facts', facts, { bigints: true })
 
-/** The same, locked until the transaction ends. */
 const lockFacts = sql('items.lockFacts', `${facts} FOR UPDATE`, { bigints: true })
 
-/** Items by primary key, leased or not; held ones count as queued. */
+/** By primary key; held items count as queued. */
 const readLeased = sql(
   'items.readLeased',
   `SELECT id, leased FROM bartleby.items
@@ -68,7 +65,7 @@ const readLeased = sql(
 const ITEM = `id, shelf, leased, attempts, lease_deadline, created_at, expire_at, enqueue_at, max_attempts, encoding, kind,
   reference, source_id, case_id, payload`
 
-/** One shelf from serial `$3` on, in order, on the primary key; stops at the limit. */
+/** One shelf from serial `$3` on, on the primary key; stops at the limit. */
 const readShelf = sql(
   'items.shelf',
   `SELECT ${ITEM} FROM bartleby.items INDEXED BY items_in_order
@@ -76,7 +73,7 @@ const readShelf = sql(
   { bigints: true },
 )
 
-/** The ready items at the head, as a lease would take them. */
+/** Ready items at the head, as a lease would take them. */
 const readHead = sql(
   'items.head',
   `SELECT ${ITEM} FROM bartleby.items INDEXED BY items_in_order
@@ -86,7 +83,7 @@ const readHead = sql(
   { bigints: true },
 )
 
-/** The first queued item of each part that was asked for: one step into the primary key for each. */
+/** The first queued item of each part: one step into the primary key each. */
 const readHeads = sql(
   'items.heads',
   {
@@ -100,17 +97,14 @@ const readHeads = sql(
   { bigints: true },
 )
 
-/**
- * What is there of these items, in order of their serials. Items are not locked: their moves check that all of them
- * were still as read, which is cheaper than a lock on every row. Letters, which are retried rarely, are.
- */
+/** Facts in serial order. Items are not locked: their moves check that all are still as read, which is cheaper. Letters are. */
 export const readItems = (
   session: Session,
   partition: Partition,
   serials: readonly number[],
 ): Promise<ItemFacts[]> => factsFrom(session, readFacts, partition, serials, SHELF.queue)
 
-/** What is there of these items of a shelf, locked: no lease and no extension comes in between. */
+/** The same, locked: no lease or extension comes in between. */
 export const lockItems = (
   tx: Transaction,
   partition: Partition,
@@ -153,10 +147,9 @@ const asItem = ({ laidAt, ...letter }: Awaited<ReturnType<typeof lyingFacts>>[nu
   caseId: null,
 })
 
-/** By serial, whether items that are queued are leased. */
+/** By serial, whether a queued item is leased. */
 export type LeaseMarks = ReadonlyMap<number, boolean>
 
-/** Which of `serials` are queued, and whether they are leased. */
 export async function readLeaseMarks(
   session: Session,
   partition: Partition,
@@ -172,7 +165,7 @@ export async function readLeaseMarks(
   return marks
 }
 
-/** Items of the given shelves from `from` on, in order of their serials. */
+/** Items of the given shelves from `from` on, in serial order. */
 export async function listItems(
   session: Session,
   partition: Partition,
@@ -191,7 +184,6 @@ export async function listItems(
   return pages.sort(byId).slice(0, page.limit)
 }
 
-/** The next `limit` items that a lease would get. */
 export async function readReady(
   session: Session,
   partition: Partition,
@@ -206,17 +198,16 @@ export async function readReady(
   return [...items, ...letters.map((row) => letterAsItem(row, partition))].sort(byId).slice(0, limit)
 }
 
-/** Ids of one partition are in the order of their serials. */
+/** Ids of one partition sort as their serials. */
 const byId = (a: StoredItem, b: StoredItem): number => (a.id < b.id ? -1 : 1)
 
-/** The item at the head of a partition, and when it was created. */
 export interface Head {
   readonly part: number
   readonly serial: number
   readonly at: Instant
 }
 
-/** The items at the heads of partitions. Those without items are left out. */
+/** Heads of the partitions that hold items. */
 export async function headsOfItems(session: Session, parts: readonly number[]): Promise<Head[]> {
   if (parts.length === 0) return []
   const rows = await session.rows<{ part: Integer; id: Integer; created_at: Integer }>(readHeads, parts)
@@ -232,8 +223,8 @@ interface RawItemRow extends FactsRow, ContentRow {
   readonly source_id: Uint8Array | null
 }
 
-/** What is the same of items and letters. */
-const standing = (row: ContentRow & Pick<FactsRow, 'leased' | 'lease_deadline' | 'enqueue_at'>) => ({
+/** Fields that items and letters share. */
+const sharedFields = (row: ContentRow & Pick<FactsRow, 'leased' | 'lease_deadline' | 'enqueue_at'>) => ({
   ...contentOf(row),
   isLeased: Number(row.leased) === 1,
   leaseDeadline: optionalInstant(row.lease_deadline),
@@ -241,7 +232,7 @@ const standing = (row: ContentRow & Pick<FactsRow, 'leased' | 'lease_deadline' |
 })
 
 const storedItem = (row: RawItemRow, partition: Partition): StoredItem => ({
-  ...standing(row),
+  ...sharedFields(row),
   id: itemIdIn(partition, Number(row.id)),
   sourceId: storedText(row.source_id),
   expireDeadline: optionalInstant(row.expire_at),
@@ -251,7 +242,7 @@ const storedItem = (row: RawItemRow, partition: Partition): StoredItem => ({
 })
 
 const letterAsItem = (row: LyingRow, partition: Partition): StoredItem => ({
-  ...standing(row),
+  ...sharedFields(row),
   id: itemIdIn(partition, Number(row.serial)),
   sourceId: itemIdOf(row.source_id),
   expireDeadline: null,

@@ -1,4 +1,4 @@
-/** lease, extend: give items to a client until a deadline. */
+/** lease and extend: items belong to a client until a deadline. */
 import { type Instant, later } from '../../core/clock.ts'
 import { type StoredContent, storedPayload, storedText } from '../../core/content.ts'
 import { extendLying, leaseLying } from '../../letters/in-dead-queue/move.ts'
@@ -11,28 +11,25 @@ import type { ItemContent } from '../queue.ts'
 import type { Partition } from '../records.ts'
 import { SHELF } from '../schema.ts'
 
-/**
- * An ended lease is offered again this much later: clients count the deadline from the moment the reply
- * reached them, and would otherwise see the item out of order.
- */
+/** Delay before an ended lease is offered again: clients count from when the reply reached them, and would see items out of order. */
 export const LEASE_GRACE_US = 7_000n
 
 export interface LeasedRow extends ItemContent {
   readonly serial: number
   readonly attempts: number
-  /** The case under which its failures are filed; null when it has none. */
+  /** The case that its failures are filed under. */
   readonly caseId: LetterId | null
   readonly isLetter: boolean
 }
 
-/** The wire's and PostgreSQL's limit. An import may begin there; counting on would fail every lease after it. */
+/** The limit of the wire and of PostgreSQL's int. An import may start there; counting on would fail every later lease. */
 const MAX_ATTEMPTS = 2 ** 31 - 1
 
 const BEHIND = `(part, shelf, id) > ($1, ${SHELF.queue}, $2) AND (part, shelf) <= ($1, ${SHELF.queue})`
 const IS_READY = 'leased <> 1 AND (expire_at IS NULL OR expire_at >= $3)'
 /**
- * The first `$4` ready items behind `$2`, in order. The number is hidden from PostgreSQL: of a queue that was just filled it believes that it
- * has hardly more, and would sort all of it in the first five leases of every connection.
+ * The first `$4` ready items behind `$2`, in order. The limit is hidden in a subquery: PostgreSQL believes that a freshly filled queue has
+ * hardly more rows, and would sort all of them in the first five leases of every connection.
  */
 const ready = (columns: string): string => `SELECT ${columns} FROM bartleby.items INDEXED BY items_in_order
   WHERE ${BEHIND} AND ${IS_READY} ORDER BY part, shelf, id LIMIT (SELECT $4::bigint)`
@@ -41,9 +38,9 @@ const NEXT_ATTEMPT = `least(attempts, ${MAX_ATTEMPTS - 1}) + 1`
 const CONTENT = 'case_id, encoding, kind, reference, payload'
 
 /**
- * Leases the first `$4` ready items behind serial `$2`, in order. Scans the primary key of one partition from
- * there; rows that another server is leasing are skipped, and so are those that it has just changed: the update takes what was locked by
- * where it lies, and is heap-only (see schema.ts). SQLite reads them first: what an update returns it copies aside.
+ * Leases the first `$4` ready items behind serial `$2`, scanning the primary key of one partition. Rows locked or just changed by another
+ * server are skipped: the update takes the locked rows by ctid and is heap-only (see schema.ts). SQLite reads first, because it copies
+ * aside what an update returns.
  */
 const leaseReady = sql('items.lease', {
   postgres: `
@@ -53,11 +50,11 @@ const leaseReady = sql('items.lease', {
   sqlite: ready(`id, ${NEXT_ATTEMPT} AS attempts, ${CONTENT}`),
 })
 
-/** Serials as `formatRuns` writes them; a list of runs of one only where they are no neighbours. */
+/** Serials as `formatRuns` writes them; as single runs where they are not neighbours. */
 const RUNS = `CASE WHEN taken.last - taken.first + 1 = taken.items THEN taken.first || ',' || taken.last
   ELSE (SELECT string_agg(id || ',' || id, ',' ORDER BY id) FROM picked) END`
 
-/** The same with all that a lease leaves behind: the note for the sweep and the change of the counts. `$6` is when it is due. */
+/** The same with the note for the sweep, due at `$6`, and the change of the counts. */
 const leaseCounted = sql('items.leaseCounted', {
   postgres: `
     WITH picked AS (${ready('id, ctid')} FOR UPDATE SKIP LOCKED),
@@ -78,7 +75,7 @@ const leaseCounted = sql('items.leaseCounted', {
     RETURNING id, attempts, ${CONTENT}`,
 })
 
-/** SQLite: leases what was read, the last of which is `$4`. There is one writer: it is still all that is ready up to there. */
+/** SQLite: leases the rows just read, up to `$4`. With one writer they are still all that is ready up to there. */
 const markLeased = sql('items.markLeased', {
   sqlite: `UPDATE items INDEXED BY items_in_order SET leased = 1, lease_deadline = $5, attempts = ${NEXT_ATTEMPT}
            WHERE part = $1 AND shelf = ${SHELF.queue} AND id > $2 AND id <= $4 AND ${IS_READY}`,
@@ -89,7 +86,7 @@ const insertBatch = sql(
   'INSERT INTO bartleby.lease_batches (part, due_at, deadline, runs) VALUES ($1, $2, $3, $4)',
 )
 
-/** New deadline for leased items. Touches no index. */
+/** Touches no index. */
 const extendLeased = sql(
   'items.extend',
   `UPDATE bartleby.items SET lease_deadline = $3
@@ -103,12 +100,12 @@ interface Lease {
   readonly deadline: Instant
 }
 
-/** What an item or a letter holds, as it is stored, and how often it was delivered. */
+/** Stored content of an item or a letter, and its deliveries. */
 export interface ContentRow extends StoredContent {
   readonly attempts: Integer
 }
 
-/** Leases up to `limit` ready items with a serial greater than `after`, in ascending order; `counted` where the statement counts them itself. */
+/** Leases up to `limit` ready items behind `after`, ascending; `counted` where the statement counts them itself. */
 export async function leaseItems(
   tx: Transaction,
   { part, holdsLetters }: Partition,
@@ -151,13 +148,10 @@ const toLeasedRow = (row: ItemRow): LeasedRow => ({
   isLetter: false,
 })
 
-/** The serials of the next items behind `$2`, as `leaseReady` would take them. */
+/** Serials that `leaseReady` would take. */
 const readReady = sql('items.ready', ready('id'))
 
-/**
- * A dead queue holds letters and, where somebody produced into it, items. They are leased in the order of their
- * serials: first it is decided how far this lease reaches in both, then each takes its share.
- */
+/** Leases letters and items of a dead queue in serial order: first how far the lease reaches in both, then each takes its share. */
 async function leaseBoth(tx: Transaction, part: number, lease: Lease): Promise<LeasedRow[]> {
   const items = await tx.rows<{ id: Integer }>(readReady, part, lease.after, lease.now, lease.limit)
   const itemSerials = items.map((row) => Number(row.id))
@@ -187,7 +181,7 @@ export const contentOf = (row: ContentRow) => ({
   payload: storedPayload(row.payload),
 })
 
-/** Moves the deadline of leased items and letters. Serials must ascend. */
+/** Serials must ascend. */
 export async function extendLeases(
   tx: Transaction,
   { part, holdsLetters }: Partition,
@@ -200,7 +194,7 @@ export async function extendLeases(
   noteLease(tx, part, serials, deadline)
 }
 
-/** Leaves a note for the sweep: these leases end then. Serials must ascend. */
+/** Notes for the sweep when these leases end. Serials must ascend. */
 export function noteLease(
   tx: Transaction,
   part: number,
@@ -210,7 +204,7 @@ export function noteLease(
   tx.atCommit(insertBatch, part, later(deadline, LEASE_GRACE_US), deadline, formatRuns(serials))
 }
 
-/** Ascending serials as runs of neighbours, the first and the last of each: 7, 8, 9 and 12 are [7, 9] and [12, 12]. */
+/** Ascending serials as runs, first and last of each: 7, 8, 9 and 12 are [7, 9] and [12, 12]. */
 export function runsOf(serials: readonly number[]): (readonly [first: number, last: number])[] {
   const runs: [number, number][] = []
   for (const serial of serials) {
@@ -221,7 +215,7 @@ export function runsOf(serials: readonly number[]): (readonly [first: number, la
   return runs
 }
 
-/** Ascending serials as text: "7,9,12,12". A lease of neighbours is one run, whatever its size. */
+/** Runs as text: "7,9,12,12". A lease of neighbours is one run, whatever its size. */
 export const formatRuns = (serials: readonly number[]): string => runsOf(serials).join(',')
 
 export function parseRuns(text: string): number[] {

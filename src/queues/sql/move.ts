@@ -1,4 +1,4 @@
-/** Moves of items and of lying letters within their queue: to the tail, onto another shelf. */
+/** Moves of items and letters within their queue: to the tail, or onto another shelf. */
 import type { Instant } from '../../core/clock.ts'
 import { moveLyingToTail, scheduleLying } from '../../letters/in-dead-queue/move.ts'
 import { sql, type Transaction } from '../../store/database.ts'
@@ -8,11 +8,11 @@ import { allocateSerials } from '../records.ts'
 import { SHELF } from '../schema.ts'
 import type { ItemFacts } from './inspect.ts'
 
-/** Items of a part and a shelf, leased there or not, still as they were read: the lease was not extended. */
+/** Items of a part and a shelf, still as they were read: the lease was not extended. */
 const THERE = `WHERE item.part = $3 AND item.shelf = $4 AND item.leased = $5 AND item.id = ANY($1::bigint[])
   AND coalesce(item.lease_deadline, 0) = given.deadline`
 
-/** Un-leases items and gives them new serials at the tail of the queue. By primary key. */
+/** Un-leases items and gives them serials at the tail. By primary key. */
 const moveToTail = sql(
   'items.toTail',
   `UPDATE bartleby.items AS item SET id = given.tail, shelf = ${SHELF.queue}, leased = 0, lease_deadline = NULL, enqueue_at = NULL
@@ -20,7 +20,7 @@ const moveToTail = sql(
   { under: ['item.id', 'deadline', 'tail'] },
 )
 
-/** Un-leases items and puts them on the scheduled shelf, where they keep their serials. */
+/** Un-leases items and schedules them; they keep their serials. */
 const moveToSchedule = sql(
   'items.toSchedule',
   `UPDATE bartleby.items AS item SET shelf = ${SHELF.scheduled}, leased = 0, lease_deadline = NULL, enqueue_at = given.enqueue_at
@@ -28,36 +28,36 @@ const moveToSchedule = sql(
   { under: ['item.id', 'deadline', 'enqueue_at'] },
 )
 
-/** Un-leases items that should die and cannot, and keeps them from being leased. */
+/** Un-leases items that should die and cannot. */
 const moveToHeld = sql(
   'items.toHeld',
   `UPDATE bartleby.items SET shelf = ${SHELF.held}, leased = 0, lease_deadline = NULL
    WHERE part = $1 AND shelf = ${SHELF.queue} AND id = ANY($2::bigint[])`,
 )
 
-/** Items that leave for good because their letter takes their place. By primary key. */
-const takeRelapsed = sql('items.takeRelapsed', `DELETE FROM bartleby.items AS item ${THERE}`, {
+/** Removes items whose letters take their place. By primary key. */
+const takeReopened = sql('items.takeRelapsed', `DELETE FROM bartleby.items AS item ${THERE}`, {
   under: ['item.id', 'deadline'],
 })
 
-/** An item as it was read: one whose deadline was moved meanwhile makes the move fail, because sums would be off. */
+/** An item as it was read. A deadline moved meanwhile fails the move, because sums would be off. */
 export type Moving = Pick<ItemFacts, 'serial' | 'leaseDeadline' | 'isLetter'>
 
-/** Where the items of one move lie, and whether they are leased: on anything else the move fails. */
+/** Where moving items are; anything else fails the move. */
 export interface Origin {
   readonly part: number
   readonly shelf: number
   readonly leased: boolean
 }
 
-/** Sends items to the tail, in the order given; returns their new serials. */
+/** Sends items to the tail in order; gives their new serials. */
 export async function sendToTail(tx: Transaction, from: Origin, items: readonly Moving[]): Promise<number[]> {
   const tail = await allocateSerials(tx, items.length)
   await placeAtTail(tx, from, items, tail)
   return tail
 }
 
-/** Gives items the serials in `tail`, which were taken for them. */
+/** Gives items the serials in `tail`. */
 export async function placeAtTail(
   tx: Transaction,
   { part, shelf, leased }: Origin,
@@ -75,7 +75,6 @@ export async function placeAtTail(
   insistOn(moves.length, await runGiven(tx, moveToTail, moves, part, shelf, leased ? 1 : 0))
 }
 
-/** Puts leased items on the scheduled shelf until the instant beside each. */
 export async function scheduleItems(
   tx: Transaction,
   part: number,
@@ -95,7 +94,7 @@ const uncountDelivery = sql(
    WHERE part = $1 AND shelf = ${SHELF.queue} AND id = ANY($2::bigint[]) AND attempts > 0`,
 )
 
-/** Their latest delivery does not count: it ended without anybody having worked on them. */
+/** Uncounts a delivery that nobody worked on. */
 export async function takeBackAttempts(
   tx: Transaction,
   part: number,
@@ -108,11 +107,10 @@ export async function holdItems(tx: Transaction, part: number, serials: readonly
   await tx.run(moveToHeld, part, serials)
 }
 
-/** Removes items whose letters are reopened; all of them must be as they were read. */
-export async function removeRelapsed(tx: Transaction, from: Origin, items: readonly Moving[]): Promise<void> {
+/** Removes items whose letters are reopened; all must be as they were read. */
+export async function removeReopened(tx: Transaction, from: Origin, items: readonly Moving[]): Promise<void> {
   const rows = items.map((item) => ({ id: item.serial, deadline: deadlineOf(item) }))
-  insistOn(items.length, await runGiven(tx, takeRelapsed, rows, from.part, from.shelf, from.leased ? 1 : 0))
+  insistOn(items.length, await runGiven(tx, takeReopened, rows, from.part, from.shelf, from.leased ? 1 : 0))
 }
 
-/** The deadline of its lease; 0 without one. */
 const deadlineOf = ({ leaseDeadline }: Moving): bigint => leaseDeadline ?? 0n

@@ -1,5 +1,4 @@
-/** complete, items.delete, clear: take items out for good. */
-
+/** complete, items.delete and clear: items leave for good. */
 import { type LetterId, letterId } from '../../letters/letter.ts'
 import { type Integer, type Session, sql, type Transaction, type Value } from '../../store/database.ts'
 import { missingValue } from '../../store/missing-value.ts'
@@ -10,16 +9,15 @@ import { runsOf } from './lease.ts'
 type Counted = 'ready' | 'leased' | 'scheduled' | 'held'
 type Summed = 'created_s' | 'created_us' | 'deadline_s' | 'deadline_us'
 
-/** What was removed, as counts see it. */
 interface RemovedRow extends Readonly<Record<Counted, Integer> & Record<Summed, Integer | null>> {
-  /** 'serial:case:attempts' of those that have one, between commas. */
+  /** 'serial:case:attempts' of items with a case, joined by commas. */
   readonly cases: string | null
 }
 
 const CASES = `string_agg(id || ':' || case_id || ':' || attempts, ',') FILTER (WHERE case_id IS NOT NULL) AS cases`
 
 /** Sums over items of any shelf; scheduled ones count neither as queued nor in the ages. */
-const TALLY = `
+const SUMS = `
   count(*) FILTER (WHERE shelf = ${SHELF.queue} AND leased = 0) AS ready,
   count(*) FILTER (WHERE shelf = ${SHELF.queue} AND leased = 1) AS leased,
   count(*) FILTER (WHERE shelf = ${SHELF.scheduled}) AS scheduled,
@@ -29,32 +27,32 @@ const TALLY = `
   ${seconds('lease_deadline')} FILTER (WHERE leased = 1) AS deadline_s,
   ${micros('lease_deadline')} FILTER (WHERE leased = 1) AS deadline_us, ${CASES}`
 
-/** The same over leased ones: half of the work, and completing is what queues do most. */
-const TALLY_LEASED = `0 AS ready, count(*) AS leased, 0 AS scheduled, 0 AS held,
+/** Sums over leased items: half the work, and completing is what queues do most. */
+const SUMS_OF_LEASED = `0 AS ready, count(*) AS leased, 0 AS scheduled, 0 AS held,
   ${seconds('created_at')} AS created_s, ${micros('created_at')} AS created_us,
   ${seconds('lease_deadline')} AS deadline_s, ${micros('lease_deadline')} AS deadline_us, ${CASES}`
 
 const FACTS = 'id, shelf, leased, attempts, created_at, lease_deadline, case_id'
 
-/** Adds items up and deletes them, by primary key: PostgreSQL in one statement, SQLite in two. */
-const removing = (remove: string, tally: string, those: string, sums = TALLY_LEASED) => ({
+/** Sums items up and deletes them by primary key: PostgreSQL in one statement, SQLite in two. */
+const removing = (remove: string, sum: string, those: string, sums = SUMS_OF_LEASED) => ({
   remove: sql(remove, {
     postgres: `WITH gone AS (DELETE FROM bartleby.items WHERE ${those} RETURNING ${FACTS}) SELECT ${sums} FROM gone`,
     sqlite: `DELETE FROM items WHERE ${those}`,
   }),
-  ...tallying(tally, those, sums),
+  ...summing(sum, those, sums),
 })
 
-const tallying = (tally: string, those: string, sums: string) => ({
-  tally: sql(tally, { sqlite: `SELECT ${sums} FROM items WHERE ${those}` }, { bigints: true }),
+const summing = (name: string, those: string, sums: string) => ({
+  sum: sql(name, { sqlite: `SELECT ${sums} FROM items WHERE ${those}` }, { bigints: true }),
 })
 
 const LEASED = `part = $1 AND shelf = ${SHELF.queue} AND leased = 1`
 const leased = removing('items.complete', 'items.tallyLeased', `${LEASED} AND id = ANY($2::bigint[])`)
 
 /**
- * The same with the change of the counts (PostgreSQL only). Its number of items is missing, and the transaction fails, when there are not
- * `$3` of them, or when one has a case, which takes more to close.
+ * The same with the change of the counts (PostgreSQL only). Its number of items is NULL, which fails the transaction, when there are not
+ * `$3` of them or one has a case, which takes more to close.
  */
 const completeCounted = sql('items.completeCounted', {
   postgres: `
@@ -71,7 +69,7 @@ const completeCounted = sql('items.completeCounted', {
     })}`,
 })
 
-/** Removes leased items without cases and counts them; `isUncounted` tells of the failure when that is not what they are. */
+/** Removes leased items without cases and counts them; `isUncounted` recognises the failure otherwise. */
 export async function removeCounted(
   tx: Transaction,
   part: number,
@@ -80,20 +78,19 @@ export async function removeCounted(
   await tx.run(completeCounted, part, serials, serials.length)
 }
 
-/** Whether `removeCounted` did not find what it was meant for. */
 export const isUncounted = (error: unknown): boolean => missingValue(error) === 'partition_deltas.leased'
 
-/** Neighbours, as most that complete at once are: a list SQLite parses, sorts and looks up one by one. */
+/** Neighbours, as most completions are: SQLite would parse, sort and look up a list one by one. */
 const RUN = `${LEASED} AND id >= $2 AND id <= $3`
 const leasedRun = {
   remove: sql('items.completeRun', { sqlite: `DELETE FROM items WHERE ${RUN}` }),
-  ...tallying('items.tallyRun', RUN, TALLY_LEASED),
+  ...summing('items.tallyRun', RUN, SUMS_OF_LEASED),
 }
 const any = removing(
   'items.delete',
   'items.tallyAny',
   'part = $1 AND shelf = ANY($3::int[]) AND id = ANY($2::bigint[])',
-  TALLY,
+  SUMS,
 )
 
 /** The first `$3` serials of a shelf behind `$4`, leased ones only with `$5` = 1. Primary key order. */
@@ -103,26 +100,26 @@ const nextToClear = sql(
    WHERE part = $1 AND shelf = $2 AND id > $4 AND leased <= $5 ORDER BY part, shelf, id LIMIT $3 FOR UPDATE`,
 )
 
-/** Adds up and removes what a pair of statements is about; SQLite removes only what `isWanted`. */
+/** Sums up and removes; SQLite removes only what `isWanted`. */
 async function remove(
   tx: Transaction,
-  { remove, tally }: ReturnType<typeof removing>,
+  { remove, sum }: ReturnType<typeof removing>,
   asked: readonly (readonly Value[])[],
   isWanted: (found: readonly RemovedRow[]) => boolean = () => true,
 ): Promise<readonly RemovedRow[]> {
   const isOne = tx.dialect === 'postgres'
   const found: RemovedRow[] = []
-  for (const values of asked) found.push(...(await tx.rows<RemovedRow>(isOne ? remove : tally, ...values)))
+  for (const values of asked) found.push(...(await tx.rows<RemovedRow>(isOne ? remove : sum, ...values)))
   if (!isOne && isWanted(found)) for (const values of asked) await tx.run(remove, ...values)
   return found
 }
 
-/** Runs of neighbours that are worth two statements each have this many. */
+/** Average length of runs that are worth two statements each. */
 const WORTH_A_RUN = 16
 
 /**
- * Removes leased items. `count` tells how many of `serials`, which ascend, there were; the caller insists on all of them. `cases` are
- * the cases of those that failed before or were sent back, by serial.
+ * Removes leased items. `count` is how many of the ascending `serials` there were; the caller insists on all. `cases` are those of items
+ * that failed before or were sent back, by serial.
  */
 export async function removeLeased(
   tx: Transaction,
@@ -148,14 +145,13 @@ export async function removeLeased(
   return { count: Number(countOf(found)), change: changeOf(found), cases: caseIdsOf(found) }
 }
 
-/** An item that was removed and had a case. */
 export interface RemovedCase {
   readonly serial: number
   readonly caseId: LetterId
   readonly attempts: number
 }
 
-/** Removes whatever of `serials` is there, leased, scheduled or held. `cases` are those that have a case, in their order. */
+/** Removes what is there of `serials`, leased, scheduled or held; `cases` in serial order. */
 export async function removeAny(
   tx: Transaction,
   part: number,
@@ -166,7 +162,7 @@ export async function removeAny(
   return { change: changeOf(found), cases: casesOf(found) }
 }
 
-/** Serials of a shelf behind `after`, in order, for removal in bounded steps. */
+/** Serials of a shelf behind `after`, for removal in bounded steps. */
 export async function nextSerials(
   session: Session,
   part: number,

@@ -1,8 +1,7 @@
 /**
- * Items and letters that are taken away: some by their ids, or all of a queue, in bounded transactions, so that neither memory nor others'
- * leases suffer: of one that is cleared, at once, and what is left of deleted ones. A deletion takes everything out of reach in one small transaction and begins a run, which removes the
- * rows in steps that hold nobody up. A round every ten minutes looks once more: a server that did not know of the deletion yet may have
- * been writing.
+ * Items and letters taken away: by id, or all of a queue, in bounded transactions that spare memory and other leases. A deletion takes
+ * everything out of reach in one small transaction and begins a run that removes the rows. A round every ten minutes looks once more,
+ * because a server that did not know of the deletion may have been writing.
  */
 import { type Clock, type Instant, later } from '../../core/clock.ts'
 import { lyingSerials } from '../../letters/in-dead-queue/read.ts'
@@ -15,17 +14,16 @@ import type { ClearRequest } from '../queue.ts'
 import type { Partition, QueueRecord } from '../records.ts'
 import { SHELF } from '../schema.ts'
 import { nextSerials, removeAny } from '../sql/remove.ts'
-import { type Removal, type RemovalDesk, tellOfRemoval } from './removed.ts'
+import { type Removal, type RemovalContext, reopenRemoved } from './removed.ts'
 
-/** Rows of one transaction: a few milliseconds, also on SQLite, where everybody waits for it. */
+/** Rows per transaction: a few milliseconds, also on SQLite, where everybody waits. */
 const BATCH = 1_000
 
-export interface Clearing extends RemovalDesk {
+export interface Clearing extends RemovalContext {
   readonly db: Database
   readonly clock: Clock
 }
 
-/** Where on a shelf to go on, and how far. */
 interface ShelfPage {
   readonly shelf: number
   readonly after: number
@@ -33,26 +31,26 @@ interface ShelfPage {
   readonly leasedToo: boolean
 }
 
-/** Takes the next of a shelf away, in the transaction of the call; gives their serials. */
+/** Takes the next items or letters of a shelf away; gives their serials. */
 type ClearNext = (
   work: OfficeWork,
-  desk: RemovalDesk,
+  context: RemovalContext,
   partition: Partition,
   page: ShelfPage,
   by: Removal['by'],
 ) => Promise<readonly number[]>
 
-/** Removes items, and tells the letters that were sent back as them. */
-const clearItems: ClearNext = async (work, desk, { part, idPrefix }, { shelf, ...page }, by) => {
+/** Removes items and reopens the letters that were sent back as them. */
+const clearItems: ClearNext = async (work, context, { part, idPrefix }, { shelf, ...page }, by) => {
   const serials = await nextSerials(work.tx, part, shelf, page)
   if (serials.length === 0) return serials
   const { change, cases } = await removeAny(work.tx, part, serials, [shelf])
   count(work.tx, part, change)
-  await tellOfRemoval(work, desk, { by, idPrefix }, cases)
+  await reopenRemoved(work, context, { by, idPrefix }, cases)
   return serials
 }
 
-const clearLetters: ClearNext = async (work, _desk, partition, { shelf, ...page }, by) => {
+const clearLetters: ClearNext = async (work, _context, partition, { shelf, ...page }, by) => {
   const serials = await lyingSerials(work.tx, partition.part, shelf, page)
   if (serials.length === 0) return serials
   const resolving = { act: 'discard', by, shelves: [shelf] } as const
@@ -60,7 +58,7 @@ const clearLetters: ClearNext = async (work, _desk, partition, { shelf, ...page 
   return serials
 }
 
-/** Removes what the request names from all partitions. */
+/** Removes what the request names, from all partitions. */
 export async function clearQueue(
   clearing: Clearing,
   queue: QueueRecord,
@@ -88,7 +86,7 @@ export async function clearQueue(
   }
 }
 
-/** Removes items and resolves letters of one partition, whatever they are. Serials ascend; those that are not there do not matter. */
+/** Removes items and resolves letters of one partition. Serials ascend; missing ones do not matter. */
 export async function deleteItems(
   clearing: Clearing,
   partition: Partition,
@@ -103,42 +101,41 @@ export async function deleteItems(
     const removed = await removeAny(work.tx, partition.part, items)
     changes.add(partition.part, removed.change)
     changes.write(work.tx)
-    await tellOfRemoval(work, clearing, { by, idPrefix: partition.idPrefix }, removed.cases)
+    await reopenRemoved(work, clearing, { by, idPrefix: partition.idPrefix }, removed.cases)
   })
 }
 
 export const REMOVAL = 'queue-removal'
-/** How long rows may still come to a partition after its deletion. */
+/** How long rows may still arrive after a deletion. */
 const REMEMBER_US = 600_000_000n
 const ROUNDS = { about: 'what is left of deleted queues', firstUs: 0n, everyUs: REMEMBER_US }
-/** Stages without rows that one step passes. */
+/** Empty stages that one step passes. */
 const MOST_STAGES = 60
 
-/** What is removed of a partition, one after the other. */
+/** What is removed of a partition, in this order. */
 const STAGES = Object.values(SHELF).flatMap((shelf) =>
   [clearItems, clearLetters].map((clearNext) => ({ shelf, clearNext })),
 )
 
-/** null: the partitions of all queues that were deleted long enough before. */
+/** null: partitions of all queues deleted long enough ago. */
 type Subject = readonly number[] | null
 
-/** How far a run is: behind a serial, in a stage of the first partition behind `behind`. */
+/** Progress of a run: a serial in a stage of the first partition behind `behind`. */
 interface Place {
   readonly behind: number
   readonly stage: number
   readonly after: number
 }
 
-/** Says how the runs are carried out. */
-export const defineRemoval = (runs: OfficeRuns, desk: RemovalDesk): void =>
+export const defineRemoval = (runs: OfficeRuns, context: RemovalContext): void =>
   runs.define<Subject, Place | null>({
     kind: REMOVAL,
     batch: BATCH,
     rounds: ROUNDS,
-    step: (work, run, most) => step(work, run, most, desk),
+    step: (work, run, most) => step(work, run, most, context),
   })
 
-/** Begins the removal of a queue, in the transaction that deletes it. */
+/** Begins the removal in the transaction that deletes the queue. */
 export async function beginRemoval(
   work: OfficeWork,
   runs: OfficeRuns,
@@ -152,7 +149,7 @@ async function step(
   work: OfficeWork,
   run: Run<Subject, Place | null>,
   limit: number,
-  desk: RemovalDesk,
+  context: RemovalContext,
 ): Promise<Step<Place>> {
   const before = later(run.startedAt, -REMEMBER_US)
   const parts = run.subject ?? (await droppedParts(work.tx, before))
@@ -166,10 +163,10 @@ async function step(
     const at = STAGES[stage]
     if (at === undefined) [behind, stage] = [part, 0]
     else {
-      // Whatever it was, letters may lie there, and nothing tells any more how its ids began.
+      // Letters may be in any of them, and the beginning of its ids is gone.
       const partition = { part, number: 0, idPrefix: '', holdsLetters: true }
       const page = { shelf: at.shelf, after, limit, leasedToo: true }
-      const removed = await at.clearNext(work, desk, partition, page, 'queues.delete')
+      const removed = await at.clearNext(work, context, partition, page, 'queues.delete')
       after = removed.at(-1) ?? 0
       if (after > 0) return { place: { behind, stage, after }, done: removed.length, next: 'more' }
       stage++
@@ -178,7 +175,7 @@ async function step(
   return { place: { behind, stage, after }, next: 'more' }
 }
 
-/** There are few of them, and only until they were looked at once more. */
+/** Few rows, and only until they were looked at once more. */
 const readDropped = sql(
   'deletedQueues.read',
   'SELECT part FROM bartleby.dropped_parts WHERE dropped_at < $1 ORDER BY part',
@@ -194,7 +191,7 @@ const ofParts = (table: string): string => `DELETE FROM bartleby.${table} WHERE 
 const deleteBatches = sql('deletedQueues.batches', ofParts('lease_batches'))
 const forgetOld = sql('deletedQueues.forget', `${ofParts('dropped_parts')} AND dropped_at < $2`)
 
-/** Their items are gone; those that were looked at late enough are done with. */
+/** Forgets parts whose items are gone; `dropped_parts` keeps recent ones for another look. */
 async function forgetParts(tx: Transaction, parts: readonly number[], before: Instant): Promise<void> {
   if (parts.length === 0) return
   await tx.run(deleteBatches, parts)

@@ -1,19 +1,16 @@
-/**
- * Dedupe keys of producers: within the window, a repeated key means the item is there already. The key is
- * claimed in the transaction that inserts the item, so both exist or neither.
- */
+/** Dedupe keys: a repeated key within the window means that the item is there. A key is claimed in the transaction that inserts its item. */
 import { type Instant, later } from '../../core/clock.ts'
 import { type Session, sql } from '../../store/database.ts'
 import type { Cycle } from '../cycles/cycle.ts'
 import type { ItemId } from '../queue.ts'
 import { allocateSerials, itemIdIn, type Partition } from '../records.ts'
 
-/** The key is new and the item gets this serial, or it existed and the first item had this id. */
+/** A new key gives the item this serial; a known one has the id of the first item. */
 export type DedupeAnswer =
   | { readonly outcome: 'new'; readonly serial: number }
   | { readonly outcome: 'existed'; readonly id: ItemId }
 
-/** Claims a key that is free or whose window is over. A concurrent claim of the same key waits for its outcome. */
+/** Claims a free or expired key. A concurrent claim of the same key waits for the outcome. */
 const claimKey = sql(
   'dedupe.claim',
   `INSERT INTO bartleby.dedupe_keys AS known (queue_id, key, item_id, partition, until) VALUES ($1, $2, $3, $4, $5)
@@ -25,7 +22,7 @@ const readKey = sql(
   'SELECT item_id FROM bartleby.dedupe_keys WHERE queue_id = $1 AND key = $2',
 )
 
-/** Keys whose window is over, oldest first, a bounded number. */
+/** Expired keys, oldest first, a bounded number. */
 const forgetKeys = sql(
   'dedupe.forget',
   `DELETE FROM bartleby.dedupe_keys WHERE (queue_id, key) IN (
@@ -33,17 +30,16 @@ const forgetKeys = sql(
 )
 const forgetQueueKeys = sql('dedupe.forgetQueue', 'DELETE FROM bartleby.dedupe_keys WHERE queue_id = $1')
 
-/** One answer per item. */
 export async function resolveDedupeKeys(
   cycle: Cycle,
   partition: Partition,
   items: readonly { readonly dedupeKey: string | null }[],
   windowUs: bigint,
 ): Promise<(DedupeAnswer | undefined)[]> {
-  // Every item gets its serial now: fresh ones taken by the insert would come after those of keyed items.
+  // All serials are taken now: those the insert would take come after the ones of keyed items.
   const serials = await allocateSerials(cycle.tx, items.length)
   const answers = new Map<string, DedupeAnswer>()
-  // In key order: two servers claiming the same keys must not wait for each other crosswise.
+  // In key order, so that two servers claiming the same keys cannot deadlock.
   const keys = [...new Set(items.flatMap((item) => item.dedupeKey ?? []))].sort()
   for (const key of keys) {
     const i = items.findIndex((item) => item.dedupeKey === key)
@@ -78,7 +74,6 @@ async function claim(
   return { outcome: 'existed', id: row.item_id }
 }
 
-/** Forgets up to `limit` keys whose window is over; gives how many. */
 export const forgetDedupeKeys = (session: Session, now: Instant, limit: number): Promise<number> =>
   session.run(forgetKeys, now, limit)
 

@@ -1,4 +1,4 @@
-/** items.import: items with a past go into one partition, all of them or none, apart from known source ids. */
+/** items.import: items with a past go into one partition, all or none, except known source ids. */
 import { type Instant, instant, later } from '../../core/clock.ts'
 import { usFromNs } from '../../core/duration.ts'
 import { checkKsuid } from '../../core/ksuid.ts'
@@ -12,7 +12,7 @@ import { LEASE_GRACE_US, noteLease } from '../sql/lease.ts'
 
 const ZERO = instant(0n)
 
-/** Imports in the cycle's transaction; the outcomes are in the order of the items. */
+/** Outcomes in the order of the items. */
 export async function importInto(
   cycle: Cycle,
   partition: Partition,
@@ -22,7 +22,7 @@ export async function importInto(
   const { part } = partition
   const defaultExpireAt = later(now, usFromNs(queue.expireTimeoutNs))
   const rows = items.map((item) => toRow(item, defaultExpireAt))
-  // In a dead queue a letter holds the ids of its item until it is done with, as an item would.
+  // A letter of a dead queue holds the ids of its item until it is resolved, as an item would.
   const ksuids = rows.map(({ sourceId }) => sourceId).filter((id) => checkKsuid(id) === null)
   const held = new Set(
     partition.holdsLetters ? [...(await heldItemIds(tx, ksuids)), ...(await sentItemIds(tx, ksuids))] : [],

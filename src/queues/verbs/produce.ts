@@ -3,7 +3,7 @@ import { type Instant, later } from '../../core/clock.ts'
 import { usFromNs } from '../../core/duration.ts'
 import { type CountChange, emptiest, instantSum, readReadyCounts } from '../counts.ts'
 import { type Cycle, StaleQueue } from '../cycles/cycle.ts'
-import type { ProduceOutcome, ProduceReceipt } from '../queue.ts'
+import type { ItemContent, ProduceOutcome, ProduceReceipt } from '../queue.ts'
 import { itemIdIn, type Partition } from '../records.ts'
 import { type Insertion, type ItemToInsert, insertItems, insertItemsAlone } from '../sql/insert.ts'
 import { type DedupeAnswer, resolveDedupeKeys } from './dedupe.ts'
@@ -12,18 +12,14 @@ export interface ProduceAsk {
   readonly items: readonly AskedItem[]
 }
 
-export interface AskedItem {
-  readonly encoding: string
-  readonly kind: string
-  readonly reference: string
-  readonly payload: Uint8Array
+export interface AskedItem extends ItemContent {
   readonly enqueueAt: Instant | null
   readonly dedupeKey: string | null
 }
 
 /**
- * Writes all requests of a cycle, each whole into the partition with the fewest ready items. The receipts are in
- * the order of the requests. With one partition and without dedupe keys the insert is issued before this first waits.
+ * Writes each request whole into the partition with the fewest ready items; receipts are in the order of requests. With one partition and
+ * no dedupe keys the insert is issued before the first wait.
  */
 export async function produce(
   cycle: Cycle,
@@ -50,10 +46,7 @@ export async function produce(
   return receipts
 }
 
-/**
- * The same when nothing else happens in the cycle, on PostgreSQL, in a queue of one partition and without dedupe
- * keys: one statement is then the whole transaction, with one round trip instead of two.
- */
+/** The same in one statement that is the whole transaction: one round trip instead of two. PostgreSQL, one partition, no dedupe keys. */
 export async function produceAlone(cycle: Cycle, asks: readonly ProduceAsk[]): Promise<ProduceReceipt[]> {
   const [partition] = cycle.queue.partitions
   if (partition === undefined) throw new Error(`queue '${cycle.queue.queueName}' has no partitions`)
@@ -98,7 +91,7 @@ async function produceInto(
   if (toInsert.length === 0) return receiptsOf(partition, asks, known, [], toInsert)
 
   const insertion = insertionOf(cycle, partition, toInsert)
-  // Before the insert is waited for: in a cycle of one trip counts are written by then.
+  // Before the insert is awaited: a one-trip cycle writes its counts by then.
   cycle.changes.add(partition.part, changeOf(cycle, toInsert))
   const serials = await insertItems(tx, insertion)
   announce(cycle, partition, insertion, serials)
@@ -125,7 +118,7 @@ function changeOf({ now }: Cycle, items: readonly ItemToInsert[]): CountChange {
   return { ready, scheduled, created: instantSum(now, ready) }
 }
 
-/** Tells what comes due, and that there is something to lease. */
+/** Expects what comes due, and announces items to lease. */
 function announce(
   cycle: Cycle,
   { part }: Partition,
@@ -138,7 +131,7 @@ function announce(
   cycle.arrived(cycle.queue.queueName, part, serials[0] ?? 0)
 }
 
-/** Receipts make their ids only when asked: the wire's produce does not show them. */
+/** Receipts make their ids on demand: the wire's produce does not show them. */
 function receiptsOf(
   partition: Partition,
   asks: readonly ProduceAsk[],
@@ -171,10 +164,9 @@ function receiptsOf(
   })
 }
 
-/** An item that shall be queued in less than this is queued at once. */
+/** Items due in less than this are queued at once. */
 const NEAR_NOW_US = 100_000n
 
-/** Whether `at` is past or so close that scheduling is not worth it. */
 export const isNearNow = (at: Instant, now: Instant): boolean => at < later(now, NEAR_NOW_US)
 
 const enqueueAtOf = (item: AskedItem, now: Instant): Instant | null =>

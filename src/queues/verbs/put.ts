@@ -1,7 +1,4 @@
-/**
- * Items put into a queue inside a transaction that also does something else: a letter that goes back, messages that
- * leave an outbox. Both happen or neither.
- */
+/** Items put into a queue inside somebody else's transaction, such as messages that leave an outbox. */
 import { type Instant, later } from '../../core/clock.ts'
 import { usFromNs } from '../../core/duration.ts'
 import { failure } from '../../core/errors.ts'
@@ -12,17 +9,13 @@ import type { ItemContent } from '../queue.ts'
 import { readQueue } from '../records.ts'
 import { insertItems } from '../sql/insert.ts'
 
-/** Wakes who waits for what was put into a queue. */
 export type Announce = (arrivals: readonly Arrival[], nextDeadline: Instant | null) => void
 
-/** What one statement takes: PostgreSQL refuses a parameter of a gigabyte, and a copy of everything is made for it. */
+/** Bounds of one statement: PostgreSQL refuses a parameter of a gigabyte, and everything is copied for it. */
 const MOST_ITEMS = 1_000
 const MOST_BYTES = 16_000_000
 
-/**
- * Puts items at the tail of the queue, all into its emptiest partition and in their order. One insert, unless the items are very many
- * or very large. Whoever waits for items is told after the commit.
- */
+/** Puts items in order at the tail of the emptiest partition, in one insert unless they are many or large. Waiters wake after the commit. */
 export async function putItems(
   work: OfficeWork,
   queueName: string,
@@ -36,13 +29,7 @@ export async function putItems(
   const expireAt = later(now, usFromNs(queue.expireTimeoutNs))
   let firstSerial: number | undefined
   for (const batch of batchesOf(items)) {
-    const rows = batch.map(({ encoding, kind, reference, payload }) => ({
-      encoding,
-      kind,
-      reference,
-      payload,
-      enqueueAt: null,
-    }))
+    const rows = batch.map((item) => ({ ...item, enqueueAt: null }))
     const [first] = await insertItems(tx, { part, createdAt: now, expireAt, items: rows })
     firstSerial ??= first
   }

@@ -1,6 +1,6 @@
 /**
- * What becomes of the cases of items that a call removes before anybody processed them. A letter that was sent back is reopened, with
- * the removal as its newest failure, in the transaction that removes its item; a case without a letter is closed.
+ * Cases of items that a call removes unprocessed. A sent-back letter is reopened, with the removal as its newest failure, in the
+ * transaction that removes its item; a case without a letter is closed.
  */
 import { idFromSerial } from '../../core/ksuid.ts'
 import { bury, type Cause, type Death, PLAIN_RECORD } from '../../letters/bury.ts'
@@ -15,7 +15,7 @@ import { allocateSerials, expectLetters, readQueue } from '../records.ts'
 import type { RemovedCase } from '../sql/remove.ts'
 import type { Announce } from './put.ts'
 
-/** The calls that remove items, and what they do to one, `{queue}` being its queue. */
+/** Calls that remove items, and the failure each records; `{queue}` is the item's queue. */
 const REMOVALS = {
   'queues.clear': {
     errorClass: 'Cleared',
@@ -31,23 +31,22 @@ const REMOVALS = {
   },
 } as const
 
-export interface RemovalDesk {
+export interface RemovalContext {
   readonly registers: Registers
-  /** Wakes who waits for letters in a dead queue. */
+  /** Wakes those who wait for letters in a dead queue. */
   readonly announce: Announce
 }
 
-/** The removal of items from one partition by one call. */
 export interface Removal {
   readonly by: keyof typeof REMOVALS
-  /** The beginning of the items' ids; empty when their partition is gone. */
+  /** Beginning of the items' ids; empty when their partition is gone. */
   readonly idPrefix: string
 }
 
-/** Tells letters that their items are gone, and closes the cases that have no letter. The items are removed already. */
-export async function tellOfRemoval(
+/** Reopens the letters of removed items, and closes the cases that have no letter. */
+export async function reopenRemoved(
   work: OfficeWork,
-  { registers, announce }: RemovalDesk,
+  { registers, announce }: RemovalContext,
   { by, idPrefix }: Removal,
   removed: readonly RemovedCase[],
 ): Promise<void> {
@@ -57,13 +56,13 @@ export async function tellOfRemoval(
     removed.map(({ caseId }) => caseId),
   )
   // In the order in which they would have been processed.
-  const told = removed.flatMap((item) => {
+  const reopened = removed.flatMap((item) => {
     const letter = letters.get(item.caseId)
     const waits = letter?.status === STATUS.Resolved && isUnconfirmed(letter)
     return letter !== undefined && waits ? [{ item, letter }] : []
   })
   const deaths: Death[] = []
-  for (const [deadQueue, mine] of Map.groupBy(told, ({ letter }) => letter.deadQueue)) {
+  for (const [deadQueue, mine] of Map.groupBy(reopened, ({ letter }) => letter.deadQueue)) {
     const places = await placesIn(work, announce, deadQueue, mine.length)
     for (const [i, { item, letter }] of mine.entries())
       deaths.push({
@@ -83,7 +82,7 @@ export async function tellOfRemoval(
   )
 }
 
-/** All of them have letters. */
+/** Never called: all of them have letters. */
 const unexpected = (): never => {
   throw new Error('an item was removed that has no letter')
 }
@@ -100,7 +99,7 @@ const causeOf = (by: keyof typeof REMOVALS, { source, engine, queue }: CaseRow):
   record: { ...PLAIN_RECORD, actor: by },
 })
 
-/** Places for letters at the tail of a dead queue, and the counts that they make; none when there is no such queue. */
+/** Places at the tail of a dead queue, counted; none when there is no such queue. */
 export async function placesIn(
   { tx, now, afterCommit }: OfficeWork,
   announce: Announce,

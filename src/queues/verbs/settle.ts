@@ -1,7 +1,4 @@
-/**
- * What becomes of leased items: done (complete), given back, put off or dead (retry), held on to (extend); and why a request
- * about them is refused.
- */
+/** What becomes of leased items: complete, retry (back, later or dead), extend; and why a request about them is refused. */
 import { type Instant, later } from '../../core/clock.ts'
 import { type BartlebyError, failure } from '../../core/errors.ts'
 import { checkKsuid, serialFromId } from '../../core/ksuid.ts'
@@ -9,7 +6,7 @@ import { type HistoryEntry, recordHistory } from '../../history/record.ts'
 import { closeCasesOf } from '../../letters/confirm.ts'
 import type { LetterId } from '../../letters/letter.ts'
 import type { Session } from '../../store/database.ts'
-import { instantSum, negated, sumOfInstants } from '../counts.ts'
+import { instantSum, leaseDeadlines, negated, sumOfInstants } from '../counts.ts'
 import {
   type Batch,
   type CompleteAsk,
@@ -21,7 +18,7 @@ import {
   NotDead,
   type RetryAsk,
 } from '../cycles/cycle.ts'
-import { bury, type DeathDesk, type Dying } from '../death/bury.ts'
+import { bury, type DeathContext, type Dying } from '../death/bury.ts'
 import { fileRuns, succeededRun } from '../death/cases.ts'
 import { resolveFromDeadQueue } from '../death/dead-queue.ts'
 import type { DeathReason, FailedRun, GivenError, Run } from '../queue.ts'
@@ -41,8 +38,8 @@ import { removeCounted, removeLeased } from '../sql/remove.ts'
 import { isNearNow } from './produce.ts'
 
 /**
- * complete: removes the items of all requests, and resolves letters of a dead queue; one statement per partition. Requests are all or
- * nothing, so one bad id throws `Mismatch`: rolling back is cheaper, over all requests, than locking every item to look first.
+ * complete: removes items and resolves letters of a dead queue, one statement per partition. One bad id throws `Mismatch`: rolling back is
+ * cheaper, over all requests, than locking every item to look first.
  */
 export async function complete(cycle: Cycle, jobs: readonly Job<CompleteAsk, void>[]): Promise<void> {
   for (const [partition, mine] of Map.groupBy(jobs, ({ ask }) => cycle.partition(ask.partition))) {
@@ -82,7 +79,7 @@ async function completeIn(
   await recordOutcomes(cycle, records, cases)
 }
 
-/** History of the runs, and the end of the items' cases. */
+/** Records the runs and closes the items' cases. */
 async function recordOutcomes(
   cycle: Cycle,
   records: ReadonlyMap<number, HistoryEntry>,
@@ -101,16 +98,15 @@ async function recordOutcomes(
 
 const ascending = (a: bigint, b: bigint): number => (a < b ? -1 : 1)
 
-interface Fates {
+interface Outcomes {
   readonly dying: Dying[]
   readonly scheduled: (Failed & { readonly enqueueAt: Instant })[]
   readonly requeued: (Failed & { readonly unspent: boolean })[]
 }
 
-/** A request that is granted. */
 interface Granted {
   readonly job: Job<RetryAsk, void>
-  readonly fates: Fates
+  readonly outcomes: Outcomes
 }
 
 interface Settled {
@@ -118,7 +114,7 @@ interface Settled {
   readonly granted: readonly Granted[]
 }
 
-/** An item that lives on, with the run that failed on it, or the error. */
+/** An item that lives on, with its failed run or the error given. */
 interface Failed {
   readonly item: ItemFacts
   readonly run: FailedRun | null
@@ -126,13 +122,13 @@ interface Failed {
 }
 
 /**
- * retry: items go back to the tail, onto the schedule, or die. A few statements per partition, however many requests there
- * are. Each request is granted whole or not at all; it is answered after the commit.
+ * retry: items go back to the tail, onto the schedule, or die. A few statements per partition, whatever the number of requests. Each
+ * request is granted whole or not at all, and answered after the commit.
  */
 export async function retryLeased(
   cycle: Cycle,
   { retries, deaths }: Pick<Batch, 'retries' | 'deaths'>,
-  desk: DeathDesk,
+  context: DeathContext,
 ): Promise<void> {
   const sorted = Map.groupBy(deaths, ({ ask }) => mayDieUnread(cycle, ask))
   const partitionOf = ({ ask }: Job<RetryAsk, void>) => cycle.partition(ask.partition)
@@ -140,7 +136,7 @@ export async function retryLeased(
   const partitions = Map.groupBy([...(sorted.get(false) ?? []), ...retries], partitionOf)
   const settled: Settled[] = [...dying].map(([partition, mine]) => ({
     partition,
-    granted: mine.map((job) => ({ job, fates: deathsIn(job.ask) })),
+    granted: mine.map((job) => ({ job, outcomes: deathsIn(job.ask) })),
   }))
   for (const [partition, mine] of partitions) {
     const serials = mine.flatMap(({ ask }) => ask.items.map(({ serial }) => serial)).sort((a, b) => a - b)
@@ -148,34 +144,37 @@ export async function retryLeased(
     const found = new Map(items.map((item) => [item.serial, item]))
     const granted: Granted[] = []
     for (const job of mine) {
-      const fates = fatesOf(cycle, job.ask, found)
+      const outcomes = outcomesOf(cycle, job.ask, found)
       // The settings have changed since it was taken for dead.
-      if (fates !== null && fates.requeued.length > 0 && deaths.includes(job)) throw new NotDead()
-      if (fates !== null) granted.push({ job, fates })
+      if (outcomes !== null && outcomes.requeued.length > 0 && deaths.includes(job)) throw new NotDead()
+      if (outcomes !== null) granted.push({ job, outcomes })
       else await refuse(cycle, job)
     }
     settled.push({ partition, granted })
   }
   const there = settled.map(({ partition, granted }) => ({
     partition,
-    dying: granted.flatMap(({ fates }) => fates.dying),
+    dying: granted.flatMap(({ outcomes }) => outcomes.dying),
   }))
-  // First, because it is the only step that can refuse: then the requests it concerns have no effect at all.
-  const burial = await bury(cycle, SHELF.queue, there, desk)
-  for (const each of settled) await applyFates(cycle, each, burial === 'held')
+  // First, because only this step can refuse; the requests it concerns then have no effect at all.
+  const burial = await bury(cycle, SHELF.queue, there, context)
+  for (const each of settled) await applyOutcomes(cycle, each, burial === 'held')
 }
 
 /**
- * Whether the items of a request can die without being read first: whatever they are, they die, and nothing but their rows says what else
- * has to be done. What is not as believed, not leased or with a case, is a mismatch, after which the cycle reads them.
+ * Whether the items of a request can die unread: they die in any case, and only their rows say what else is to be done. One that is not
+ * leased or has a case is a mismatch, after which the cycle reads them.
  */
 const mayDieUnread = ({ queue, readsFirst }: Cycle, ask: RetryAsk): boolean =>
   !(readsFirst || queue.holdsLetters || (queue.onDeath === 'delete' && queue.deadQueue === '')) &&
   killsAll(ask, queue)
 
-const deathsIn = ({ items }: RetryAsk): Fates => ({
+const deathsIn = ({ items }: RetryAsk): Outcomes => ({
   dying: items.map(({ serial, dead, run, error }) => ({
-    ...{ item: unread(serial), reason: dead ? 'rejected' : 'attempts', run, error },
+    item: unread(serial),
+    reason: dead ? 'rejected' : 'attempts',
+    run,
+    error,
   })),
   scheduled: [],
   requeued: [],
@@ -188,40 +187,41 @@ async function refuse(cycle: Cycle, { ask, reject }: Job<RetryAsk, void>): Promi
   cycle.afterCommit(() => reject(problem ?? failure('store_write_failed')))
 }
 
-/** What becomes of each item of a request, or null when not all of them are leased. */
-function fatesOf(cycle: Cycle, ask: RetryAsk, found: ReadonlyMap<number, ItemFacts>): Fates | null {
-  const fates: Fates = { dying: [], scheduled: [], requeued: [] }
+/** Outcome of each item of a request; null when not all are leased. */
+function outcomesOf(cycle: Cycle, ask: RetryAsk, found: ReadonlyMap<number, ItemFacts>): Outcomes | null {
+  const outcomes: Outcomes = { dying: [], scheduled: [], requeued: [] }
   for (const { serial, retryAt, dead, run, error, unspent } of ask.items) {
     const item = found.get(serial)
     if (item?.leased !== true) return null
-    // Expiry does not end a retry: the item goes back and the sweep finds it.
+    // Expiry does not end a retry: the item goes back, and the sweep finds it.
     const reason = dead
       ? 'rejected'
       : deathReason({ ...item, expireAt: null }, unspent ? 0 : cycle.queue.maxAttempts, cycle.now)
-    // Errors of an item whose deliveries have no end would have none either: only the one that it dies of is kept.
+    // Deliveries without end would make errors without end: only the last one is kept.
     const kept = cycle.queue.maxAttempts === 0 ? null : error
-    if (reason !== null) fates.dying.push({ item, reason, run, error })
+    if (reason !== null) outcomes.dying.push({ item, reason, run, error })
     else if (retryAt !== null && !isNearNow(retryAt, cycle.now))
-      fates.scheduled.push({ item, run, error: kept, enqueueAt: retryAt })
-    else fates.requeued.push({ item, run, error: kept, unspent })
+      outcomes.scheduled.push({ item, run, error: kept, enqueueAt: retryAt })
+    else outcomes.requeued.push({ item, run, error: kept, unspent })
   }
-  return fates
+  return outcomes
 }
 
-/** What becomes of those that live on, and the answers. */
-async function applyFates(cycle: Cycle, { partition, granted }: Settled, refused: boolean): Promise<void> {
-  const applied = granted.filter(({ fates }) => !refused || fates.dying.length === 0)
-  const scheduled = applied.flatMap(({ fates }) => fates.scheduled)
-  const requeued = applied.flatMap(({ fates }) => fates.requeued)
+/** Moves the items that live on, and answers. */
+async function applyOutcomes(cycle: Cycle, { partition, granted }: Settled, refused: boolean): Promise<void> {
+  const applied = granted.filter(({ outcomes }) => !refused || outcomes.dying.length === 0)
+  const scheduled = applied.flatMap(({ outcomes }) => outcomes.scheduled)
+  const requeued = applied.flatMap(({ outcomes }) => outcomes.requeued)
   if (scheduled.length > 0) await schedule(cycle, partition, scheduled)
   if (requeued.length > 0) await requeue(cycle, partition, requeued)
-  for (const { job, fates } of granted) {
-    if (refused && fates.dying.length > 0) cycle.afterCommit(() => job.reject(failure('store_write_failed')))
+  for (const { job, outcomes } of granted) {
+    if (refused && outcomes.dying.length > 0)
+      cycle.afterCommit(() => job.reject(failure('store_write_failed')))
     else cycle.afterCommit(job.resolve)
   }
 }
 
-async function schedule(cycle: Cycle, { part }: Partition, scheduled: Fates['scheduled']): Promise<void> {
+async function schedule(cycle: Cycle, { part }: Partition, scheduled: Outcomes['scheduled']): Promise<void> {
   await scheduleItems(
     cycle.tx,
     part,
@@ -242,8 +242,8 @@ async function schedule(cycle: Cycle, { part }: Partition, scheduled: Fates['sch
   )
 }
 
-/** Sends leased items to the tail, in the order given, leasable at once. */
-async function requeue(cycle: Cycle, { part }: Partition, requeued: Fates['requeued']): Promise<void> {
+/** Sends leased items to the tail in order, leasable at once. */
+async function requeue(cycle: Cycle, { part }: Partition, requeued: Outcomes['requeued']): Promise<void> {
   const items = requeued.map(({ item }) => item)
   const tail = await sendToTail(cycle.tx, { part, shelf: SHELF.queue, leased: true }, items)
   cycle.changes.add(part, {
@@ -262,18 +262,13 @@ async function requeue(cycle: Cycle, { part }: Partition, requeued: Fates['reque
   )
 }
 
-const leaseDeadlines = (items: readonly ItemFacts[]) =>
-  sumOfInstants(items.flatMap(({ leaseDeadline }) => leaseDeadline ?? []))
-
 /**
- * Why an item dies now whose lease is over, or that nobody leased in time; null when it lives on:
+ * Why an item dies now; null when it lives on. The queue's present settings count. Dead letters always go back to the tail.
  *
  *            lease over ──► attempts used up? ──► dead (attempts)
  *                  │        expired?          ──► dead (expired)
  *                  └──────► otherwise         ──► back to the tail
  *            not leased ──► expired?          ──► dead (expired)
- *
- * The settings of the queue at this moment count. Dead letters are exempt: they always go back to the tail.
  */
 export function deathReason(
   item: Pick<ItemFacts, 'attempts' | 'expireAt' | 'isLetter'>,
@@ -286,12 +281,12 @@ export function deathReason(
   return null
 }
 
-/** extend: leases get a later deadline. Applies one request, all of it or nothing, and answers it with the deadline. */
+/** extend: applies one request, all or nothing, and answers with the new deadline. */
 export async function extend(cycle: Cycle, { ask, resolve, reject }: Job<ExtendAsk, Instant>): Promise<void> {
   const partition = cycle.partition(ask.partition)
   const { part } = partition
   const ascending = [...ask.serials].sort((a, b) => a - b)
-  // Locked: two extensions at once would both take the same old deadline off the sum of deadlines.
+  // Locked: two extensions at once would both take the old deadline off the sum.
   const found = new Map((await lockItems(cycle.tx, partition, ascending)).map((item) => [item.serial, item]))
   if (!ask.serials.every((serial) => found.get(serial)?.leased)) {
     const ids = ask.serials.map((serial) => itemIdIn(partition, serial))
@@ -301,8 +296,7 @@ export async function extend(cycle: Cycle, { ask, resolve, reject }: Job<ExtendA
   }
   const deadline = later(cycle.now, ask.leaseUs)
   await extendLeases(cycle.tx, partition, ascending, deadline)
-  const before = sumOfInstants([...found.values()].flatMap(({ leaseDeadline }) => leaseDeadline ?? []))
-  cycle.changes.add(part, { deadline: negated(before) })
+  cycle.changes.add(part, { deadline: negated(leaseDeadlines([...found.values()])) })
   cycle.changes.add(part, { deadline: instantSum(deadline, ascending.length) })
   cycle.expectAt(later(deadline, LEASE_GRACE_US))
   cycle.afterCommit(() => resolve(deadline))
@@ -310,7 +304,7 @@ export async function extend(cycle: Cycle, { ask, resolve, reject }: Job<ExtendA
 
 type NotLeasedCode = 'complete_not_leased' | 'retry_not_leased' | 'extend_not_leased'
 
-/** The serials of the ids, or null when an id is malformed, foreign to the partition or repeated. */
+/** null when an id is malformed, foreign to the partition or repeated. */
 export function serialsOf(partition: Partition, ids: readonly string[]): number[] | null {
   const serials: number[] = []
   for (const id of ids) {
@@ -321,7 +315,7 @@ export function serialsOf(partition: Partition, ids: readonly string[]): number[
   return new Set(serials).size === serials.length ? serials : null
 }
 
-/** Checks form, existence and lease of each id in turn; null when there is nothing wrong (any more). */
+/** Checks form, existence and lease of each id in turn; null when nothing is wrong any more. */
 export async function firstProblem(
   session: Session,
   partition: Partition,
@@ -333,7 +327,6 @@ export async function firstProblem(
   return problemAmong(await readLeaseMarks(session, partition, serials), partition, ids, notLeased)
 }
 
-/** The same by marks that were read. */
 export function problemAmong(
   marks: LeaseMarks,
   partition: Partition,

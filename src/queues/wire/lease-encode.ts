@@ -1,7 +1,6 @@
 /**
- * Writes lease replies straight from what the queues give, without building messages on the way: 1,000
- * items take 0.8 ms instead of 3.5 ms in JSON and 0.7 ms instead of 1.4 to 2.3 ms in binary. A test compares both
- * outputs with the library's on random batches.
+ * Writes lease replies without building messages: 1,000 items take 0.8 ms instead of 3.5 ms in JSON, and 0.7 ms instead of 1.4 to 2.3 ms in
+ * binary. A test compares both outputs with the library's on random batches.
  */
 import { create, toBinary } from '@bufbuild/protobuf'
 import { TimestampSchema } from '@bufbuild/protobuf/wkt'
@@ -9,14 +8,14 @@ import type { Instant } from '../../core/clock.ts'
 import { formatTimestamp, partsFromInstant } from '../../core/timestamp.ts'
 import type { LeasedBatch, LeasedItem } from '../queue.ts'
 
-/** The reply as JSON text: defaults left out, payload in padded base64. */
+/** Defaults left out, payload in padded base64. */
 export function leaseReplyJson(batch: LeasedBatch): string {
   let json = '{'
   if (batch.queueName !== '') json += `"queue_name":${JSON.stringify(batch.queueName)}`
   if (batch.partition !== 0) json += `${json.length > 1 ? ',' : ''}"partition":${batch.partition}`
   if (batch.items.length > 0) {
     json += json.length > 1 ? ',"items":[' : '"items":['
-    // All items of a batch share one deadline as a rule, so that its text is made once.
+    // Items of a batch usually share one deadline, so its text is made once.
     let deadline = batch.items[0]?.leaseDeadline
     let deadlineText = deadline === undefined ? '' : formatTimestamp(deadline)
     let separator = ''
@@ -50,7 +49,7 @@ const asBuffer = (bytes: Uint8Array): Buffer =>
 
 const base64 = (bytes: Uint8Array): string => asBuffer(bytes).toString('base64')
 
-/** The reply as a binary message. Sizes are counted first, so that everything is written once, in place. */
+/** Sizes are counted first, so that everything is written once, in place. */
 export function leaseReplyBinary(batch: LeasedBatch): Buffer {
   const deadlines = new Array<Buffer>(batch.items.length)
   const sizes = new Array<number>(batch.items.length)
@@ -111,10 +110,10 @@ const itemSize = (item: LeasedItem): number =>
   intSize(item.attempts) +
   (item.payload.length === 0 ? 0 : delimitedSize(item.payload.length))
 
-/** Short ASCII is written fastest by hand; a call of Buffer costs more than the loop up to about this length. */
+/** Short ASCII is written fastest by hand; up to about this length a call of Buffer costs more than the loop. */
 const BY_HAND = 32
 
-/** Appends fields to a buffer of the exact size. Numbers here are never negative. */
+/** Appends fields to a buffer of the exact size. Numbers are never negative. */
 class Writer {
   readonly buffer: Buffer
   #at = 0

@@ -1,4 +1,4 @@
-/** What the queues answer, as fields of the wire messages. Nothing is added that the contract does not name. */
+/** Answers of the queues as wire messages, with nothing that the contract does not name. */
 import type { MessageInitShape } from '@bufbuild/protobuf'
 import { formatGoDuration } from '../../core/duration.ts'
 import type { ImportOutcome, PartitionStats, QueueInfo, QueueStats, StoredItem } from '../queue.ts'
@@ -11,7 +11,7 @@ import type {
   StorageItem,
 } from './queues_pb.ts'
 
-/** `partitions` and `onDeath` are never sent. */
+/** Without `partitions` and `onDeath`. */
 export const queueInfo = (queue: QueueInfo): MessageInitShape<typeof QueueInfoSchema> => ({
   queueName: queue.queueName,
   createdAt: wireFromInstant(queue.createdAt),
@@ -25,7 +25,6 @@ export const queueInfo = (queue: QueueInfo): MessageInitShape<typeof QueueInfoSc
   namespace: queue.namespace,
 })
 
-/** An item whose times are in one form or another. */
 type TimedItem<Time> = Omit<StoredItem, 'id' | 'enqueueAt' | 'death' | ItemTime> & {
   readonly id: string
 } & { readonly [Name in ItemTime]?: Time | undefined }
@@ -44,7 +43,7 @@ function itemFields<Time>(item: TimedItem<Time>, wireTime: (time: Time | undefin
 
 export const storageItem = (item: StoredItem) => itemFields(item, wireFromInstant)
 
-/** A skipped item is echoed as it was received, less the times that are never sent. */
+/** A skipped item is echoed as received, less the times that are never sent. */
 export const importedItem = (received: StorageItem, outcome: ImportOutcome | undefined) =>
   outcome?.outcome === 'imported' ? storageItem(outcome.item) : itemFields(received, wireEcho)
 
@@ -55,7 +54,7 @@ export const peekedItem = (item: StoredItem): MessageInitShape<typeof PeekedItem
   return { ...storageItem(item), death: { ...death, createdAt, diedAt } }
 }
 
-/** Exactly one logical queue, with one entry per partition. */
+/** One logical queue, with one entry per partition. */
 export const queueStats = ({
   queueName,
   ...stats

@@ -2,7 +2,7 @@
 import type { ServedApi, ServerScope } from '../../api/source-http.ts'
 import type { Ledger } from '../../letters/numbers/ledger.ts'
 import { queueOverviewRoutes } from '../../queues/overview-routes.ts'
-import type { Queues } from '../../queues/queue.ts'
+import type { Queues } from '../../queues/queues.ts'
 import { queueFacade } from '../../queues/routes/reply.ts'
 import { queueRoutes } from '../../queues/routes.ts'
 

@@ -3,7 +3,7 @@ import Type from 'typebox'
 import { parseGoDuration } from '../../core/duration.ts'
 import { silentLog } from '../../core/log.ts'
 import { section, wholeNumber } from '../../core/settings/kinds.ts'
-import { tellOfOlderQueues } from '../../queues/older-queues.ts'
+import { warnOfOlderQueues } from '../../queues/settings.ts'
 import type { QueueOptions } from '../../queues/validate.ts'
 import type { SourceModule } from '../source-module.ts'
 
@@ -26,7 +26,7 @@ export const queuesModule: SourceModule<'queues', typeof QueuesSchema, QueueOpti
   kind: { goesToQueues: true, ordersByKey: true, capturesItems: true },
   async open({ queues, letters, store, plainLog }, { maxProduceBytes = 5_000_000 } = {}) {
     // Only where somebody reads it: it is told once.
-    if (plainLog !== silentLog) await tellOfOlderQueues(store.db, plainLog)
+    if (plainLog !== silentLog) await warnOfOlderQueues(store.db, plainLog)
     const served = { queues, ledger: letters.ledger, maxProduceBytes }
     return {
       letters: queues.letterSource(this.name),
