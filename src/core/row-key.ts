@@ -60,6 +60,16 @@ export function parseRowKey(rowKey: string): RowKey | null {
 export const keyNumber = (id: number | bigint | string, shortKey: unknown): bigint | null =>
   shortKey === null ? BigInt(id) : null
 
+/** A path of an address cannot end with these. */
+const UNADDRESSABLE: readonly string[] = ['', '.', '..']
+
+/** The row key in a source id of the form `{account}/{table}/{engine}/{row key}`; null: there is none that can be called by. */
+export function keptRowKey(engine: string, sourceId: string): string | null {
+  const parts = sourceId.split('/')
+  const [, , partition, rowKey = ''] = parts
+  return parts.length === 4 && partition === engine && !UNADDRESSABLE.includes(rowKey) ? rowKey : null
+}
+
 const encodeName = (name: string): string => name.replace(FORBIDDEN, percentEncode)
 
 const percentEncode = (character: string): string =>

@@ -15,8 +15,8 @@ export interface SourceKind {
   readonly goesToQueues?: boolean
   /** Its engines have names of their own. */
   readonly hasEngines?: boolean
-  /** Other sources have letters of the same engines; its own name is for letters whose engine is no legal name. */
-  readonly sharesEngines?: boolean
+  /** Letters keep the row keys of their source ids, see `keptRowKey`; the office makes the others. */
+  readonly keepsRowKeys?: boolean
   /** Anybody may report letters of its engine. */
   readonly takesReports?: boolean
   /** Letters were items of the office's queues; their source ids are item ids. */

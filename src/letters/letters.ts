@@ -10,19 +10,9 @@ import type { Database, Session, Transaction } from '../store/database.ts'
 import { type Answer, answerOnce, keptAnswer, type OnceKey } from '../store/idempotency.ts'
 import type { Run } from '../work/run.ts'
 import { runFields } from '../work/view.ts'
-import { kindOf, type SourceName } from './kinds.ts'
-import type {
-  Edit,
-  Failure,
-  Letter,
-  LetterId,
-  LetterSummary,
-  Outgoing,
-  Retry,
-  SendReceipt,
-  Settled,
-} from './letter.ts'
-import { findLetter, lockLetter, readFailures, readLetterById } from './lists/detail.ts'
+import type { SourceName } from './kinds.ts'
+import type { Edit, Failure, Letter, LetterSummary, Outgoing, Retry, SendReceipt, Settled } from './letter.ts'
+import { lockLetter, readFailures, readLetterById } from './lists/detail.ts'
 import type { LetterFilter } from './lists/filter.ts'
 import { listLetters, type Page } from './lists/list.ts'
 import { DAY_US } from './numbers/counts.ts'
@@ -42,6 +32,7 @@ import {
   type Change,
   changeLetter,
   type Edits,
+  findNamed,
   isOutside,
   type LetterSource,
   NO_EDITS,
@@ -153,33 +144,35 @@ export class Letters {
   }
 
   async retry(key: LetterKey, retry: Retry): Promise<SendReceipt> {
-    const outside = await this.#outside(key)
-    if (outside === null)
-      return inOffice(this.#db, this.#clock, 'letters.retry', (work) => this.retryIn(work, key, retry))
-    const { letter, source } = outside
-    return receiptOf(onlyOne(await source.sendOutside([letter], editsOf(letter, retry.edit), retry)))
+    return this.#inOrOutside(
+      () => inOffice(this.#db, this.#clock, 'letters.retry', (work) => this.retryIn(work, key, retry)),
+      ({ letter, source }) => sendOut(letter, source, retry),
+    )
   }
 
-  /** Retry inside a transaction; not for letters that leave over a network. */
+  /** Retry inside a transaction; fails with `LeavesOutside` for letters that leave over a network. */
   async retryIn(work: OfficeWork, key: LetterKey, retry: Retry): Promise<SendReceipt> {
     const letter = await this.#lock(work.tx, key)
+    const source = this.#sourceOf(letter.source)
+    if (isOutside(source)) throw new LeavesOutside(letter, source)
     insistOnStatus(letter, 'retry')
     const edits = editsOf(letter, retry.edit)
-    return receiptOf(onlyOne(await sendBack(work, this.#sourceOf(letter.source), [letter], edits, retry)))
+    return receiptOf(onlyOne(await sendBack(work, source, [letter], edits, retry)))
   }
 
   /** Retry with a key, which replays its first answer for a day. */
   async retryOnce(once: OnceKey | null, key: LetterKey, retry: Retry): Promise<Answer> {
     const answerWith = (body: SendReceipt): Answer => ({ status: 200, body })
-    if ((await this.#outside(key)) === null)
-      return this.once('letters.retry', once, async (work) =>
-        answerWith(await this.retryIn(work, key, retry)),
-      )
     // Stored with the end of the retry: after a crash the letter is not pending any more.
     const settled: Settled = async (work, receipt) => {
       await answerOnce(work, once, async () => answerWith(receipt))
     }
-    return this.onceDone(once, async () => answerWith(await this.retry(key, { ...retry, settled })))
+    return this.#inOrOutside(
+      () =>
+        this.once('letters.retry', once, async (work) => answerWith(await this.retryIn(work, key, retry))),
+      ({ letter, source }) =>
+        this.onceDone(once, async () => answerWith(await sendOut(letter, source, { ...retry, settled }))),
+    )
   }
 
   /** Writes nothing. */
@@ -249,20 +242,9 @@ export class Letters {
   }
 
   async #read(session: Session, key: LetterKey): Promise<Letter> {
-    const id = await this.#find(session, key)
+    const id = await findNamed(session, this.#sources, key)
     const letter = id === null ? null : await readLetterById(session, id)
     return letter ?? this.#refuse(session, key)
-  }
-
-  /** By the office's row key, or by the one of its own source. */
-  async #find(session: Session, { engine, rowKey }: LetterKey): Promise<LetterId | null> {
-    const own = await findLetter(session, engine, rowKey)
-    if (own !== null) return own
-    for (const source of this.#sources.values()) {
-      const named = await source.named?.(session, engine, rowKey)
-      if (named != null) return named
-    }
-    return null
   }
 
   /** An unknown engine is a refusal of its own. */
@@ -272,18 +254,22 @@ export class Letters {
   }
 
   async #lock(tx: Transaction, key: LetterKey): Promise<Letter> {
-    const id = await this.#find(tx, key)
+    const id = await findNamed(tx, this.#sources, key)
     const letter = id === null ? null : await lockLetter(tx, id)
     return letter ?? this.#refuse(tx, key)
   }
 
-  /** A letter that leaves over a network; null for others. */
-  async #outside(key: LetterKey): Promise<{ letter: Letter; source: OutsideSource } | null> {
-    const mayHave = ({ name }: LetterSource) => name === key.engine || kindOf(name).sharesEngines === true
-    if (![...this.#sources.values()].some((source) => isOutside(source) && mayHave(source))) return null
-    const letter = await this.#db.session('letters.read', (session) => this.#read(session, key))
-    const source = this.#sourceOf(letter.source)
-    return isOutside(source) ? { letter, source } : null
+  /** Inside a transaction; letters that turn out to leave over a network are sent after its rollback. */
+  async #inOrOutside<T>(
+    within: () => Promise<T>,
+    outside: (leaving: LeavesOutside) => Promise<T>,
+  ): Promise<T> {
+    try {
+      return await within()
+    } catch (error) {
+      if (!(error instanceof LeavesOutside)) throw error
+      return outside(error)
+    }
   }
 
   #sourceOf(source: SourceName): LetterSource {
@@ -292,6 +278,21 @@ export class Letters {
     return found
   }
 }
+
+/** Ends a transaction that cannot send a letter, with nothing written. */
+class LeavesOutside extends Error {
+  readonly letter: Letter
+  readonly source: OutsideSource
+
+  constructor(letter: Letter, source: OutsideSource) {
+    super(`letters of '${source.name}' are not sent within a transaction`)
+    this.letter = letter
+    this.source = source
+  }
+}
+
+const sendOut = async (letter: Letter, source: OutsideSource, retry: Retry): Promise<SendReceipt> =>
+  receiptOf(onlyOne(await source.sendOutside([letter], editsOf(letter, retry.edit), retry)))
 
 const editsOf = ({ id }: Letter, edit: Edit | null): Edits =>
   edit === null ? NO_EDITS : new Map([[id, edit]])

@@ -20,7 +20,8 @@ import {
   sentBy,
 } from './letter.ts'
 import { lockCandidates } from './lists/candidates.ts'
-import { readLetterById } from './lists/detail.ts'
+import { findLetter, readLetterById } from './lists/detail.ts'
+import type { LetterKey } from './shapes.ts'
 import { insistOnStatus } from './transitions.ts'
 import type { OfficeWork } from './work.ts'
 
@@ -122,6 +123,23 @@ export const isRefused = (each: object): each is Refused => 'refusal' in each
 
 export const notRefused = <Done extends object>(answers: readonly (Done | Refused)[]): Done[] =>
   answers.filter((each): each is Done => !isRefused(each))
+
+export type Sources = ReadonlyMap<SourceName, LetterSource>
+
+/** The only look-up of a letter by name: by the office's row key, or by a key of its own source. */
+export async function findNamed(
+  session: Session,
+  sources: Sources,
+  { engine, rowKey }: LetterKey,
+): Promise<LetterId | null> {
+  const own = await findLetter(session, engine, rowKey)
+  if (own !== null) return own
+  for (const source of sources.values()) {
+    const named = await source.named?.(session, engine, rowKey)
+    if (named != null) return named
+  }
+  return null
+}
 
 /** Sends locked, pending letters back with their edits and resolves those on their way; refused ones stay unchanged. */
 export async function sendBack(

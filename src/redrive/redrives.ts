@@ -111,7 +111,7 @@ export class Redrives {
     runs.define({
       kind: PLAN_RUN,
       walk: (run, here) =>
-        new Planning({ db, clock, log, repairer: this.#planRepairer, refused, ...here }, run),
+        new Planning({ db, clock, log, sources, repairer: this.#planRepairer, refused, ...here }, run),
       command,
     })
     runs.define(redriveRemoval(options.retentionDays))

@@ -1,9 +1,13 @@
 /** Entities of an account become letters, once each. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { formatMicros } from '../../src/core/timestamp.ts'
+import { createEngineViews } from '../../src/sources/engines/views.ts'
+import { sql } from '../../src/store/database.ts'
 import { AzureWorld } from '../world/azure-world.ts'
 import { describeAzurite } from '../world/azurite.ts'
 import { stores } from '../world/stores.ts'
+
+const readView = sql('test.view', 'SELECT "RowKey" FROM bartleby."engineDlq"')
 
 describeAzurite('entities of an account', (azurite) => {
   describe.each(stores)('on $name', (kind) => {
@@ -26,15 +30,43 @@ describeAzurite('entities of an account', (azurite) => {
       await world.server.round()
       const letter = await world.only()
       expect(letter).toMatchObject({
-        ...{ source: 'azure', engine: 'hmac', instanceId: 'inst-7', reference: rowKey, status: 'Pending' },
+        ...{ source: 'azure', engine: 'hmac', rowKey, instanceId: 'inst-7', status: 'Pending' },
         ...{ originalQueue: world.queueName, correlationId: 'corr-1', dequeueCount: 5, encoding: 'plain' },
         errorMessage: 'connection refused',
         sourceId: `devstoreaccount1/${world.settings.dlqTableName}/hmac/${rowKey}`,
       })
       expect(formatMicros(letter.firstFailureAt)).toBe('2026-11-01T10:20:30.123456Z')
       expect(Buffer.from(letter.payload).toString()).toBe('{"instanceId":"inst-7","n":12345678901234567890}')
-      // Under the key that it has in the table, too.
       expect((await world.letters.get({ engine: 'hmac', rowKey })).letter.id).toBe(letter.id)
+      // Also where the account is gone from the configuration.
+      expect((await world.offline().get({ engine: 'hmac', rowKey })).letter.id).toBe(letter.id)
+    })
+
+    it('keep their RowKey, whatever Azure lets it be; those that no address can end with have one of the office', async () => {
+      const printable = Array.from({ length: 0xff - 0x20 }, (_, i) => String.fromCharCode(0x20 + i))
+      const legal = printable.filter((each) => !/[/\\#?\p{Cc}]/u.test(each)).join('')
+      const kept = [legal, '漢字🦭', ' ', '%2F', '...', 'inst-7-20261101T102030123456Z', 'a'.repeat(400)]
+      const others = ['', '.', '..', 'é'.repeat(512)]
+      for (const rowKey of [...kept, ...others]) await world.fail({ rowKey })
+      await world.server.round()
+      const letters = await world.list()
+      expect(letters.map(({ rowKey }) => rowKey)).toEqual(expect.arrayContaining(kept))
+      expect(letters.filter(({ rowKey }) => /^inst-7-\d{8}T\d{24}Z$/.test(rowKey)).length).toBe(others.length)
+      for (const { id, engine, rowKey } of letters)
+        expect((await world.letters.get({ engine, rowKey })).letter.id).toBe(id)
+      const long = await world.letters.get({ engine: 'hmac', rowKey: 'é'.repeat(512) })
+      expect(letters.map(({ id }) => id)).toContain(long.letter.id)
+    })
+
+    it('have their RowKey in the view of letters, too', async () => {
+      const { rowKey } = await world.fail()
+      await world.fail({ partitionKey: 'kafka' })
+      await world.server.round()
+      await createEngineViews(world.db, { dlqTableName: 'engineDlq', historyTableName: 'engineHistory' })
+      const rows = await world.db.session('test', (session) => session.rows<{ RowKey: string }>(readView))
+      const letters = await world.list()
+      expect(rows.map((row) => row.RowKey).toSorted()).toEqual(letters.map((each) => each.rowKey).toSorted())
+      expect(rows.map((row) => row.RowKey)).toContain(rowKey)
     })
 
     it('are taken in once, however often and by however many servers they are read', async () => {

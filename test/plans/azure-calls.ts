@@ -42,6 +42,7 @@ export const AZURE_CALLS: Readonly<Record<string, readonly Argument[]>> = {
   'azure.dropWrites': [letters],
   'azure.postponeWrite': [ENTITY, NOW + 300n, NOW + 60_000_000n, 'trouble'],
   'azure.standing': [],
+  'azure.tables': [],
   'azure.readMark': [nameOf('table', 50)],
   'azure.writeMark': [nameOf('table', 50), NOW + 1n],
   'azure.openEntities': [entities],

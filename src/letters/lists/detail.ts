@@ -1,6 +1,6 @@
 /** Single letters by key or number, with their case files. */
 import { storedPayload, storedText } from '../../core/content.ts'
-import { formatRowKey, keyNumber, parseRowKey } from '../../core/row-key.ts'
+import { formatRowKey, keptRowKey, keyNumber, parseRowKey } from '../../core/row-key.ts'
 import { type Integer, type Session, sql, type Transaction } from '../../store/database.ts'
 import {
   at,
@@ -13,6 +13,7 @@ import {
   rowShape,
   text,
 } from '../../store/row.ts'
+import { kindOf, type SourceName } from '../kinds.ts'
 import {
   type Act,
   type DeathReason,
@@ -144,10 +145,11 @@ const findByShortKey = sql(
   { bigints: true },
 )
 
-/** By primary key, without large columns. */
+/** By primary key, without large columns; the source by that of the drawer. */
 const readMany = sql(
   'letters.summaries',
-  `SELECT ${SUMMARY.columns} FROM bartleby.letters WHERE id = ANY($1::bigint[])`,
+  `SELECT ${SUMMARY.columns}, (SELECT source FROM bartleby.drawers WHERE drawers.id = letters.drawer) AS source
+   FROM bartleby.letters WHERE id = ANY($1::bigint[])`,
   { bigints: true },
 )
 
@@ -199,7 +201,7 @@ type Unlabelled = Omit<LetterSummary, 'source' | 'originalQueue' | 'signature'> 
 
 export async function readUnlabelled(session: Session, ids: readonly LetterId[]): Promise<Unlabelled[]> {
   if (ids.length === 0) return []
-  const rows = await session.rows<object>(readMany, ids)
+  const rows = await session.rows<Sourced>(readMany, ids)
   const found = new Map(rows.map(toUnlabelled).map((letter) => [letter.id, letter]))
   return ids.flatMap((id) => found.get(id) ?? [])
 }
@@ -232,12 +234,18 @@ export async function readFailures(session: Session, letter: Letter): Promise<Fa
   return [...before, { number, failedAt: lastFailureAt, failedBy, errorClass, errorMessage, errorStack }]
 }
 
-function toUnlabelled(row: object): Unlabelled {
+interface Sourced {
+  readonly source: SourceName
+}
+
+function toUnlabelled(row: Sourced): Unlabelled {
   const { capturedAt, shortKey, ...letter } = SUMMARY.read(row)
   const instanceId = letter.instanceId ?? letter.sourceId
+  const kept = kindOf(row.source).keepsRowKeys === true ? keptRowKey(letter.engine, letter.sourceId) : null
   return {
     ...letter,
-    rowKey: formatRowKey({ name: instanceId, at: capturedAt, number: keyNumber(letter.id, shortKey) }),
+    rowKey:
+      kept ?? formatRowKey({ name: instanceId, at: capturedAt, number: keyNumber(letter.id, shortKey) }),
     instanceId,
     correlationId: letter.correlationId ?? letter.sourceId,
   }

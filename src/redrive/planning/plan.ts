@@ -18,6 +18,7 @@ import { contentPortions, readContents } from '../../letters/contents.ts'
 import { goesToQueues, kindOf } from '../../letters/kinds.ts'
 import { type LetterId, STATUS } from '../../letters/letter.ts'
 import { type Plannable, readPlannables } from '../../letters/lists/candidates.ts'
+import type { Sources } from '../../letters/source.ts'
 import { inOffice } from '../../letters/work.ts'
 import type { Database, Session, Snapshot, Transaction } from '../../store/database.ts'
 import type { Course, Here } from '../../work/run.ts'
@@ -47,6 +48,7 @@ interface PlanParts extends Here {
   readonly db: Database
   readonly clock: Clock
   readonly log: Log
+  readonly sources: Sources
   readonly repairer: Repairer
   /** Tells whoever waits for the plan why there is none; false when nobody does. */
   refused(id: Xid, error: unknown): boolean
@@ -164,14 +166,15 @@ export class Planning implements Course {
 
   /** Looks at the letters as they are now, portion by portion, and writes down those that can be acted on. */
   async #freeze(): Promise<void> {
-    const { db, signal } = this.#parts
+    const { db, sources, signal } = this.#parts
     const { number, selection, action } = this.#request
     this.#areMany = await isMoreThan(db, selection, action, FEW)
     // The next portion is read while this one is written.
     let written: Promise<unknown> = Promise.resolve()
     const look = async (session: Snapshot): Promise<void> => {
       this.#others = (await openRedrives(session)).map(({ number }) => number)
-      for await (const { letters, duplicate, unknown } of selectLetters(session, selection, action)) {
+      const selected = selectLetters(session, sources, selection, action)
+      for await (const { letters, duplicate, unknown } of selected) {
         signal.throwIfAborted()
         this.#numbers.duplicate += duplicate
         this.#numbers.invalid += unknown

@@ -1,7 +1,6 @@
 /** Which letters a plan is about: those that match a filter, page by page, or those that were named. */
 
 import type { LetterId } from '../../letters/letter.ts'
-import { findLetter } from '../../letters/lists/detail.ts'
 import { chooseLetters, type LetterFilter } from '../../letters/lists/filter.ts'
 import { readStretch } from '../../letters/lists/list.ts'
 import type { Position, Stretch } from '../../letters/lists/positions.ts'
@@ -9,6 +8,7 @@ import { allLetters, walkLimit } from '../../letters/lists/scan.ts'
 import { needleOf } from '../../letters/lists/search.ts'
 import { totalOf } from '../../letters/lists/total.ts'
 import type { LetterKey } from '../../letters/shapes.ts'
+import { findNamed, type Sources } from '../../letters/source.ts'
 import type { Database, Session, Snapshot } from '../../store/database.ts'
 import type { RedriveAction, Selection } from '../redrive.ts'
 
@@ -34,11 +34,12 @@ function walkedFilters(filter: LetterFilter, action: RedriveAction): readonly Le
 /** All letters of a selection, in bounded portions. `session` is of one moment of the store, in which no letter moves. */
 export async function* selectLetters(
   session: Snapshot,
+  sources: Sources,
   selection: Selection,
   action: RedriveAction,
 ): AsyncIterable<Selected> {
   if (selection.by === 'ids') {
-    yield* named(session, selection.ids)
+    yield* named(session, sources, selection.ids)
     return
   }
   for (const filter of walkedFilters(selection.filter, action)) yield* matching(session, filter)
@@ -85,11 +86,15 @@ async function* matching(session: Snapshot, filter: LetterFilter): AsyncIterable
 /** Names that are looked up at once. */
 const NAMES = 200
 
-async function* named(session: Session, keys: readonly LetterKey[]): AsyncIterable<Selected> {
+async function* named(
+  session: Session,
+  sources: Sources,
+  keys: readonly LetterKey[],
+): AsyncIterable<Selected> {
   const seen = new Set<LetterId>()
   for (let from = 0; from < keys.length; from += NAMES) {
     const some = keys.slice(from, from + NAMES)
-    const found = await findAll(session, some)
+    const found = await findAll(session, sources, some)
     const letters: LetterId[] = []
     for (const id of found) {
       if (!seen.has(id)) letters.push(id)
@@ -99,10 +104,10 @@ async function* named(session: Session, keys: readonly LetterKey[]): AsyncIterab
   }
 }
 
-async function findAll(session: Session, keys: readonly LetterKey[]): Promise<LetterId[]> {
+async function findAll(session: Session, sources: Sources, keys: readonly LetterKey[]): Promise<LetterId[]> {
   const letters: LetterId[] = []
-  for (const { engine, rowKey } of keys) {
-    const id = await findLetter(session, engine, rowKey)
+  for (const key of keys) {
+    const id = await findNamed(session, sources, key)
     if (id !== null) letters.push(id)
   }
   return letters

@@ -166,6 +166,11 @@ export class Account {
     return new Account(settings.storageAccountName, clock, await clientsOf(settings))
   }
 
+  /** What marks and source ids call one of its tables. */
+  called(table: string): string {
+    return `${this.name}/${table}`
+  }
+
   queue(name: string): QueueClient {
     return this.tables.queues.getQueueClient(name)
   }

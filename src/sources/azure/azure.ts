@@ -3,13 +3,11 @@ import type { Rounds, Service } from '../../core/rounds.ts'
 import type { Edit, Letter, LetterId, Sending } from '../../letters/letter.ts'
 import type { Departing, Sent } from '../../letters/source.ts'
 import type { AzureTables } from '../../outgoing/azure/keys.ts'
-import type { Session } from '../../store/database.ts'
 import { Account } from './account.ts'
-import { sourceIdOf } from './entity.ts'
 import type { AzureAccount, AzureState } from './face.ts'
 import { Intake } from './intake.ts'
 import { AzureCounters, type AzureParts } from './parts.ts'
-import { entitiesNamed, standingOf } from './register.ts'
+import { standingOf } from './register.ts'
 import { retentionRounds } from './retention.ts'
 import { type Step, WayBack } from './way-back.ts'
 import { writeRounds } from './writes.ts'
@@ -73,12 +71,9 @@ export class Azure implements AzureAccount, Service {
     return this.#way.send(letter, edit, sending)
   }
 
-  /** The letter of an entity. Those of partitions that are no engine are found by the office's row key only. */
-  async letterNamed(session: Session, partitionKey: string, rowKey: string): Promise<LetterId | null> {
-    // No text of the store has one.
-    if (rowKey.includes('\0')) return null
-    const sourceId = sourceIdOf(this.account.name, this.settings.dlqTableName, { partitionKey, rowKey })
-    return (await entitiesNamed(session, [sourceId])).get(sourceId)?.letterId ?? null
+  /** The table of letters, as marks and source ids call it. */
+  get dlqTable(): string {
+    return this.account.called(this.settings.dlqTableName)
   }
 
   contentOf(letter: Pick<Letter, 'id' | 'version'>, content: Uint8Array): Uint8Array {

@@ -282,12 +282,12 @@ export function replaced(raw: RawEntity, columns: Partial<ActColumns>): EntityKe
   return { ...Object.fromEntries(kept), ...typedColumns(columns), partitionKey, rowKey }
 }
 
-/** What the office calls an entity. No key has a slash; one that is too long for an index is told by its digest. */
-export function sourceIdOf(account: string, table: string, { partitionKey, rowKey }: EntityKey): string {
+/** What the office calls an entity of a table, `{account}/{table}`. No key has a slash; one that is too long for an index is told by its digest. */
+export function sourceIdOf(table: string, { partitionKey, rowKey }: EntityKey): string {
   const key = `${partitionKey}/${rowKey}`
   const short =
     Buffer.byteLength(key) <= MAX_NAME_BYTES && !key.includes('\0')
       ? key
       : `sha256:${createHash('sha256').update(key).digest('hex')}`
-  return `${account}/${table}/${short}`
+  return `${table}/${short}`
 }

@@ -91,8 +91,8 @@ export class Intake {
 
   /** One reading, from the mark to the end. */
   async #read(table: Table, signal: AbortSignal): Promise<void> {
-    const { db, clock } = this.#parts
-    const name = `${this.#parts.account.name}/${table.name}`
+    const { db, clock, account } = this.#parts
+    const name = account.called(table.name)
     const mark = await db.session('azure.mark', (session) => markOfTable(session, name))
     let readTo = mark
     let again = 0
@@ -156,7 +156,7 @@ export class Intake {
     const { account, settings } = this.#parts
     const incoming = page.flatMap((raw): Incoming[] => {
       const entity = dlqEntity(raw)
-      const sourceId = sourceIdOf(account.name, settings.dlqTableName, entity)
+      const sourceId = sourceIdOf(account.called(settings.dlqTableName), entity)
       if (this.#seen.get(sourceId) === entity.etag) return []
       return [{ ...entity, sourceId, engine: engineOf(this.#parts, entity.partitionKey) }]
     })
@@ -228,7 +228,8 @@ export class Intake {
   }
 
   #historyId(entity: HistoryEntity): string {
-    return sourceIdOf(this.#parts.account.name, this.#parts.settings.historyTableName, entity)
+    const { account, settings } = this.#parts
+    return sourceIdOf(account.called(settings.historyTableName), entity)
   }
 
   /** Takes messages in and then away: one that comes back after a crash is known. */

@@ -13,7 +13,7 @@ import { azureLetterSource } from './source.ts'
 export const azureModule: SourceModule<typeof AZURE, TSchema, undefined, AzureFace> = {
   name: AZURE,
   title: 'Azure tables',
-  kind: { sendsOutside: true, sharesEngines: true, operations: Object.values(OPERATIONS) },
+  kind: { sendsOutside: true, keepsRowKeys: true, operations: Object.values(OPERATIONS) },
   invariants: azureInvariants,
   migrations: [azureMigration],
   async open(parts) {

@@ -5,6 +5,7 @@ import { type LetterId, letterId } from '../../letters/letter.ts'
 import { type Session, sql, type Transaction } from '../../store/database.ts'
 import { runGiven } from '../../store/idioms.ts'
 import { at, flag, integer, orNull, type RowOf, rowShape, text } from '../../store/row.ts'
+import { type EntityKey, sourceIdOf } from './entity.ts'
 import { MOST_COUNTED } from './face.ts'
 import { STATE, type State } from './schema.ts'
 
@@ -285,6 +286,33 @@ const writeMark = sql(
   `INSERT INTO bartleby.azure_marks AS mark (name, read_to) VALUES ($1, $2)
    ON CONFLICT (name) DO UPDATE SET read_to = excluded.read_to WHERE mark.read_to < excluded.read_to`,
 )
+
+/** In the order of the primary key; there are two for each account that was ever read. */
+const readTables = sql(
+  'azure.tables',
+  `SELECT name FROM bartleby.azure_marks WHERE name > '' ORDER BY name LIMIT 50`,
+)
+
+/**
+ * The letter of an entity, in the table that is configured or in any that was read before: letters are called by their RowKey also where
+ * the account is gone from the configuration. Those of partitions that are no engine have a row key of the office.
+ */
+export async function letterOfKey(
+  session: Session,
+  table: string | null,
+  key: EntityKey,
+): Promise<LetterId | null> {
+  // No text of the store has one.
+  if (`${key.partitionKey}${key.rowKey}`.includes('\0')) return null
+  const read = (await session.rows<{ name: string }>(readTables)).map(({ name }) => name)
+  const tables = new Set(table === null ? read : [table, ...read])
+  if (tables.size === 0) return null
+  const found = await entitiesNamed(
+    session,
+    [...tables].map((name) => sourceIdOf(name, key)),
+  )
+  return found.values().next().value?.letterId ?? null
+}
 
 /** How far a table was read; null before the first time. */
 export async function markOfTable(session: Session, name: string): Promise<Instant | null> {

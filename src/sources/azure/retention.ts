@@ -97,7 +97,7 @@ async function notOpen(
   { db, account, settings }: AzureParts,
   entities: readonly Stamped[],
 ): Promise<Stamped[]> {
-  const idOf = (entity: Stamped) => sourceIdOf(account.name, settings.dlqTableName, entity)
+  const idOf = (entity: Stamped) => sourceIdOf(account.called(settings.dlqTableName), entity)
   const ids = entities.map(idOf)
   const [open, known] = await db.session('azure.open', async (session) => [
     new Set((await session.rows<{ source_id: string }>(readOpen, ids)).map(({ source_id }) => source_id)),
@@ -126,7 +126,7 @@ async function removeGroup(
     throw error
   }
   if (client === account.tables.dlq) {
-    const ids = group.map((entity) => sourceIdOf(account.name, settings.dlqTableName, entity))
+    const ids = group.map((entity) => sourceIdOf(account.called(settings.dlqTableName), entity))
     await db.session('azure.forget', (session) => session.run(forget, ids))
   }
   return group.length

@@ -6,7 +6,7 @@ import type { Departing, LetterSource, Reading, Refused, Rendered, Sent } from '
 import { isTrouble } from './account.ts'
 import type { Azure } from './azure.ts'
 import { AZURE } from './parts.ts'
-import { entitiesOf, forgetWrites, noteUnwritten, putAtRest } from './register.ts'
+import { entitiesOf, forgetWrites, letterOfKey, noteUnwritten, putAtRest } from './register.ts'
 import { STATE } from './schema.ts'
 import { letBe, refusalOf } from './way-back.ts'
 
@@ -66,8 +66,7 @@ export function azureLetterSource(azure: () => Azure | null): LetterSource {
       return answers
     },
     async named(session, engine, rowKey) {
-      const way = azure()
-      return way === null ? null : way.letterNamed(session, engine, rowKey)
+      return letterOfKey(session, azure()?.dlqTable ?? null, { partitionKey: engine, rowKey })
     },
     // What is in a queue belongs to its engine.
     takeBack: async (_work, letters) => letters.map((letter) => ({ letter, deliveries: 0 })),

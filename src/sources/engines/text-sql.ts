@@ -22,6 +22,8 @@ export interface ViewText {
   keyTime(at: string): string
   /** The number of a row as its key writes it. */
   keyNumber(id: string): string
+  /** What stands behind the last slash of a text. */
+  lastPart(text: string): string
 }
 
 export const VIEW_TEXT: Readonly<Record<Dialect, ViewText>> = {
@@ -37,6 +39,7 @@ export const VIEW_TEXT: Readonly<Record<Dialect, ViewText>> = {
     keyTime: (at) => postgresTime(at, 'YYYYMMDD"T"HH24MISSUS'),
     // lpad cuts what is longer.
     keyNumber: (id) => `lpad(${id}::text, greatest(${NUMBER_DIGITS}, length(${id}::text)), '0')`,
+    lastPart: (text) => `regexp_replace(${text}, '^.*/', '')`,
   },
   sqlite: {
     schema: '',
@@ -52,6 +55,8 @@ export const VIEW_TEXT: Readonly<Record<Dialect, ViewText>> = {
     time: (at) => sqliteTime(at, '%Y-%m-%dT%H:%M:%S', '.'),
     keyTime: (at) => sqliteTime(at, '%Y%m%dT%H%M%S', ''),
     keyNumber: (id) => `printf('%0${NUMBER_DIGITS}d', ${id})`,
+    // Trimmed of all that is no slash, from its end.
+    lastPart: (text) => `replace(${text}, rtrim(${text}, replace(${text}, '/', '')), '')`,
   },
 }
 

@@ -7,6 +7,7 @@
 
 import { PLAIN_ENGINE } from '../../history/plain-capture.ts'
 import { HISTORY_STATUSES } from '../../history/shapes.ts'
+import { sourceKinds } from '../../letters/kinds.ts'
 import { STATUSES } from '../../letters/letter.ts'
 import { type Database, type Dialect, type Session, sql, type Transaction } from '../../store/database.ts'
 import { VIEW_TEXT, type ViewText } from './text-sql.ts'
@@ -119,13 +120,25 @@ const timeOf = (text: ViewText, at: string): string => `${text.time(at)} || 'Z'`
 const rowKeyOf = (text: ViewText, name: string, table: string, column: string): string =>
   `CASE WHEN ${text.hasEncoded(name)} THEN ${text.encoded(name)} ELSE ${name} END || '-' || ${text.keyTime(`${table}.${column}`)} || CASE WHEN ${table}.short_key IS NULL THEN ${text.keyNumber(`${table}.id`)} ELSE '' END || 'Z'`
 
+/** Whether a letter has the row key that it has where it came from, by the rules of `keptRowKey`. */
+function keepsRowKey(rowKey: string): string {
+  const sources = sourceKinds().filter(({ keepsRowKeys }) => keepsRowKeys === true)
+  const named = sources.map(({ name }) => `drawers.source = '${name.replaceAll("'", "''")}'`)
+  const end = `'/' || letters.engine || '/' || ${rowKey}`
+  return `(${named.join(' OR ') || '1 = 0'}) AND ${rowKey} NOT IN ('', '.', '..')
+        AND length(letters.source_id) - length(replace(letters.source_id, '/', '')) = 3
+        AND substr(letters.source_id, length(letters.source_id) - length(${end}) + 1) = ${end}`
+}
+
 function dlqQuery(text: ViewText): string {
   const instance = 'coalesce(letters.instance_id, letters.source_id)'
+  const kept = text.lastPart('letters.source_id')
   // An empty payload is stored as NULL.
   const payload = `coalesce(letters.payload, ${text.noBytes})`
   return `
     SELECT letters.engine AS "PartitionKey",
-      ${rowKeyOf(text, instance, 'letters', 'captured_at')} AS "RowKey",
+      CASE WHEN ${keepsRowKey(kept)} THEN ${kept}
+        ELSE ${rowKeyOf(text, instance, 'letters', 'captured_at')} END AS "RowKey",
       letters.engine AS "Engine",
       ${instance} AS "InstanceId",
       nullif(drawers.queue, '') AS "OriginalQueue",
