@@ -69,6 +69,8 @@ export interface CaseFile {
   readonly history: readonly LetterEvent[]
   /** The earliest end of its retention; null while pending. */
   readonly restorableUntil: Instant | null
+  /** What its source has to say of it now, a sentence each. */
+  readonly remarks: readonly string[]
 }
 
 export interface Preview {
@@ -120,6 +122,7 @@ export class Letters {
         failures: await readFailures(session, letter),
         history: await historyOfLetter(session, letter.id, MAX_EVENTS),
         restorableUntil: keptUntil(letter, this.retentionDays),
+        remarks: (await this.#sources.get(letter.source)?.remarks?.(session, letter)) ?? [],
       }
     })
   }

@@ -178,6 +178,10 @@ export const LETTER_DETAIL = Type.Object({
   /** The item that the latest retry made, and its queue. */
   sentAs: TEXT_OR_NULL,
   sentTo: TEXT_OR_NULL,
+  /** What its source has to say of it now, a sentence each: what is under way, or not done yet. */
+  remarks: Type.Array(TEXT, {
+    description: 'What its source has to say of it now, a sentence each: what is under way, or not done yet',
+  }),
   attempts: Type.Array(ATTEMPT),
   history: Type.Array(EVENT),
 })

@@ -108,6 +108,8 @@ export interface LetterSource {
   disown?(work: OfficeWork, letters: readonly LetterId[]): Promise<void>
   /** Finds a letter by the row key that its own source gave it. */
   named?(session: Session, engine: string, rowKey: string): Promise<LetterId | null>
+  /** What has to be known of a letter beside its case file, a sentence each: what is under way, or not done yet. Left out: nothing. */
+  remarks?(session: Session, letter: Letter): Promise<readonly string[]>
   /**
    * Follows letters on the source's side: discarded and expired ones leave their dead queues, pending ones return, removed ones (some of
    * other sources) are forgotten.

@@ -23,13 +23,20 @@ const previewOnWire = viewOf(PREVIEW)
 export const letterFields = (letter: LetterSummary): LetterItem =>
   letterOnWire({ ...letter, resolutionNotes: letter.notes })
 
-export function letterDetail({ letter, failures, history, restorableUntil }: CaseFile): LetterDetail {
+export function letterDetail({
+  letter,
+  failures,
+  history,
+  restorableUntil,
+  remarks,
+}: CaseFile): LetterDetail {
   const original = showPayload(letter.payload)
   const edited = letter.editedPayload === null ? null : showPayload(letter.editedPayload)
   return detailOnWire({
     ...letter,
     resolutionNotes: letter.notes,
     restorableUntil,
+    remarks,
     originalMessage: original.text,
     originalMessageEncoding: original.encoding,
     originalMessageSha256: sha256(letter.payload),

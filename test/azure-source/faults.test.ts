@@ -64,6 +64,9 @@ describeAzurite('an account', (azurite) => {
       await world.letters.change(letter, { status: 'Resolved', notes: 'no use', actor: 'nell' })
       await rounds()
       expect(await world.server.azure.state()).toMatchObject({ unwritten: 1, uncertain: 0 })
+      expect((await world.caseFile(letter)).remarks).toEqual([
+        expect.stringMatching(/^Not yet written .* tried \d times, the last time: .+\.$/),
+      ])
       gate.decide(() => 'pass')
       world.clock.advance(microseconds(60))
       await world.server.round()

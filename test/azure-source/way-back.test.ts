@@ -207,6 +207,9 @@ describeAzurite('letters of an account', (azurite) => {
       }
       expect(await next.azure.state()).toMatchObject({ uncertain: 1 })
       expect(await codeOf(next.letters.retry(letter, RETRY))).toBe('letter_send_unknown')
+      expect((await world.caseFile(letter)).remarks).toContainEqual(
+        expect.stringContaining(`bartleby azure settle hmac '${letter.rowKey}'`),
+      )
       expect(await world.operations(letter)).toEqual(['capture', 'send-uncertain'])
       await next.azure.settleUncertain(letter.id, sent === 1, 'ned')
       expect(await codeOf(next.azure.settleUncertain(letter.id, true, 'ned'))).toBe('letter_send_known')
@@ -259,6 +262,9 @@ describeAzurite('letters of an account', (azurite) => {
       const offline = world.offline()
       await offline.change(letter, { status: 'Expired', notes: 'ours', actor: 'nell' })
       expect(await world.server.azure.state()).toMatchObject({ unwritten: 1 })
+      expect((await world.caseFile(letter)).remarks).toEqual([
+        expect.stringMatching(/^Not yet written to its entity in Azure, since 2\S+Z\.$/),
+      ])
       await world.dlq.updateEntity(
         { ...key, Status: 'Resolved', ResolutionNotes: 'theirs', ResolvedBy: 'ops' },
         'Merge',
@@ -271,6 +277,14 @@ describeAzurite('letters of an account', (azurite) => {
       })
       const sofar = ['capture', 'discard', 'restore', 'expire', 'restore', 'discard']
       expect(await world.operations(letter)).toEqual(sofar)
+      const { history, remarks } = await world.caseFile(letter)
+      expect(remarks).toEqual([])
+      expect(history.map(({ operation, actor, notes }) => [operation, actor, notes])).toEqual(
+        expect.arrayContaining([
+          ['expire', 'nell', 'ours'],
+          ['discard', 'azure:ops', 'theirs'],
+        ]),
+      )
       // Ours is later: it is written over theirs, which stands in history.
       await world.dlq.updateEntity({ ...key, Status: 'Expired', ResolutionNotes: 'theirs again' }, 'Merge')
       await offline.change(letter, { status: 'Pending', notes: null, actor: 'nell' })
@@ -279,6 +293,24 @@ describeAzurite('letters of an account', (azurite) => {
       expect(await again(letter)).toMatchObject({ status: 'Pending' })
       expect(await world.entity(key)).toMatchObject({ Status: text('Pending') })
       expect(await world.operations(letter)).toEqual([...sofar, 'restore', 'change-overruled'])
+      expect((await world.caseFile(letter)).history[0]).toMatchObject({
+        ...{ operation: 'change-overruled', actor: 'azure:ops', notes: 'Expired in Azure: theirs again' },
+      })
+      // The same word, said by both for other reasons.
+      await world.dlq.updateEntity(
+        { ...key, Status: 'Resolved', ResolutionNotes: 'done by hand', ResolvedBy: 'ops' },
+        'Merge',
+      )
+      await offline.change(letter, { status: 'Resolved', notes: 'no use', actor: 'nell' })
+      await world.server.round()
+      await world.server.round()
+      expect(await world.entity(key)).toMatchObject({
+        ResolutionNotes: text('no use'),
+        ResolvedBy: text('nell'),
+      })
+      expect((await world.caseFile(letter)).history.map(({ notes }) => notes)).toEqual(
+        expect.arrayContaining(['no use', 'Resolved in Azure: done by hand']),
+      )
     })
 
     it('that an engine fails on the same entity again have another attempt', async () => {

@@ -29,6 +29,18 @@ export function StandingNote({ letter }: { readonly letter: LetterDetail }) {
           {note.says}
         </Alert>
       )}
+      {letter.remarks.map((remark) => (
+        <Alert
+          key={remark}
+          color="yellow"
+          variant="light"
+          p="sm"
+          className="standing-note"
+          role="presentation"
+        >
+          {remark}
+        </Alert>
+      ))}
     </div>
   )
 }

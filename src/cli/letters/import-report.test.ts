@@ -45,6 +45,7 @@ const LETTER: LetterDetail = {
   leaseDeadlineUtc: null,
   sentAs: null,
   sentTo: null,
+  remarks: [],
   attempts: [],
   history: [],
 }

@@ -59,6 +59,7 @@ const standing = (letter: LetterDetail, now: number): readonly Field[] => [
     'leased',
     letter.leased ? `by a consumer of its dead queue, until ${letter.leaseDeadlineUtc ?? '-'}` : null,
   ],
+  ...letter.remarks.map((remark): Field => ['note', remark]),
 ]
 
 function ending(letter: LetterDetail): string | null {

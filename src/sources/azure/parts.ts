@@ -70,7 +70,12 @@ export async function noteOn(
   { tx, now }: OfficeWork,
   letter: Pick<Letter, 'id' | 'engine' | 'instanceId' | 'correlationId'>,
   operation: keyof typeof OPERATIONS,
-  about: { readonly actor: string | null; readonly details: object; readonly error?: string },
+  about: {
+    readonly actor: string | null
+    readonly details: object
+    readonly notes?: string
+    readonly error?: string
+  },
 ): Promise<void> {
   const { id, engine, instanceId, correlationId } = letter
   await recordHistory(tx, [
@@ -80,6 +85,7 @@ export async function noteOn(
       status: about.error === undefined ? 'Succeeded' : 'Failed',
       actor: said(about.actor),
       error: about.error === undefined ? null : storable(about.error, 4_096),
+      notes: about.notes === undefined ? null : storable(about.notes, 4_096),
       output: Buffer.from(JSON.stringify(about.details)),
     },
   ])

@@ -1,13 +1,26 @@
 /** The way back of letters that came from an account, as the office sees it, and what acts on them leave to be written to their entities. */
 import { BartlebyError, failure } from '../../core/errors.ts'
+import { formatMicros } from '../../core/timestamp.ts'
 import { readContents } from '../../letters/contents.ts'
-import type { LetterId } from '../../letters/letter.ts'
+import type { Letter, LetterId } from '../../letters/letter.ts'
+import type { LetterKey } from '../../letters/shapes.ts'
 import type { Departing, LetterSource, Reading, Refused, Rendered, Sent } from '../../letters/source.ts'
+import type { Session } from '../../store/database.ts'
 import { isTrouble } from './account.ts'
 import type { Azure } from './azure.ts'
 import { AZURE } from './parts.ts'
-import { entitiesOf, forgetWrites, letterOfKey, noteUnwritten, putAtRest } from './register.ts'
+import {
+  type EntityRow,
+  entitiesOf,
+  forgetWrites,
+  letterOfKey,
+  noteUnwritten,
+  type PendingWrite,
+  putAtRest,
+  writeOf,
+} from './register.ts'
 import { STATE } from './schema.ts'
+import { isHeld } from './take-in.ts'
 import { letBe, refusalOf } from './way-back.ts'
 
 /** `azure` gives null where no account is configured: letters can be discarded all the same. */
@@ -68,6 +81,7 @@ export function azureLetterSource(azure: () => Azure | null): LetterSource {
     async named(session, engine, rowKey) {
       return letterOfKey(session, azure()?.dlqTable ?? null, { partitionKey: engine, rowKey })
     },
+    remarks: remarksOn,
     // What is in a queue belongs to its engine.
     takeBack: async (_work, letters) => letters.map((letter) => ({ letter, deliveries: 0 })),
     async moved(work, letters, act) {
@@ -85,6 +99,25 @@ export function azureLetterSource(azure: () => Azure | null): LetterSource {
     },
   }
 }
+
+/** What is under way with the message of a letter, and what its entity does not say yet. */
+async function remarksOn(session: Session, { id, engine, rowKey }: Letter): Promise<readonly string[]> {
+  const entity = (await entitiesOf(session, [id])).get(id)
+  if (entity === undefined) return []
+  const write = await writeOf(session, entity.sourceId)
+  return [...remarkOnSend(entity, { engine, rowKey }), ...(write === null ? [] : [remarkOnWrite(write)])]
+}
+
+function remarkOnSend({ state, queue }: EntityRow, { engine, rowKey }: LetterKey): readonly string[] {
+  if (isHeld({ state })) return [`Its message is being sent to queue '${queue}'.`]
+  if (state !== STATE.uncertain) return []
+  return [
+    `Nobody knows whether its message reached queue '${queue}'. Look there, and say so: bartleby azure settle ${engine} '${rowKey}' with --arrived or --lost.`,
+  ]
+}
+
+const remarkOnWrite = ({ actedAt, attempts, trouble }: PendingWrite): string =>
+  `Not yet written to its entity in Azure, since ${formatMicros(actedAt)}${attempts === 0 ? '' : `; tried ${attempts} times, the last time: ${trouble}`}.`
 
 const statesOf = (read: Reading, letters: readonly Departing[]): Promise<ReadonlyMap<LetterId, number>> =>
   read('azure.states', async (session) => {

@@ -245,17 +245,27 @@ async function follow(
     if (ours === null) await noteUnwritten(tx, [letter.id], now)
     return
   }
-  const details = { status: entity.status, notes: entity.notes, resolvedBy: entity.resolvedBy }
+  const { status, notes, resolvedBy } = entity
+  const about = {
+    ...{ actor: theirs(entity), details: { status, notes, resolvedBy } },
+    notes: `${status} in Azure${notes ? `: ${notes}` : ''}`,
+  }
   if (ours !== null && isLater(parts, ours.actedAt, entity.writtenAt)) {
-    if (entity.status !== letter.status)
-      await noteOn(work, letter, 'overruled', { actor: theirs(entity), details })
+    if (!isSaidBy(letter, entity)) await noteOn(work, letter, 'overruled', about)
     return
   }
   if (ours !== null) await endWrite(tx, ours)
-  if (entity.status !== letter.status)
+  if (status !== letter.status)
     await actAsThey(work, { id: letter.id, engine: letter.engine, before }, entity)
-  else if ((entity.notes ?? '') !== (letter.notes ?? '') && !isOurWording(letter, entity))
-    await noteOn(work, letter, 'noted', { actor: theirs(entity), details })
+  else if (!isSaidBy(letter, entity)) await noteOn(work, letter, 'noted', about)
+}
+
+/** Whether the letter says all that its entity does. */
+function isSaidBy(letter: Letter, entity: Incoming): boolean {
+  const isSameWho =
+    !entity.resolvedBy || [entity.resolvedBy, theirs(entity)].includes(letter.resolvedBy ?? '')
+  const isSameWhy = (entity.notes ?? '') === (letter.notes ?? '') || isOurWording(letter, entity)
+  return entity.status === letter.status && isSameWho && isSameWhy
 }
 
 const isLater = ({ account }: AzureParts, ourActAt: Instant, writtenAt: Instant): boolean =>

@@ -265,7 +265,7 @@ async function selectFrom(url: string, table: string): Promise<Row[]> {
 async function letterRow(db: Database, { Engine, RowKey }: Row): Promise<Row> {
   const letter = await db.session('read', (session) => readLetter(session, String(Engine), String(RowKey)))
   if (letter === null) throw new Error(`no letter ${RowKey}`)
-  const shown = letterDetail({ letter, failures: [], history: [], restorableUntil: null })
+  const shown = letterDetail({ letter, failures: [], history: [], restorableUntil: null, remarks: [] })
   return {
     PartitionKey: shown.engine,
     RowKey: shown.rowKey,
