@@ -1,8 +1,4 @@
-/**
- * Health for load balancers and operators: `/health` as the queue contract has it, `/health/live` for "the
- * process answers" and `/health/ready` for "requests can be served now". None of them needs a token. And how the sources are, for
- * those who may see the office.
- */
+/** Health without a token: `/health`, `/health/live` (the process answers) and `/health/ready` (requests can be served). */
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import { type HealthCheck, type ServedSource, type SourceHealth, WELL } from '../api/source-http.ts'
 import type { Clock } from '../core/clock.ts'
@@ -11,29 +7,25 @@ import { formatTimestamp } from '../core/timestamp.ts'
 import { VERSION } from '../core/version.ts'
 import { within } from '../core/waiting.ts'
 
-/** A source as those who ask after its health see it. */
 export type AskedSource = Pick<ServedSource, 'health' | 'isDegraded'> & { readonly name: string }
 
 export interface HealthOptions {
   /** Throws when the store fails. */
   readonly ping: () => Promise<void>
   readonly stopping: () => boolean
-  /** The system's clock: the time of a check is real even when tests hold the office's clock. */
+  /** The system's clock: a check has real time, whatever tests set. */
   readonly clock: Clock
   readonly sources: readonly AskedSource[]
-  /** Indexes that the store lacks. */
   readonly missingIndexes: () => Promise<readonly string[]>
-  /** What the office does every so often. */
   readonly rounds: () => readonly RoundState[]
 }
 
-/** Who probes waits a second as a rule; a source that is slow to tell must not make the server look dead. */
+/** A prober waits a second as a rule; a slow source must not make the server look dead. */
 const PATIENCE_MS = 500
 
-/** A store that does not answer within this time counts as failing. */
+/** A store silent for so long counts as failing. */
 const PING_TIMEOUT_MS = 5_000
 
-/** Adds the health routes to a server. */
 export async function healthRoutes(app: FastifyInstance, options: HealthOptions): Promise<void> {
   const { ping, stopping, clock, sources } = options
   const answers = async () => {
@@ -64,17 +56,14 @@ export async function healthRoutes(app: FastifyInstance, options: HealthOptions)
   })
 }
 
-/** As bytes: to the content type of text Fastify would add a charset. */
+/** As bytes: Fastify adds a charset to text. */
 const send = (reply: FastifyReply, pass: boolean, body: object): FastifyReply =>
   reply
     .code(pass ? 200 : 503)
     .header('content-type', 'application/health+json')
     .send(Buffer.from(JSON.stringify(body)))
 
-/**
- * The body of `/health`. The state of the store decides whether requests can be served; a source that is not well is worth a
- * warning, but taking the server out of service would help nobody.
- */
+/** The store decides whether requests can be served; a source that is unwell is only a warning. */
 export function healthBody(
   pass: boolean,
   time: string,
@@ -97,10 +86,7 @@ export function healthBody(
   }
 }
 
-/**
- * A check for each round whose last one failed. Everybody may read them: what the error says is for the log. While the store fails they
- * are left out, since most of them fail with it.
- */
+/** Warnings of failing rounds. Errors are for the log, since anybody may read this. Left out while the store fails, which most rounds need. */
 const failedRounds = (rounds: readonly RoundState[]): SourceHealth['checks'] & object =>
   Object.fromEntries(
     rounds
@@ -121,7 +107,7 @@ const shown = (componentType: string, { status, output }: HealthCheck, time: str
 const missingText = (missing: readonly string[]): string =>
   `missing: ${missing.join(', ')}; \`bartleby migrate --repair\` makes what is missing`
 
-/** The body of `/health/ready`. What does not work while requests can be served is named, and does not fail the server. */
+/** Degraded parts are named and do not fail the server. */
 function readyBody(pass: boolean, sources: readonly string[], missing: readonly string[]) {
   const degraded = [...sources, ...(missing.length > 0 ? ['schema'] : [])]
   return {
@@ -132,7 +118,7 @@ function readyBody(pass: boolean, sources: readonly string[], missing: readonly 
 
 const UNKNOWN: SourceHealth = { state: 'fail', note: 'how it is could not be found out' }
 
-/** How the sources of letters are, by their names, after so many milliseconds at the latest. */
+/** By name of the source, within `patienceMs`. */
 export async function askSources(
   sources: readonly AskedSource[],
   patienceMs: number,

@@ -1,6 +1,6 @@
 /**
- * What Prometheus scrapes: requests by path, queues by depth, letters by where they come from, redrives, what sources tell, the store by
- * verb, the process itself. Labels come from fixed or bounded sets; what clients send never becomes a label without a bound.
+ * Prometheus metrics: requests by path, queues by depth, letters by place, redrives, sources, the store by verb, the process. Labels come
+ * from bounded sets; clients' words never become labels unbounded.
  */
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import { family, type Sample } from '../api/exposition.ts'
@@ -18,28 +18,25 @@ import type { StoreCall } from '../store/database.ts'
 const REQUEST_BUCKETS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10, 60]
 const STORE_BUCKETS = [0.0001, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 5]
 
-/** Where letters come from. */
 const ORIGIN = ['source', 'engine', 'queue'] as const
 
-/** The path of requests that no route serves. */
 const UNSERVED = 'unserved'
 
 export interface MetricsOptions {
   readonly depths: () => Promise<readonly QueueDepth[]>
-  /** A bounded number of sets; the same totals on every server of a store. */
+  /** Bounded; the same on every server of a store. */
   readonly letters?: () => Promise<readonly LetterGauge[]>
-  /** All letters together; the same on every server of a store. */
+  /** The same on every server of a store. */
   readonly pulse?: () => Promise<Pulse>
-  /** The redrives that are under way or paused; the same on every server of a store. */
+  /** Under way or paused; the same on every server of a store. */
   readonly redrives?: () => Promise<readonly RedriveStanding[]>
-  /** What this server does every so often. */
   readonly rounds?: () => readonly RoundState[]
-  /** What sources tell, as text, each line ended; also while the store fails. */
+  /** Text, each line ended; also while the store fails. */
   readonly sources?: readonly Pick<ServedSource, 'metrics'>[]
   readonly clock: Clock
 }
 
-/** Those of the process are the same for every server in it, and their observers cannot be taken down. */
+/** Shared by all servers of the process; its observers cannot be removed. */
 let processRegistry: Registry | undefined
 
 function processMetrics(): Registry {
@@ -50,7 +47,6 @@ function processMetrics(): Registry {
   return processRegistry
 }
 
-/** What `find` gave for the same words. */
 function remembered<Words extends string[], Found>(
   find: (...words: Words) => Found,
 ): (...words: Words) => Found {
@@ -68,7 +64,6 @@ export class Metrics {
 
   readonly #options: MetricsOptions
   readonly #registry = new Registry()
-  /** What redrives tell as they go. */
   readonly redrives = new RedriveMetrics(this.#registry)
   readonly #handlers = new SlidingSummary(
     'http_handler_duration',
@@ -86,7 +81,7 @@ export class Metrics {
     STORE_BUCKETS,
     ['verb'],
   )
-  /** Looked up once: the library finds the series of labels by a text that it makes of them, for every observation. */
+  /** Remembered: the library looks labels up by a text that it builds for every observation. */
   readonly #requestsOf = remembered((path: string, code: string) => this.#requests.labels(path, code))
   readonly #storeCallsOf = remembered((verb: string) => this.#storeCalls.labels(verb))
   readonly #storeFailures = this.#counter(
@@ -178,12 +173,12 @@ export class Metrics {
     return new Histogram({ name, help, labelNames, buckets, registers: [this.#registry] })
   }
 
-  /** 0 for nothing, and for what another server's clock has in the future. */
+  /** 0 for null, and for the future of another server's clock. */
   #secondsSince(at: Instant | null): number {
     return at === null ? 0 : Math.max(0, Number(this.#options.clock.now() - at) / 1e6)
   }
 
-  /** A request was answered; `path` is the route that served it, if any did. */
+  /** `path`: the route, if any served it. */
   observeRequest(path: string | undefined, code: number, seconds: number): void {
     if (path !== undefined) this.#handlers.observe(path, seconds)
     this.#requestsOf(path ?? UNSERVED, String(code)).observe(seconds)
@@ -194,13 +189,12 @@ export class Metrics {
     if (!ok) this.#storeFailures.labels(verb).inc()
   }
 
-  /** A run of retention is over. */
   observeRemoved({ letters, history }: Removed): void {
     this.#retentionLetters.inc(letters)
     this.#retentionHistory.inc(history)
   }
 
-  /** Everything as text. While the store fails there are no depths, letters and redrives, but all else is told. */
+  /** While the store fails, depths, letters and redrives are missing. */
   async text(): Promise<string> {
     const [depths, letters, pulse, redrives, ofSources] = await Promise.all([
       this.#options.depths().catch(() => []),
@@ -221,7 +215,7 @@ export class Metrics {
     return `${this.#handlers.text()}\n${own}\n${ofSources.join('')}${ofProcess}`
   }
 
-  /** The totals are the store's: they are shown, not kept here, and so are the same after a restart. */
+  /** Totals of the store, so they survive restarts. */
   #showLetters(sets: readonly LetterGauge[]): void {
     for (const metric of [
       this.#letters,
@@ -248,7 +242,7 @@ export class Metrics {
     }
   }
 
-  /** A number that is missing says more than an old one. */
+  /** A missing number says more than an old one. */
   #showPulse(pulse: Pulse | null): void {
     this.#outcomes.reset()
     this.#oldestPending.remove()
@@ -258,13 +252,13 @@ export class Metrics {
   }
 }
 
-/** The quantiles are over this many latest observations at most. */
+/** Observations behind the quantiles. */
 const WINDOW = 1_024
 const QUANTILES = [0.5, 0.99]
 
 /**
- * Quantiles over the latest observations, per path. The metrics library's own summary keeps a digest tree per time bucket, which costs
- * microseconds for every request; a ring of the latest values costs almost nothing to fill and is sorted only when somebody looks.
+ * Quantiles over the latest observations, per path. prom-client's summary keeps a digest tree per time bucket, which costs microseconds per
+ * request; a ring is cheap to fill and sorted only when read.
  */
 export class SlidingSummary {
   readonly #name: string
@@ -285,7 +279,7 @@ export class SlidingSummary {
     series.sum += value
   }
 
-  /** In Prometheus' text format. */
+  /** Prometheus' text format. */
   text(): string {
     return `${family(this.#name, 'summary', this.#help, this.#samples()).join('\n')}\n`
   }

@@ -1,4 +1,4 @@
-/** What a server runs with, for those who look after it: `GET /api/settings`. */
+/** `GET /api/settings`: what a server runs with, without secrets. */
 import { resolve } from 'node:path'
 import type { FastifyInstance } from 'fastify'
 import type { TokenEntry } from '../api/auth.ts'
@@ -12,7 +12,7 @@ import { parseStoreUrl } from '../store/store-url.ts'
 
 export interface SettingsRoutesOptions extends ApiScope {
   readonly startedAt: Instant
-  /** As it is configured; its user, password and options are never told. */
+  /** As configured; user, password and options are never shown. */
   readonly store: string
   readonly retentionDays: number
   readonly environment: { readonly name: string; readonly colour: string }
@@ -34,7 +34,6 @@ const SETTINGS = objectOf({
   tokensConfigured: { type: 'boolean' },
 })
 
-/** Adds the call to a server. */
 export async function settingsRoutes(app: FastifyInstance, options: SettingsRoutesOptions): Promise<void> {
   const { startedAt, store, retentionDays, environment, tokens } = options
   const settings = {
@@ -68,7 +67,7 @@ export async function settingsRoutes(app: FastifyInstance, options: SettingsRout
 
 const POSTGRES_PORT = '5432'
 
-/** Where a store is, without user, password and options. */
+/** Without user, password and options. */
 export function storePlace(url: string): { readonly kind: 'sqlite' | 'postgres'; readonly place: string } {
   const store = parseStoreUrl(url)
   switch (store.kind) {
@@ -79,7 +78,7 @@ export function storePlace(url: string): { readonly kind: 'sqlite' | 'postgres';
     case 'postgres': {
       const { hostname, port, pathname } = new URL(store.url)
       const database = pathname.slice(1)
-      // What is left out is for the driver to decide, from its environment or the name of the user.
+      // The driver fills in what is left out.
       return {
         kind: 'postgres',
         place: `${hostname || 'default host'}:${port || POSTGRES_PORT}/${database || 'default database'}`,

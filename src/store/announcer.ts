@@ -1,23 +1,23 @@
 /**
- * Word between servers on one store: something became ready, look. A hint: all of them look every now and then anyway, and behind a
- * pooler they hear nothing.
+ * Notifications between servers on one store: something became ready. A hint only; every server also looks now and then, and behind a
+ * pooler hears nothing.
  *
- * A notification takes a commit of its own, for which all others wait, and wakes every server. So at most one goes out in an interval
- * about the same thing, the first at once; and none while no other server is there. Servers say that they are: when they start, to
- * newcomers, and every few seconds. Who cannot hear itself cannot hear others either, and announces everything.
+ * A notification is a commit that all others wait for, and wakes every server. So one goes out per subject and interval, the first at
+ * once, and none while no other server is there. Servers greet when they start, when a newcomer does, and every few seconds. A server
+ * that cannot hear itself announces everything.
  */
 import type { Log } from '../core/log.ts'
 import { Rounds, type Service } from '../core/rounds.ts'
 import { systemClock } from '../core/system-clock.ts'
 import type { Database } from './database.ts'
 
-/** Items of a part of a queue, from a serial on; or jobs of a webhook consumer. */
+/** Items of a queue's partition from a serial on, or jobs of a webhook consumer. */
 export interface Word {
-  /** The name of a queue, or `WEBHOOK_JOBS`. */
+  /** A queue, or `WEBHOOK_JOBS`. */
   readonly about: string
-  /** The part, or the consumer. */
+  /** The partition, or the consumer. */
   readonly number: number
-  /** The lowest that was said since the last notification. */
+  /** The lowest since the last notification. */
   readonly from: number
 }
 
@@ -25,22 +25,22 @@ export interface Word {
 export const WEBHOOK_JOBS = ''
 
 const CHANNEL = 'bartleby_arrivals'
-/** The shortest time between two notifications about a queue. */
+/** Between two notifications about a queue. */
 const INTERVAL_MS = 10
-/** Numbers in one notification, which holds 8,000 bytes. */
+/** A notification holds 8,000 bytes. */
 const MOST_NAMED = 250
 const HELLO_EVERY_MS = 5_000
 const HELLO_EVERY_US = BigInt(HELLO_EVERY_MS) * 1_000n
 const UNTOLD = 'other servers were not told; they will look'
-/** A server that was not heard for this long is gone. */
+/** A server not heard for so long is gone. */
 const GONE_AFTER_MS = 3 * HELLO_EVERY_MS
-/** One that did not hear itself for this long cannot hear: shorter, so that it knows before the others seem to be gone. */
+/** A server that has not heard itself for so long is deaf: shorter, so that it knows before others seem gone. */
 const DEAF_AFTER_MS = GONE_AFTER_MS - HELLO_EVERY_MS
-/** Others have answered by then, if there are any. */
+/** Other servers answer within this time. */
 const ANSWERED_WITHIN_MS = 1_000
 
 interface Outgoing {
-  /** What was not said yet: the lowest of each number. */
+  /** Lowest serial by number. */
   readonly unsaid: Map<number, number>
   timer: NodeJS.Timeout | undefined
 }
@@ -49,7 +49,7 @@ type Store = Pick<Database, 'dialect' | 'notify' | 'listen'>
 
 export class Announcer implements Service {
   readonly name = 'servers.hello'
-  /** By the system's clock: servers are there whatever time tests make it. */
+  /** On the system's clock, whatever time tests set. */
   readonly #hellos: Rounds
   readonly #db: Store
   readonly #log: Log
@@ -57,7 +57,7 @@ export class Announcer implements Service {
   readonly #listeners: ((word: Word) => void)[] = []
   readonly #outgoing = new Map<string, Outgoing>()
   readonly #self = crypto.randomUUID()
-  /** When each server was last heard, this one too. */
+  /** By server, this one included. */
   readonly #heardMs = new Map<string, number>()
   #startedMs = Number.POSITIVE_INFINITY
   #stopped = false
@@ -76,7 +76,6 @@ export class Announcer implements Service {
     return [this.#hellos]
   }
 
-  /** Calls `listener` with what other servers say, about whatever it is. */
   onWord(listener: (word: Word) => void): void {
     this.#listeners.push(listener)
   }
@@ -89,7 +88,7 @@ export class Announcer implements Service {
     this.#hellos.start()
   }
 
-  /** Tells other servers, if there are any; about the same thing no more often than `everyMs`. */
+  /** Tells other servers, if any; about one subject at most every `everyMs`. */
   announce({ about, number, from }: Word, everyMs = INTERVAL_MS): void {
     if (this.#stopped || this.#db.dialect === 'sqlite' || this.#isAlone()) return
     let outgoing = this.#outgoing.get(about)
@@ -102,7 +101,7 @@ export class Announcer implements Service {
     if (outgoing.timer === undefined) this.#send(about, outgoing, everyMs)
   }
 
-  /** Says what was not said yet. Not waited for: a store that does not answer must not hold up the end. */
+  /** Not awaited: a silent store must not hold up the end. */
   async stop(): Promise<void> {
     void this.#hellos.stop()
     for (const [about, outgoing] of this.#outgoing) {
@@ -126,7 +125,7 @@ export class Announcer implements Service {
     }
   }
 
-  /** Whether it is certain that nobody else listens. */
+  /** Certain that nobody else listens. */
   #isAlone(): boolean {
     if (this.#nowMs() - this.#startedMs < ANSWERED_WITHIN_MS) return false
     if (!this.#isThere(this.#self, DEAF_AFTER_MS)) return false
@@ -156,7 +155,7 @@ export class Announcer implements Service {
   #sayOf(about: string, { unsaid }: Outgoing): void {
     const named = [...unsaid].slice(0, MOST_NAMED)
     for (const [number] of named) unsaid.delete(number)
-    // '~' cannot be part of a queue name.
+    // No queue's name has a '~'.
     this.#say([this.#self, about, ...named.map(([number, from]) => `${number}:${from}`)].join('~'))
   }
 

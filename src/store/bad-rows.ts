@@ -1,13 +1,9 @@
-/**
- * One bad row must not stop the others: many that cannot be done together are done one after the other. An outage of the store is no
- * fault of theirs, would meet each of them, and ends it.
- */
+/** One bad row must not stop the others: rows that fail together are tried alone. An outage of the store ends it. */
 import { StoreUnavailable } from './database.ts'
 
-/** What is done with a row that fails alone. */
 type OnBad<Row> = (row: Row, error: unknown) => unknown
 
-/** Does `rows` in one go, or else alone; gives how many of whatever `act` counts. */
+/** Sums what `act` counts. */
 export async function togetherOrAlone<Row>(
   rows: readonly Row[],
   act: (rows: readonly Row[]) => Promise<number>,
@@ -22,7 +18,6 @@ export async function togetherOrAlone<Row>(
   return eachAlone(rows, (row) => act([row]), onBad, signal)
 }
 
-/** Does one row after the other, until `signal` comes. */
 export async function eachAlone<Row>(
   rows: readonly Row[],
   act: (row: Row) => Promise<number>,

@@ -1,41 +1,39 @@
 /**
- * Calls that share a transaction with others, and whose first answer is given again under their idempotency keys. Whatever arrives
- * while a transaction is under way is in the next one; a call that cannot be done is tried again alone, so that it fails nobody else.
+ * Calls that share a transaction and replay their first answer under an idempotency key. Calls that arrive during a transaction share the
+ * next one; one that fails is tried again alone, so that it fails nobody else.
  */
 import { Batcher, type BatcherOptions } from '../core/batcher.ts'
 import { type Dialect, StoreUnavailable, sql } from './database.ts'
 import { type Answer, dropKey, keptAnswer, type Moment, type OnceKey, scopeOf } from './idempotency.ts'
 import { filledUp, rowsGiven, runGivenAtCommit } from './idioms.ts'
 
-/** A call that may be made again. */
 export interface Ask {
-  /** null: it has no key. */
   readonly once: OnceKey | null
 }
 
-/** What one transaction takes: about 16 MB, or a thousand letters. */
+/** Per transaction: about 16 MB, or a thousand letters. */
 const MOST_WEIGHT = 16_000_000
 const WEIGHT_OF_ROW = 16_000
 /**
- * Rows that SQLite writes in a turn of the event loop, which it holds: some 15 ms. What calls share ends within one: another connection of
- * this process that asked for the file meanwhile would wait for a thread that is its own.
+ * Rows that SQLite writes in one turn of the event loop: some 15 ms. A shared transaction ends within a turn, because another connection
+ * of this process that waits for the file would block the thread.
  */
 export const ROWS_OF_TURN = 200
 
-/** What the parts of one row that is written weigh: about as many bytes as they have, and what each row takes. */
+/** About the bytes of a row, and a cost per row. */
 export const weightOf = (...parts: readonly (string | Uint8Array | null | undefined)[]): number =>
   parts.reduce((sum, part) => sum + (part?.length ?? 0), WEIGHT_OF_ROW)
 
-/** What is done with the calls of one transaction. */
+/** One transaction over several calls. */
 interface Acting<One, Work extends Moment, Seen> {
   within<T>(act: (work: Work) => Promise<T>): Promise<T>
-  /** Reads what is needed of the store, in one flight with the look for keys. */
+  /** Reads in one round trip with the lookup of keys. */
   look(work: Work, asks: readonly One[]): Promise<Seen>
-  /** Gives an answer for each, in their order; some of those that were looked for may have theirs. */
+  /** One answer per ask, in order. */
   act(work: Work, asks: readonly One[], seen: Seen): Promise<readonly Answer[]>
 }
 
-/** Calls that are done together. Their weight is that of all rows that they write. */
+/** The weight of a call is that of its rows. */
 export const batchAnswers = <One extends Ask, Work extends Moment, Seen>(
   dialect: Dialect,
   acting: Acting<One, Work, Seen>,
@@ -43,20 +41,20 @@ export const batchAnswers = <One extends Ask, Work extends Moment, Seen>(
 ): Batcher<One, Answer> =>
   new Batcher((asks) => acting.within((work) => answerEachOnce(work, asks, acting)), {
     ...options,
-    // While PostgreSQL works on one, the next is made ready.
+    // The next is prepared while PostgreSQL works on one.
     atOnce: dialect === 'postgres' ? 2 : 1,
     mostWeight: dialect === 'sqlite' ? ROWS_OF_TURN * WEIGHT_OF_ROW : MOST_WEIGHT,
     meetsAll: (error) => error instanceof StoreUnavailable,
   })
 
-/** Keys that are there, each by one step into the primary key. */
+/** One step into the primary key each. */
 const readKnownKeys = sql(
   'idempotency.known',
   `SELECT given.scope AS scope, given.key AS key FROM unnest($1::text[], $2::text[]) AS given (scope, key)
    WHERE (SELECT 1 FROM bartleby.idempotency_keys AS known
      WHERE known.scope = given.scope AND known.key = given.key) IS NOT NULL`,
 )
-/** A twin at the same moment waits here for the first and fails. It is run again then, and finds the answer. */
+/** An equal call at the same moment waits here, fails, runs again and finds the answer. */
 const insertAnswers = sql(
   'idempotency.insertAll',
   `INSERT INTO bartleby.idempotency_keys (scope, key, status, body, answered_at)
@@ -64,14 +62,14 @@ const insertAnswers = sql(
    FROM unnest($1::text[], $2::text[], $3::int[], $4::text[]) AS given (scope, key, status, body)`,
 )
 
-/** Does the calls whose keys were not answered before, each key once; of the others the answer is there. */
+/** Performs calls whose keys have no answer, each key once; returns the answers of all. */
 async function answerEachOnce<One extends Ask, Work extends Moment, Seen>(
   work: Work,
   asks: readonly One[],
   { look, act }: Pick<Acting<One, Work, Seen>, 'look' | 'act'>,
 ): Promise<readonly Answer[]> {
   const { tx, now } = work
-  // A call without a key is like no other.
+  // A call without a key is unique.
   const names = asks.map(({ once }, place) => (once === null ? place : keyName(once)))
   const first = new Map<string | number | undefined, One>()
   for (const [i, ask] of asks.entries()) if (!first.has(names[i])) first.set(names[i], ask)
@@ -101,7 +99,7 @@ async function answerEachOnce<One extends Ask, Work extends Moment, Seen>(
     answers.set(name, answer)
     return once === null ? [] : { ...keyRow(once), status: answer.status, body: JSON.stringify(answer.body) }
   })
-  // In one order, whoever writes them.
+  // In one order for all writers.
   kept.sort((a, b) => (keyName(a) < keyName(b) ? -1 : 1))
   runGivenAtCommit(tx, insertAnswers, kept, now)
   return names.flatMap((name) => answers.get(name) ?? [])

@@ -1,10 +1,9 @@
 /**
- * Exact counts, of whatever kind: how changes of them are written, folded and read. Every transaction adds signed changes. SQLite, with
- * its single writer, adds them to the totals. PostgreSQL appends them as deltas, so that writers never wait for each other; a folder adds
- * the deltas to the totals, and every read adds what is not folded yet. So the numbers never depend on when a fold runs, who runs it, or
- * whether it was cut short. Nobody ever counts rows.
+ * Exact counts: how changes are written, folded and read. Every transaction adds signed changes. SQLite, with its single writer, adds them
+ * to the totals. PostgreSQL appends deltas, so that writers never wait for each other; a folder adds them to the totals, and every read
+ * adds what is not folded yet. So numbers do not depend on when or by whom a fold runs. Nobody counts rows.
  *
- * A module declares its counter: the columns of a change, and the tables of totals that it belongs to. `fold.ts` folds.
+ * A module declares its counter: the columns of a change and the tables of totals. `fold.ts` folds.
  */
 import { type Statement, sql, type Transaction, type Value } from './database.ts'
 import type { Fold } from './fold.ts'
@@ -12,47 +11,46 @@ import { takingLock } from './lock.ts'
 
 export interface Totals {
   readonly table: string
-  /** Its primary key. */
+  /** The primary key. */
   readonly keys: readonly string[]
-  /** Columns that are added up. */
   readonly sums: readonly string[]
   /** Columns of which the greatest is kept. */
   readonly latest?: readonly string[]
-  /** A query over changes that gives the rows they belong to. Left out: one row of the same columns for each. */
+  /** A query over changes that returns rows of totals. Left out: one row of the same columns each. */
   readonly spread?: (changes: string) => string
 }
 
 interface CounterShape<Of extends string> {
-  /** Begins the names of its statements; that of the fold is the verb of the store's metrics. */
+  /** Prefix of its statements; the fold's is a verb of the store's metrics. */
   readonly name: string
-  /** The name of the lock, under which the time of the last fold is kept too. */
+  /** Lock of the fold, under which the time of the last one is kept too. */
   readonly lock: string
-  /** The table of deltas on PostgreSQL, with a rising `id`. */
+  /** Deltas on PostgreSQL, with a rising `id`. */
   readonly deltas: string
-  /** The columns of a change in the order of its values, and their types. */
+  /** Columns and types of a change, in order. */
   readonly given: Readonly<Record<string, 'int' | 'smallint' | 'bigint'>>
-  /** Columns that are looked up in the store: a value for each `change`. One that is NULL ends the transaction, which is run again. */
+  /** Columns looked up for each `change`. NULL ends the transaction, which runs again. */
   readonly looked?: Readonly<Record<string, string>>
   readonly totals: Readonly<Record<Of, Totals>>
 }
 
 export interface Counter<Of extends string> extends Fold {
-  /** Makes changes part of the transaction: the values of each in the order of the columns. */
+  /** Adds changes to the transaction: values in the order of the columns. */
   add(tx: Transaction, changes: readonly (readonly Value[])[]): void
-  /** Adds to one row of the totals, as a repair does: its keys, sums and latest. */
+  /** Adds to one row of totals, for repairs: keys, sums and latest. */
   correct(tx: Transaction, of: Of, row: readonly Value[]): Promise<void>
   /**
-   * Declares a statement over totals and what is not folded yet, in one snapshot. `text` gets them as a table called `counted`, several
-   * rows of the same key among them; `where` says which. `first` orders and limits the totals where only the first are of interest.
+   * Declares a statement over totals and the unfolded tail, in one snapshot. `text` gets them as a table `counted`, with several rows per
+   * key; `where` selects. `first` orders and limits the totals where only the first matter.
    */
   read(name: string, of: Of, text: (counted: string) => string, options?: ReadOptions): Statement
-  /** Removes counts whose `column` has one of these values. Nobody may count under them any more. */
+  /** Removes counts by the first column. Nobody may count under these values any more. */
   forget(tx: Transaction, values: readonly number[]): Promise<void>
 }
 
 interface ReadOptions {
   readonly where?: string
-  /** A query for the values of the first key that are asked for. Totals are sought by it, also without statistics. */
+  /** Query for values of the first key. Totals are sought by it, also without statistics. */
   readonly among?: string
   readonly first?: string
   readonly bigints?: boolean
@@ -63,7 +61,6 @@ const columnsOf = ({ keys, sums, latest = [] }: Totals): string => [...keys, ...
 const rowsOf = (totals: Totals, changes: string): string =>
   totals.spread?.(changes) ?? `SELECT ${columnsOf(totals)} FROM ${changes}`
 
-/** What an insert does with a row that is there. */
 function adding({ keys, sums, latest = [] }: Totals): string {
   const added = [
     ...sums.map((column) => `${column} = totals.${column} + excluded.${column}`),
@@ -75,7 +72,7 @@ function adding({ keys, sums, latest = [] }: Totals): string {
 const inserting = (totals: Totals): string =>
   `INSERT INTO bartleby.${totals.table} AS totals (${columnsOf(totals)})`
 
-/** Adds what `changes` are to the totals in the order of their keys, so that two who do it wait for each other in one order. */
+/** In the order of the keys, so that two folds wait for each other in one order. */
 function folding(totals: Totals, changes: string): string {
   const { keys, sums, latest = [] } = totals
   const [key, aggregates] = [
@@ -88,9 +85,8 @@ function folding(totals: Totals, changes: string): string {
 }
 
 /**
- * The fold: one statement and so one transaction. It begins by taking or renewing the lock and does nothing without it; with it, the row
- * of the lock stays ours until the commit. It deletes a batch of deltas, reading the primary key from `$2` on, where earlier folds left
- * no dead rows, and adds their sums to the totals. Cost: the rows of the batch.
+ * The fold: one statement, one transaction. Takes or renews the lock first, does nothing without it, and keeps its row until the commit.
+ * Deletes a batch of deltas by primary key from `$2` on, past dead rows of earlier folds, and adds their sums. Cost: the rows of the batch.
  */
 const foldStatement = <Of extends string>({ name, deltas, totals }: CounterShape<Of>): Statement =>
   sql(`${name}.fold`, {
@@ -110,14 +106,13 @@ const foldStatement = <Of extends string>({ name, deltas, totals }: CounterShape
       SELECT EXISTS (SELECT 1 FROM mine) AS held, count(*) AS folded, max(id) AS last FROM taken`,
   })
 
-/** So many changes are appended one by one: for short lists PostgreSQL makes a plan in every call, which takes longer than they do. */
+/** Appended one by one: for short lists PostgreSQL plans every call, which takes longer than the statement. */
 const FEW = 4
 
-/** Changes as JSON. Their values are numbers, of which no digit may be lost. */
+/** As JSON that keeps every digit. */
 const jsonOf = (changes: readonly (readonly Value[])[]): string =>
   `[${changes.map((values) => `[${values.join(',')}]`).join(',')}]`
 
-/** Declares a counter, with the statements that all counters have. */
 export function counter<Of extends string>(shape: CounterShape<Of>): Counter<Of> {
   const { name, lock, deltas, given, looked = {}, totals } = shape
   const [columns, types] = [Object.keys(given), Object.values(given)]
@@ -133,7 +128,7 @@ export function counter<Of extends string>(shape: CounterShape<Of>): Counter<Of>
   const appendAll = sql(`${name}.addAll`, {
     postgres: append(`unnest(${types.map((type, i) => `$${i + 1}::${type}[]`).join(', ')})`),
   })
-  /** SQLite adds to the totals at once, each by primary key: one change as it is, many added up before. */
+  /** SQLite adds to totals by primary key: one change as it is, many summed first. */
   const adds = (verb: string, source: string, insert: (each: Totals) => string): readonly Statement[] =>
     all.map((each) => {
       const given = `change (${columns.join(', ')}) AS (${source})`
@@ -159,7 +154,7 @@ export function counter<Of extends string>(shape: CounterShape<Of>): Counter<Of>
     return sql(`${name}.correct.${each.table}`, text)
   }
   const corrections = new Map(all.map((each) => [each, correctIn(each)]))
-  /** What is counted by is the first key of all. Deltas have no index for it: they are few, because they are folded every second. */
+  /** By the first key. Deltas have no index for it; they are few, because they are folded every second. */
   const removal = (table: string, key: string): string =>
     `DELETE FROM bartleby.${table} WHERE ${key} = ANY($1::int[])`
   const key = columns[0] ?? ''
@@ -180,7 +175,7 @@ export function counter<Of extends string>(shape: CounterShape<Of>): Counter<Of>
         for (const statement of statements) tx.atCommit(statement, ...given)
       } else if (rows.length <= FEW) for (const row of rows) tx.atCommit(appendOne, ...row)
       else {
-        // The values of a change are numbers.
+        // Values of changes are numbers.
         const lists = columns.map((_, i) => rows.map((row) => row[i] as number | bigint))
         tx.atCommit(appendAll, ...lists)
       }
@@ -207,7 +202,7 @@ export function counter<Of extends string>(shape: CounterShape<Of>): Counter<Of>
       )
     },
     async forget(tx, keys) {
-      // Deltas before totals: a fold that is under way moves them from the one to the other.
+      // Deltas before totals: a fold moves them from one to the other.
       if (tx.dialect === 'postgres') await tx.run(forgetDeltas, keys)
       for (const statement of forgetTotals) await tx.run(statement, keys)
     },

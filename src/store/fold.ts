@@ -1,41 +1,36 @@
-/**
- * Folding of counts: the deltas that transactions on PostgreSQL appended are added to the totals (`counter.ts`). SQLite has nothing to
- * fold. A fold removes exactly the rows that it adds up, in one statement. One server folds at a time, under a leased lock.
- */
+/** Folding of counts: deltas on PostgreSQL are added to totals (`counter.ts`) by one server at a time, under a leased lock. SQLite has none. */
 import { type Clock, type Instant, instant, later, microseconds } from '../core/clock.ts'
 import type { Log } from '../core/log.ts'
 import { Rounds, type Service } from '../core/rounds.ts'
 import { type Database, type Integer, type Session, type Statement, sql } from './database.ts'
 import { leasedLock } from './lock.ts'
 
-/** How certain counts are folded. */
 export interface Fold {
   /** The verb of the store's metrics. */
   readonly name: string
-  /** The name of the lock, under which the time of the last fold is kept too. */
+  /** The lock, under which the time of the last fold is kept too. */
   readonly lock: string
   readonly statement: Statement
 }
 
-/** How many deltas one fold takes: a transaction of a few milliseconds. */
+/** Deltas per fold: a transaction of a few milliseconds. */
 const FOLD_LIMIT = 5_000
-/** A holder that does not come back has lost the lock after so long. */
+/** A lost holder frees the lock after so long. */
 const LEASE_US = 10_000_000n
 
-/** Who folds, and when. */
 export interface FoldTurn {
   readonly clock: Clock
   /** Unique among all running servers. */
   readonly owner: string
-  /** Deltas up to this one are left alone. Default: none. */
+  /** Deltas up to this one are left alone. */
   readonly after?: number
-  /** Deltas of one transaction. */
+  /** Deltas per transaction. */
   readonly most?: number
 }
 
 /**
- * Folds everything that is there, in bounded steps, each a transaction. Gives the last delta folded, or `after`; null when
- * another has the lock. Deltas that commit late below it are counted by every read and folded by a later call that starts at 0.
+ * Folds all deltas in bounded transactions. Returns the last one, or `after`; null when another server has the lock. Deltas that commit
+ * late below it are still counted by every read, and folded by a later call that starts at 0.
  */
 export async function foldCounts(
   db: Database,
@@ -61,15 +56,12 @@ export async function foldCounts(
   }
 }
 
-/** One row by primary key. */
+/** By primary key. */
 const readLastFold = sql('folds.last', {
   postgres: 'SELECT folded_at FROM bartleby.count_folds WHERE name = $1',
 })
 
-/**
- * When these counts were folded last, by whichever server; null when that was never. Where nothing is ever folded the totals are
- * those of this moment: that is told, so that who watches the time of the last fold need not know the store.
- */
+/** Of whichever server; null: never. SQLite's totals are always current, so that watchers need not know the store. */
 export async function readLastFoldAt(
   session: Session,
   { lock }: Fold,
@@ -80,9 +72,9 @@ export async function readLastFoldAt(
   return row === undefined ? null : instant(BigInt(row.folded_at))
 }
 
-/** Folds are this far apart, at most. */
+/** At most. */
 const EVERY_MS = 1_000
-/** Deltas that committed late, below those already folded, are picked up this often. */
+/** Deltas that committed late, below folded ones, are picked up so often. */
 const FROM_START_EVERY = 30
 
 interface CountFolderOptions {
@@ -93,7 +85,7 @@ interface CountFolderOptions {
   readonly everyMs?: number
 }
 
-/** Folds certain counts as long as it runs: at its start, then every second. */
+/** Folds counts at its start, then every second. */
 export class CountFolder implements Service {
   readonly name: string
   readonly #options: CountFolderOptions
@@ -102,7 +94,7 @@ export class CountFolder implements Service {
   readonly #folding: Rounds
   #folds = 0
   #foldedThrough = 0
-  /** Whether the last round had the lock. */
+  /** The last round had the lock. */
   #isHeld = false
 
   constructor(fold: Fold, options: CountFolderOptions) {
@@ -130,10 +122,10 @@ export class CountFolder implements Service {
     if (this.#isNeeded) this.#folding.start()
   }
 
-  /** Ends after the fold at hand, and leaves the lock to whoever is next. */
+  /** Ends after the current fold and frees the lock. */
   async stop(): Promise<void> {
     await this.#folding.stop()
-    // Not when the last round failed: a store that is away must not be waited for, and the lease ends by itself.
+    // Not after a failed round: an absent store must not be awaited, and the lease ends by itself.
     if (!this.#isHeld) return
     const { db, clock } = this.#options
     await leasedLock(db, clock, this.#fold.lock, this.#owner)

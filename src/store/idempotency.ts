@@ -1,24 +1,20 @@
-/**
- * Idempotency keys: the first answer to a call is kept in the transaction of its effect, and a second call with the
- * same key gets it again, for a day. A call that failed leaves nothing behind and may be made again.
- */
+/** Idempotency keys: the first answer is kept in the transaction of its effect and replayed for a day. A failed call leaves nothing behind. */
 import { hash } from 'node:crypto'
 import { type Instant, later } from '../core/clock.ts'
 import { type Integer, type Session, sql, type Transaction } from './database.ts'
 
-/** A transaction, and when it began. */
+/** A transaction and its start. */
 export interface Moment {
   readonly tx: Transaction
   readonly now: Instant
 }
 
-/** Whose key it is and for what (`scope`), and the key. */
+/** `scope`: whose key, and for what. */
 export interface OnceKey {
   readonly scope: string
   readonly key: string
 }
 
-/** An answer that can be given again: a status and what goes into a JSON body. */
 export interface Answer<T = unknown> {
   readonly status: number
   readonly body: T
@@ -26,15 +22,12 @@ export interface Answer<T = unknown> {
 
 const KEPT_US = 24n * 3_600_000_000n
 
-/** A scope holds a path, and a path may be longer than the key of an index can be. */
+/** A path in a scope may be longer than an index key. */
 const MAX_SCOPE = 256
 export const scopeOf = ({ scope }: OnceKey): string =>
   scope.length > MAX_SCOPE ? `sha256 ${hash('sha256', scope, 'hex')}` : scope
 
-/**
- * Takes a key that is new or older than a day; changes nothing otherwise. A twin at the same moment waits here until
- * the first has committed or failed. One row by primary key.
- */
+/** Takes a key that is new or older than a day. An equal call waits here until the first has committed or failed. By primary key. */
 const takeKey = sql(
   'idempotency.take',
   `INSERT INTO bartleby.idempotency_keys AS known (scope, key, answered_at, status, body) VALUES ($1, $2, $3, 0, '')
@@ -50,7 +43,7 @@ const readAnswer = sql(
   'SELECT status, body FROM bartleby.idempotency_keys WHERE scope = $1 AND key = $2 AND answered_at >= $3',
 )
 
-/** Runs `act` unless the key was answered before; then gives that answer. Call it first in a transaction. */
+/** Runs `act` unless the key has an answer. Call it first in a transaction. */
 export async function answerOnce(
   { tx, now }: Moment,
   once: OnceKey | null,
@@ -70,7 +63,7 @@ export async function answerOnce(
   return answer
 }
 
-/** The answer kept under a key; null when there is none. For acts that are more than one transaction. */
+/** For acts of more than one transaction. */
 export async function keptAnswer(session: Session, once: OnceKey, now: Instant): Promise<Answer | null> {
   const [row] = await session.rows<{ status: Integer; body: string }>(
     readAnswer,
@@ -81,24 +74,24 @@ export async function keptAnswer(session: Session, once: OnceKey, now: Instant):
   return row === undefined ? null : { status: Number(row.status), body: JSON.parse(row.body) }
 }
 
-/** One row by primary key. */
+/** By primary key. */
 const removeKey = sql(
   'idempotency.drop',
   'DELETE FROM bartleby.idempotency_keys WHERE scope = $1 AND key = $2',
 )
 
-/** Gives a key back whose act failed after it was taken. */
+/** For a key whose act failed after it was taken. */
 export async function dropKey(tx: Transaction, once: OnceKey): Promise<void> {
   await tx.run(removeKey, scopeOf(once), once.key)
 }
 
-/** The oldest first, by the index on their time. */
+/** Oldest first, by the index on their time. */
 const removeKeys = sql(
   'idempotency.remove',
   `DELETE FROM bartleby.idempotency_keys WHERE (scope, key) IN (
      SELECT scope, key FROM bartleby.idempotency_keys WHERE answered_at < $1 ORDER BY answered_at LIMIT $2)`,
 )
 
-/** Forgets at most `limit` keys that are older than a day; gives how many. */
+/** Removes keys older than a day; returns how many. */
 export const forgetKeys = (tx: Transaction, now: Instant, limit: number): Promise<number> =>
   tx.run(removeKeys, later(now, -KEPT_US), limit)

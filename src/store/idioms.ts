@@ -1,44 +1,41 @@
 /**
- * The few ways of writing SQL that are not what comes to mind first, each with its reason. All of them hold whatever PostgreSQL knows
- * about the tables: nothing, that they are empty, small, or how they are (test/plans).
+ * SQL that is not what comes to mind first, each with its reason. All hold whatever PostgreSQL knows about its tables: nothing, that they
+ * are empty or small, or the truth (test/plans).
  *
- * - **Rows that go with a statement**, each with values of its own, are `FROM unnest($1::bigint[], $2::text[]) AS given (id, words)`. PostgreSQL takes
- *   their columns as lists and runs once. SQLite runs once for each row, with its values in place of `given.id` and `given.words`: joined with a
- *   list, `UPDATE … FROM` copies whole rows aside first, and took five times as long. The key of what is written comes from the rows alone (`WHERE
- *   letters.id = given.id`): then looking it up by its index is the only way that PostgreSQL has, or reading all where that is less. A condition
- *   beside it, on a column with an index of its own, is another way, and statistics that are not true make it look good.
- * - **Rows with a key of three columns**, which items have, are found by `item.id = ANY($1::bigint[])`, and their values stand in a JSON object under
- *   their serials, declared with `under`. Without statistics PostgreSQL believes that part and shelf are met by a handful of rows, reads all of them
- *   and compares each with the rows given: 33 s for a thousand items of a partition of 200,000, and 8 ms this way. With part and shelf in the
- *   lists as well it reads all items in the first five calls of every connection, 80 to 120 ms each, and is no faster then.
- *   Before version 17 PostgreSQL is told the ends of the list as well, see `forOlderPostgres` in database.ts.
- * - **The first n of each** is a subquery with a LIMIT, `FROM unnest($1::int[]) AS given (part) CROSS JOIN LATERAL (…) AS found`: nothing else stops there.
- * - **The first rows of a range** are asked for as that range of the index, `(a, b) > ($1, $2) AND a <= $1 ORDER BY a, b LIMIT $3`. With `a = $1`
- *   PostgreSQL believes that few rows meet it, fetches all of them and sorts them.
- * - **Flags** that go with such a range are said by what they are not (`leased <> 1`): equality is believed to be met by one row in 200, and a LIMIT
- *   then to be reached only at the end.
- * - **A few rows that are looked for** are filled up to ten with NULL (`filledUp`). Of a list PostgreSQL expects ten values; with fewer a plan for these very values looks cheaper
- *   than the one that it keeps, and it makes one for every call: 0.1 to 0.2 ms each for captures.
- * - **A page of a list** whose first column other indexes begin with, too, or whose index has two directions, is limited by a subquery, `WHERE a = $1
- *   ORDER BY b, c LIMIT (SELECT $2)`. PostgreSQL then expects a tenth of the rows to be wanted, few as it believes they are, and takes them in
- *   the order of the index. Of a range of the index it would sort what another index gives for `a`.
- * - **A state of rows that are known by their keys** is said as no index says it (`state > 3`): `state = 4` would invite the index of all dead jobs.
- * - **Rows of a list that others are joined to** are found by it as well, `JOIN … ON b.id = a.b AND b.id = ANY(ARRAY(SELECT b FROM list))`: of a join
- *   alone PostgreSQL believes that all rows are worth a hash table.
- * - **A look at one row** in a list of columns is a scalar subquery: EXISTS may be answered by reading all rows into a hash table.
- * - **A part of a statement that others begin with** is `AS MATERIALIZED`: it is read once, and what is joined to it is looked up by its keys. PostgreSQL would
- *   put a part that is used once into the join, and begin with the other side when it knows nothing. What takes numbers or locks rows must not run twice either.
- * - **The first rows that go** are `DELETE FROM a WHERE (b, c) IN (SELECT b, c FROM a … LIMIT $1)`. PostgreSQL gets `ctid = ANY(ARRAY(…))`: rows by where they lie, found
- *   first and once. Of a join with its own table it would believe that all rows are worth a hash table.
- * - **A condition that ends the transaction** is a statement that fails, because the commit travels with it and nobody reads the answer first: `SELECT 1 / count(*)` where one
- *   row is wanted, and `SET status = CASE WHEN status IN (0) THEN 1 END` where a column is NOT NULL. In WHERE it would be another way to find the rows, see above.
- * - **A column that SQLite shall not look for** has a plus in front (`+created_at`): the condition holds, and its index is another one's. PostgreSQL gets the column.
+ * - **Rows that go with a statement** are `FROM unnest($1::bigint[], $2::text[]) AS given (id, words)`. PostgreSQL takes lists and runs once.
+ *   SQLite runs once per row, with values for `given.id`: joined with a list, `UPDATE … FROM` copies whole rows first and took five times as
+ *   long. Written rows are found by the given key alone (`WHERE letters.id = given.id`): any condition on another indexed column is another
+ *   way to find them, which untrue statistics make look good.
+ * - **Rows with a key of three columns**, such as items, are found by `item.id = ANY($1::bigint[])`, with their values in a JSON object under
+ *   their serials, declared with `under`. Without statistics PostgreSQL expects a handful of rows per part and shelf, reads them all and
+ *   compares each: 33 s for a thousand items of 200,000, against 8 ms. With part and shelf in the lists it reads all items in the first five
+ *   calls of every connection, 80 to 120 ms each. Before version 17 it also needs the ends of the list (`forOlderPostgres` in database.ts).
+ * - **The first n of each** is `FROM unnest($1::int[]) AS given (part) CROSS JOIN LATERAL (… LIMIT n) AS found`: nothing else stops there.
+ * - **The first rows of a range** are a range of the index, `(a, b) > ($1, $2) AND a <= $1 ORDER BY a, b LIMIT $3`. With `a = $1` PostgreSQL
+ *   expects few rows, fetches all and sorts them.
+ * - **Flags** in such a range are negated (`leased <> 1`): equality is expected for one row in 200, so that a LIMIT seems far away.
+ * - **A few rows to look for** are filled up to ten with NULL (`filledUp`). PostgreSQL expects ten values in a list; with fewer, a plan for these
+ *   very values looks cheaper than the kept one, and it plans every call: 0.1 to 0.2 ms each for captures.
+ * - **A page of a list** whose first column begins other indexes too, or whose index has two directions, has its limit in a subquery, `WHERE
+ *   a = $1 ORDER BY b, c LIMIT (SELECT $2)`. PostgreSQL then expects a tenth of the rows and reads in the order of the index; of a range it
+ *   would sort what another index gives for `a`.
+ * - **A state of rows known by their keys** is a comparison that no index has (`state > 3`): `state = 4` invites the index of all dead jobs.
+ * - **Rows joined to a list** are found by it as well, `JOIN … ON b.id = a.b AND b.id = ANY(ARRAY(SELECT b FROM list))`: for a join alone
+ *   PostgreSQL hashes the whole table.
+ * - **A look at one row** among columns is a scalar subquery: EXISTS may read all rows into a hash table.
+ * - **A part that others begin with** is `AS MATERIALIZED`: read once, with joins looked up by key. PostgreSQL would merge it into the join and
+ *   may begin at the other side. Parts that take numbers or locks must not run twice either.
+ * - **The first rows to delete** are `DELETE FROM a WHERE (b, c) IN (SELECT b, c FROM a … LIMIT $1)`. PostgreSQL gets `ctid = ANY(ARRAY(…))`: rows
+ *   found once, instead of a hash join of the table with itself.
+ * - **A condition that ends the transaction** is a statement that fails, because the commit travels with it: `SELECT 1 / count(*)` where one row
+ *   is wanted, `SET status = CASE WHEN status IN (0) THEN 1 END` where a column is NOT NULL.
+ * - **A column that SQLite shall not seek by** has a plus (`+created_at`). PostgreSQL gets the bare column.
  *
- * What is only another word in the other store is translated, see database.ts.
+ * Mere differences of words are translated, see database.ts.
  */
 import type { List, Session, Statement, Transaction, Value } from './database.ts'
 
-/** One row by the names of its columns; what it does not have is NULL. */
+/** By column; absent ones are NULL. */
 export type GivenRow = Readonly<Record<string, List[number] | undefined>>
 
 function runsOf(
@@ -58,12 +55,12 @@ function runsOf(
   return [[...lists, ...same]]
 }
 
-/** The keys of rows, which are their first column, and what goes with each. Instants are texts: JSON numbers would lose the digits beyond 2^53. */
+/** Keys of rows (their first column) and the values under each. Instants are texts: JSON numbers lose digits beyond 2^53. */
 export function givenByKey(
   [key = '', ...columns]: readonly string[],
   rows: readonly GivenRow[],
 ): readonly [List, string] {
-  // An object with these keys first would take twice the time.
+  // Building an object first takes twice the time.
   const entries = rows.map((row) => {
     const values = columns.map((name) => {
       const value = row[name] ?? null
@@ -74,7 +71,7 @@ export function givenByKey(
   return [rows.map((row) => row[key] ?? null), `{${entries.join(',')}}`]
 }
 
-/** Runs a statement with rows; gives how many it changed. What is the same for all comes behind their columns. */
+/** Runs a statement with rows; returns how many changed. Shared values come behind the columns. */
 export const runGiven = (
   session: Session,
   statement: Statement,
@@ -82,7 +79,7 @@ export const runGiven = (
   ...same: readonly Value[]
 ): Promise<number> => session.runEach(statement, runsOf(session, statement, rows, same))
 
-/** The same with the commit, for writes whose result nobody needs. */
+/** With the commit, for writes whose result nobody needs. */
 export function runGivenAtCommit(
   tx: Transaction,
   statement: Statement,
@@ -92,7 +89,7 @@ export function runGivenAtCommit(
   for (const values of runsOf(tx, statement, rows, same)) tx.atCommit(statement, ...values)
 }
 
-/** The same; gives what it returns. */
+/** Returns the rows of the statement. */
 export async function rowsGiven<Row>(
   session: Session,
   statement: Statement,
@@ -105,10 +102,9 @@ export async function rowsGiven<Row>(
   return answers
 }
 
-/** What PostgreSQL expects a list to have. */
+/** The length of list that PostgreSQL expects. */
 const EXPECTED_VALUES = 10
 
-/** Rows to look for, filled up with some that are not there. */
 export const filledUp = ({ dialect }: Session, rows: readonly GivenRow[]): readonly GivenRow[] =>
   dialect === 'sqlite' || rows.length === 0 || rows.length >= EXPECTED_VALUES
     ? rows

@@ -1,7 +1,4 @@
-/**
- * Leased, owned locks: a row that says who works on something and until when. A holder that dies loses the
- * lock when its lease ends; nothing has to be cleaned up.
- */
+/** Leased locks with an owner: a row says who works on something and until when. A dead holder loses the lock when its lease ends. */
 import { type Clock, later } from '../core/clock.ts'
 import { type Database, sql, type Transaction } from './database.ts'
 import type { Migration } from './migrations.ts'
@@ -14,8 +11,8 @@ export const lockMigration: Migration = {
 }
 
 /**
- * Takes a free or lapsed lock, or renews our own; what is given are places of parameters, such as `$1`. One row by primary key, which nobody else can take before the transaction
- * ends: a statement that begins with this and works only when it changed a row holds the lock until its work is committed.
+ * Takes a free or lapsed lock, or renews our own; arguments are parameters such as `$1`. By primary key; nobody else can take the row before
+ * the transaction ends, so a statement that begins with this holds the lock until its work is committed.
  */
 export const takingLock = ({
   name,
@@ -28,14 +25,14 @@ export const takingLock = ({
    WHERE held.owner = excluded.owner OR held.deadline < ${now}`
 
 const takeLock = sql('locks.take', takingLock({ name: '$1', owner: '$2', deadline: '$3', now: '$4' }))
-/** Changes nothing, but nobody else can take the row before the transaction ends. */
+/** Changes nothing, but keeps the row until the transaction ends. */
 const holdLock = sql('locks.hold', 'UPDATE bartleby.locks SET owner = owner WHERE name = $1 AND owner = $2')
 const dropLock = sql('locks.drop', 'DELETE FROM bartleby.locks WHERE name = $1 AND owner = $2')
 
-/** The lock `name` as seen by `owner`, who must be unique among all running servers. */
+/** `owner` must be unique among all running servers. */
 export function leasedLock(db: Database, clock: Clock, name: string, owner: string) {
   return {
-    /** Takes or renews the lock for `leaseUs`; false when another owner holds it. */
+    /** False when another owner holds it. */
     async take(leaseUs: bigint): Promise<boolean> {
       const now = clock.now()
       const taken = await db.session('lock', (session) =>
@@ -43,14 +40,11 @@ export function leasedLock(db: Database, clock: Clock, name: string, owner: stri
       )
       return taken === 1
     },
-    /**
-     * Whether nobody else has had the lock since it was taken, also when its lease is over. If so, nobody gets it before the
-     * transaction ends: what that writes is still the holder's to write.
-     */
+    /** Whether nobody else had the lock since, even if the lease is over. If so, nobody gets it before the transaction ends. */
     async hold(tx: Transaction): Promise<boolean> {
       return (await tx.run(holdLock, name, owner)) === 1
     },
-    /** Gives the lock up; nothing happens when it was lost meanwhile. */
+    /** Does nothing when the lock was lost. */
     async drop(): Promise<void> {
       await db.session('lock', (session) => session.run(dropLock, name, owner))
     },

@@ -1,7 +1,4 @@
-/**
- * Forward-only, numbered migrations. They run under a lock, so any number of servers may start at once; a
- * store that is newer than the program is refused, because an old program could not keep its promises.
- */
+/** Forward-only, numbered migrations, under a lock, so that servers may start at once. A store newer than the program is refused. */
 import { type Database, type Integer, type Session, sql } from './database.ts'
 
 export interface Migration {
@@ -18,9 +15,8 @@ export interface MigrationReport {
 }
 
 /**
- * Tables and indexes in the words of SQLite, of those of PostgreSQL: one type of integers, no collations, sequences, deltas of
- * counts (`counter.ts`) and settings of storage. Rows are kept by a number where that is their primary key, else by their primary key;
- * `kind` says otherwise. An index has that number at the end anyway: letters, items and history have it as their id.
+ * Translates tables and indexes: one integer type, no collations, sequences, deltas of counts (`counter.ts`) or storage settings. Rows are
+ * kept by a number where that is the primary key, else by the primary key; `kind` overrides. Indexes end with that number anyway.
  */
 export const inSqlite = (postgres: string, kind?: 'STRICT'): string =>
   postgres
@@ -37,7 +33,6 @@ export const inSqlite = (postgres: string, kind?: 'STRICT'): string =>
       return `${table} ${kind ?? (isNumbered ? 'STRICT' : 'STRICT, WITHOUT ROWID')};`
     })
 
-/** The store was made by a newer version of the program. */
 export class StoreTooNew extends Error {
   override readonly name = 'StoreTooNew'
 
@@ -48,10 +43,10 @@ export class StoreTooNew extends Error {
   }
 }
 
-/** The store has not been brought up to this version, or is none of ours. */
+/** Not migrated to this version, or none of ours. */
 export class StoreTooOld extends Error {
   override readonly name = 'StoreTooOld'
-  /** 0 where there is nothing of ours. */
+  /** 0: nothing of ours. */
   readonly found: number
 
   constructor(found: number, known: number) {
@@ -72,7 +67,7 @@ const BOOTSTRAP = {
       number INTEGER PRIMARY KEY, name TEXT NOT NULL, applied_at TEXT NOT NULL DEFAULT CURRENT_TIMESTAMP);`,
 }
 
-/** Held to the end of the transaction; the key is an arbitrary constant. SQLite's writer lock does the same. */
+/** Held until the transaction ends; an arbitrary constant. SQLite's writer lock does the same. */
 const MIGRATION_LOCK = 'SELECT pg_advisory_xact_lock(1853001)'
 
 const readVersion = sql('migrations.version', 'SELECT max(number) AS version FROM bartleby.migrations')
@@ -81,7 +76,7 @@ const recordMigration = sql(
   'INSERT INTO bartleby.migrations (number, name) VALUES ($1, $2)',
 )
 
-/** Brings the store to the newest of `migrations`, in one transaction. */
+/** In one transaction. */
 export async function migrate(db: Database, migrations: readonly Migration[]): Promise<MigrationReport> {
   const ordered = [...migrations].sort((a, b) => a.number - b.number)
   const newest = ordered.at(-1)?.number ?? 0
@@ -103,7 +98,7 @@ const findTable = sql('verify.findMigrations', {
   sqlite: `SELECT 1 AS found FROM sqlite_schema WHERE type = 'table' AND name = 'migrations'`,
 })
 
-/** Refuses stores that are not at the newest of `migrations`: only these have the tables that the program knows. */
+/** Throws unless the store is at the newest of `migrations`. */
 export async function requireNewest(session: Session, migrations: readonly Migration[]): Promise<void> {
   const known = Math.max(...migrations.map(({ number }) => number))
   const isOurs = (await session.rows(findTable)).length > 0

@@ -1,4 +1,4 @@
-/** What databases say of statements that are written to fail: a column that needs a value would get none, a number is divided by zero. */
+/** Errors of statements that are written to fail: a column without its value, a division by zero. */
 import pg from 'pg'
 
 const DIVISION_BY_ZERO = '22012'
@@ -6,7 +6,7 @@ const DIVISION_BY_ZERO = '22012'
 const NOT_NULL_VIOLATION = '23502'
 const SQLITE_CONSTRAINT_NOTNULL = 1299
 
-/** The column, with its table, that a statement was refused for because its value is missing; null: for something else. */
+/** `table.column` whose value was missing; null for other errors. */
 export function missingValue(error: unknown): string | null {
   if (error instanceof pg.DatabaseError)
     return error.code === NOT_NULL_VIOLATION ? `${error.table}.${error.column}` : null
@@ -15,9 +15,9 @@ export function missingValue(error: unknown): string | null {
   return /\w+\.\w+$/.exec(error.message)?.[0] ?? null
 }
 
-/** Whether PostgreSQL was to divide by how many rows there are, and there are none. */
+/** `1 / count(*)` over no rows. */
 export const isDividedByNone = (error: unknown): boolean =>
   error instanceof pg.DatabaseError && error.code === DIVISION_BY_ZERO
 
-/** The place of a drawer that was removed meanwhile, which whoever counts into it looks up: run again, the drawer is made anew. */
+/** The drawer of a change was removed: run again, it is made anew. */
 export const isPlaceGone = (error: unknown): boolean => missingValue(error)?.endsWith('.place') === true

@@ -1,7 +1,7 @@
 /** Numbers that are given once and ascend: sequences on PostgreSQL, rows of `serials` on SQLite. */
 import { type Integer, sql, type Transaction } from './database.ts'
 
-/** The first of the numbers taken, and the whole list only when another server took some in between. */
+/** The first number, and the whole list only when another server took some in between. */
 const taking = (name: string, sequence: string) =>
   sql(`numbers.${name}`, {
     postgres: `
@@ -18,7 +18,6 @@ const TAKING = {
   kafkaIntake: taking('kafka_intake', 'kafka_intake'),
 }
 
-/** Takes `count` fresh numbers, ascending. */
 export async function takeNumbers(
   tx: Transaction,
   of: keyof typeof TAKING,
@@ -29,7 +28,6 @@ export async function takeNumbers(
   return numbersTaken(row, count)
 }
 
-/** How statements that take numbers report them. */
 export interface TakenNumbers {
   readonly first: Integer
   readonly numbers: string | null

@@ -1,11 +1,9 @@
-/** Opens the store that a URL names. */
-
 import type { Database } from './database.ts'
 import { PostgresDatabase, type PostgresOptions } from './postgres.ts'
 import { SqliteDatabase } from './sqlite.ts'
 import { parseStoreUrl } from './store-url.ts'
 
-/** Opens `sqlite:PATH`, `sqlite::memory:` or `postgres://…`. Connections to PostgreSQL are made on first use. */
+/** Opens `sqlite:PATH`, `sqlite::memory:` or `postgres://…`. PostgreSQL connects on first use. */
 export function openDatabase(storeUrl: string, postgres: PostgresOptions): Database {
   const store = parseStoreUrl(storeUrl)
   switch (store.kind) {
@@ -18,7 +16,6 @@ export function openDatabase(storeUrl: string, postgres: PostgresOptions): Datab
   }
 }
 
-/** Runs `work` on the store that a URL names, and closes it. */
 export async function withDatabase<T>(
   storeUrl: string,
   work: (db: Database) => Promise<T>,

@@ -1,14 +1,11 @@
-/**
- * A log that tells of an outage of the store once. A dozen rounds use the store, and each would tell of its own failure, with a stack
- * that says nothing new; all of them try again. Two lines are left: that the store is waited for, and that it answers again.
- */
+/** A log that reports an outage of the store once, instead of once per round: one line when it is waited for, one when it answers again. */
 import type { Log } from '../core/log.ts'
 import { type Database, StoreUnavailable } from './database.ts'
 
-/** A busy store fails some calls and answers others: it is one outage until no call has failed for so long. */
+/** A busy store fails some calls: an outage lasts until none has failed for so long. */
 const CALM_MS = 5_000
 
-/** `log`, with failures of `db` told once; what is left out is there at the level debug. */
+/** Suppressed failures are logged at debug. */
 export function outageLog(log: Log, db: Database): Log {
   let since: number | null = null
   let lastAt = 0
@@ -36,10 +33,10 @@ export function outageLog(log: Log, db: Database): Log {
   }
 }
 
-/** An upgrade that takes longer is told of: somebody looks at a server that does not listen yet. */
+/** A longer upgrade is logged: somebody watches a server that does not listen yet. */
 const UPGRADE_TOLD_MS = 2_000
 
-/** Waits for an upgrade of the schema, however long that takes, and tells of a long one when it begins to be one and when it is over. */
+/** Logs a long upgrade when it becomes one and when it is over. */
 export async function tellOfUpgrade<T>(log: Log, upgrade: Promise<T>): Promise<T> {
   let isTold = false
   const timer = setTimeout(() => {
@@ -55,7 +52,7 @@ export async function tellOfUpgrade<T>(log: Log, upgrade: Promise<T>): Promise<T
   }
 }
 
-/** The outage that an entry is about, however deep it lies. */
+/** However deep among the causes. */
 function outageIn(details: object): StoreUnavailable | null {
   let error: unknown = 'err' in details ? details.err : null
   while (error instanceof Error && !(error instanceof StoreUnavailable)) error = error.cause

@@ -1,4 +1,4 @@
-/** Connections to PostgreSQL: pipelined, droppable at any moment, lent for a piece of work, and what counts as their loss. */
+/** Connections to PostgreSQL: pipelined, lent for a piece of work, droppable at any moment. */
 import { Socket } from 'node:net'
 import pg from 'pg'
 import { StoreUnavailable } from './database.ts'
@@ -7,11 +7,7 @@ export const CONNECT_TIMEOUT_MS = 5_000
 
 type Written = (error?: Error | null) => void
 
-/**
- * A socket that sends everything written in one turn of the event loop with one system call. A transaction
- * writes BEGIN and its first statements, and later its last statements and COMMIT, one after the other; a system
- * call for each was a third of the CPU time of small transactions.
- */
+/** Sends all writes of one event loop turn with one system call: a call for each was a third of the CPU time of small transactions. */
 class GatheringSocket extends Socket {
   #gathering = false
 
@@ -36,7 +32,7 @@ class GatheringSocket extends Socket {
   }
 }
 
-/** A client of ours: pipelined, and on a socket that can be closed whatever it waits for. */
+/** Pipelined, on a socket that can be closed whatever it waits for. */
 export class DroppableClient extends pg.Client {
   readonly #socket: GatheringSocket
 
@@ -46,27 +42,26 @@ export class DroppableClient extends pg.Client {
     this.#socket = socket
   }
 
-  /** Closes the connection at once. What it was asked fails; `end` would wait for the answers. */
+  /** Closes at once; pending calls fail. `end` would wait for answers. */
   drop(): void {
     this.#socket.destroy()
   }
 }
 
-/** A connection to use for a while. */
 export interface Connection {
   readonly client: pg.ClientBase
-  /** Whether a pooler lends it by the transaction: nothing that a session keeps is there for the next. */
+  /** A pooler lends it by the transaction: nothing of a session lasts. */
   readonly isPooled: boolean
-  /** Whether the server is older than version 17: it plans some statements otherwise, see database.ts. */
+  /** Before version 17, which plans some statements otherwise, see database.ts. */
   readonly isOlder: boolean
 }
 
 export interface LentConnection extends Connection {
-  /** Closes it at once, whatever it waits for, and keeps others from getting it. */
+  /** Closes it at once and keeps others from getting it. */
   drop(): void
 }
 
-/** Runs `work` on a connection, and leaves it, broken or not. */
+/** Leaves the connection in the end, broken or not. */
 export async function onConnection<T>(
   work: (connection: LentConnection) => Promise<T>,
   connect: () => Promise<Connection & { leave(broken: boolean): Promise<void> }>,
@@ -99,11 +94,11 @@ export async function onConnection<T>(
 export const messageOf = (error: unknown): string =>
   error instanceof Error ? error.message || error.name : String(error)
 
-/** What node-postgres says, without a code, when a connection is lost or was never made. */
+/** Messages of node-postgres without a code, when a connection is lost or was never made. */
 const CONNECTION_LOST =
   /^(Connection terminated|Client has encountered a connection error|Client was closed|Query read timeout|timeout expired)/
 
-/** Connection losses, also of who was silent for too long (25P03), a server that only reads (25006), shutdowns (57P), resource limits such as a full disk (53) and system errors (58). */
+/** Lost connections (also 25P03, idle for too long), read-only servers (25006), shutdowns (57P), full disks (53), system errors (58). */
 function isOutage(error: unknown): boolean {
   if (error instanceof pg.DatabaseError) return /^(08|25006|25P03|53|57P|58)/.test(error.code ?? '')
   if (!(error instanceof Error)) return false
@@ -113,26 +108,23 @@ function isOutage(error: unknown): boolean {
   )
 }
 
-/**
- * Poolers that stand between a client and PostgreSQL, and may lend it another connection for each transaction. They give themselves
- * away: the process that a client was told it talks to is not the one that answers.
- */
+/** A pooler between client and PostgreSQL shows itself: the process id of the greeting is not that of the one who answers. */
 interface ToldClient {
   query(question: { text: string; query_timeout: number }): Promise<{ readonly rows: readonly unknown[] }>
 }
 
-/** What is at the other end. One trip, which is part of connecting: it may take `timeoutMs`. */
+/** One trip, as part of connecting. */
 export async function lookBehind(
   client: ToldClient,
   timeoutMs: number,
 ): Promise<Pick<Connection, 'isPooled' | 'isOlder'>> {
-  // Set by `pg` when it connects; its types do not tell.
+  // Set by `pg` when it connects, but not in its types.
   const toldPid: unknown = Reflect.get(client, 'processID')
   const { rows } = await client.query({
     text: "SELECT pg_backend_pid() AS pid, current_setting('server_version_num')::int < 170000 AS older",
     query_timeout: timeoutMs,
   })
-  // Who is no PostgreSQL may answer anything.
+  // A server that is no PostgreSQL may answer anything.
   const [row] = rows as readonly { readonly pid?: unknown; readonly older?: unknown }[]
   return { isPooled: row?.pid !== toldPid, isOlder: row?.older === true }
 }

@@ -1,17 +1,17 @@
-/** The ear of a server: one connection that hears what others notify. After a loss it comes back by itself, and polling covers the gap. */
+/** The connection that hears notifications. After a loss it comes back by itself; polling covers the gap. */
 import pg from 'pg'
 import type { Log } from '../core/log.ts'
 import { atMost } from '../core/waiting.ts'
 import { CONNECT_TIMEOUT_MS, lookBehind } from './postgres-connection.ts'
 
-/** A server that has fallen silent never answers a goodbye, and the open connection would keep the process alive. */
+/** A silent server never answers a goodbye, and its connection would keep the process alive. */
 const GOODBYE_MS = 1_000
 
 export class Ear {
   readonly #connection: pg.ClientConfig
   readonly #log: Log
   readonly #heard = new Map<string, (payload: string) => void>()
-  /** undefined: nobody listens yet, or nothing can be heard, through a pooler. */
+  /** undefined: nobody listens yet, or a pooler stands between. */
   #ear: pg.Client | undefined
   #opened: Promise<void> | undefined
   #retry: NodeJS.Timeout | undefined
@@ -28,9 +28,9 @@ export class Ear {
       this.#opened = this.#open()
       return this.#opened
     }
-    // Not before it is known who is there: on a connection of a pooler nobody listens.
+    // Once it is known who is there: nobody listens through a pooler.
     await this.#opened
-    // One connection hears all channels; while it is lost this fails, and the next one listens to all of them.
+    // While the connection is lost this fails; the next one listens to all channels.
     if (this.#ear !== undefined) await listenTo(this.#ear, channel).catch(() => {})
   }
 
@@ -45,7 +45,7 @@ export class Ear {
   async #open(): Promise<void> {
     const ear = new pg.Client({ ...this.#connection, application_name: 'bartleby-listen' })
     ear.on('notification', ({ channel, payload }) => this.#heard.get(channel)?.(payload ?? ''))
-    // Every one of them: a server that shuts down says so and then closes, and an error that nobody hears ends the process.
+    // All of them: a server that shuts down reports an error and then closes; an unheard error ends the process.
     const lost = () => {
       if (this.#ear === ear) this.#reopen()
     }
@@ -62,7 +62,7 @@ export class Ear {
     }
   }
 
-  /** A pooler would give the connection that listens to somebody else. */
+  /** A pooler would give the listening connection to somebody else. */
   async #goDeaf(ear: pg.Client): Promise<void> {
     this.#ear = undefined
     const { host, database } = ear

@@ -1,20 +1,16 @@
-/**
- * Which servers are PostgreSQL itself. Others speak its protocol and some begin `version()` with its name; locks, isolation, plans or
- * sequences are different there, and the promises were proved on none of them.
- */
+/** Which servers are PostgreSQL itself. Others speak its protocol but differ in locks, isolation, plans or sequences. */
 import { type Database, sql } from './database.ts'
 
 /** `PostgreSQL 15.8 (Debian …) on x86_64…`, `PostgreSQL 18beta1 on …`, on Windows `PostgreSQL 14.5, compiled by …`. */
 const ITSELF = /^PostgreSQL \d+(?:\.\d+)*(?:devel|beta\d+|rc\d+)?(?:[ ,]|$)/
 
-/** Those that keep to the form and give themselves away later in the text. */
+/** Names that appear later in the text. */
 const OTHERS =
   /greenplum|cloudberry|yugabyte|cockroach|redshift|materialize|risingwave|questdb|opengauss|gaussdb|kingbase|polardb|\bh2\b|crate/i
 
-/** Whether `version()` is that of PostgreSQL, packaged or patched by whomever, and not of something like it. */
+/** True for PostgreSQL, packaged or patched by anybody. */
 export const isPostgresItself = (version: string): boolean => ITSELF.test(version) && !OTHERS.test(version)
 
-/** The store is on a server that Bartleby was never proved on. */
 class StoreUnsupported extends Error {
   override readonly name = 'StoreUnsupported'
 
@@ -30,7 +26,6 @@ const readVersion = sql('store.version', {
   sqlite: 'SELECT sqlite_version() AS version',
 })
 
-/** Throws unless the store is SQLite or on PostgreSQL itself. */
 export async function requirePostgresItself(db: Database): Promise<void> {
   if (db.dialect !== 'postgres') return
   const [row] = await db.session('store.version', (session) => session.rows<{ version: string }>(readVersion))

@@ -1,4 +1,4 @@
-/** Sessions on a connection to PostgreSQL: single statements, snapshots with cursors, and transactions with their COMMIT. */
+/** Sessions on a PostgreSQL connection: single statements, snapshots with cursors, transactions. */
 import pg from 'pg'
 import {
   BATCH_ROWS,
@@ -13,16 +13,15 @@ import {
 import { type Connection, messageOf } from './postgres-connection.ts'
 
 const BEGIN = 'BEGIN'
-/** The moment of a snapshot is that of the first query behind BEGIN. */
+/** The first query after BEGIN fixes the moment of a snapshot. */
 export const BEGIN_READING = 'BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SELECT 1'
 
 const IN_FAILED_TRANSACTION = '25P02'
-/** Migrations may take their time, and wait for another server's. */
+/** Migrations may take long, and wait for another server's. */
 const LONG_PATIENCE = { query_timeout: 3_600_000 }
 
 const toParameter = (value: Value) => parameterFor('postgres', value)
 
-/** Statements of a transaction that is open. */
 class PostgresSession implements Session {
   readonly dialect = 'postgres'
   readonly #client: pg.ClientBase
@@ -52,7 +51,7 @@ class PostgresSession implements Session {
   }
 
   protected query(statement: Statement, values: readonly Value[]): Promise<pg.QueryResult> {
-    // Of several that go on at once, one may fail and end the session before the others are done.
+    // Of several at once, one may fail and end the session before the others.
     if (this.isOver) return Promise.reject(new Error(`'${statement.name}' came after the end of its session`))
     const query = { text: this.textOf(statement), values: values.map(toParameter), ...this.patience }
     const isNamed = statement.plan !== 'anew' && !this.#isPooled
@@ -67,45 +66,45 @@ class PostgresSession implements Session {
     return this.#isOlder ? olderPostgres : postgres
   }
 
-  /** What failed. Statements behind it in one flight only say that the transaction is aborted, and that may be heard first. */
+  /** The first failure. Later statements of the same round trip only report an aborted transaction, perhaps earlier. */
   causeOf(error: unknown): unknown {
     const isAfterwards = error instanceof pg.DatabaseError && error.code === IN_FAILED_TRANSACTION
     return isAfterwards ? (this.firstFailure ?? error) : error
   }
 
-  /** How long an answer may take, where that is not as usual. */
+  /** Overrides the usual timeout. */
   protected get patience(): { readonly query_timeout?: number } {
     return {}
   }
 
-  /** The connection is somebody else's from here on. */
+  /** The connection belongs to others from here on. */
   end(): void {
     this.isOver = true
   }
 
-  /** Unprepared text, for transaction control. */
+  /** Unprepared, for transaction control. */
   text(text: string): Promise<pg.QueryResult> {
     return this.#client.query(text)
   }
 
-  /** What may take long. */
+  /** For statements that may take long. */
   script(text: string, values?: readonly Value[]): Promise<pg.QueryResult> {
     const query = { text, ...LONG_PATIENCE }
     return this.#client.query(values === undefined ? query : { ...query, values: values.map(toParameter) })
   }
 }
 
-/** Cursors are of the transaction, and planned for the values at hand. */
+/** Cursors live in the transaction and are planned for their values. */
 export class PostgresSnapshot extends PostgresSession implements Snapshot {
   #cursors = 0
   #underWay = 0
 
-  /** Whether rows were asked for that nobody has got yet: they may take long. */
+  /** Rows were asked for and not yet received: they may take long. */
   get isFetching(): boolean {
     return this.#underWay > 0
   }
 
-  /** What is asked behind such rows waits for them. */
+  /** Later questions wait for these rows. */
   protected override get patience() {
     return this.isFetching ? LONG_PATIENCE : {}
   }
@@ -115,12 +114,12 @@ export class PostgresSnapshot extends PostgresSession implements Snapshot {
     const ask = (text: string, given?: readonly Value[]) => {
       this.#underWay++
       const answer = this.script(text, given).finally(() => this.#underWay--)
-      // Whoever waits for it hears of it.
+      // The caller hears of it.
       answer.catch(() => {})
       return answer
     }
     const declared = ask(`DECLARE ${cursor} NO SCROLL CURSOR FOR ${this.textOf(statement)}`, values)
-    // Asked for ahead: the database works while the rows at hand are looked at.
+    // Fetched ahead: the database works while rows are checked.
     const fetch = () => ask(`FETCH ${BATCH_ROWS} FROM ${cursor}`)
     let next = fetch()
     await declared
@@ -133,13 +132,13 @@ export class PostgresSnapshot extends PostgresSession implements Snapshot {
         if (isLast) return
       }
     } finally {
-      // Not waited for: what was asked for ahead comes first.
+      // Not awaited: rows fetched ahead come first.
       this.script(`CLOSE ${cursor}`).catch(() => {})
     }
   }
 }
 
-/** Statements that each are a transaction of their own; nothing can be left for later. */
+/** Each statement is its own transaction; nothing can be left for later. */
 export class SingleStatements extends PostgresSession implements Transaction {
   atCommit(statement: Statement): void {
     throw new TypeError(`'${statement.name}' would not be part of the transaction`)
@@ -151,7 +150,6 @@ export class PostgresTransaction extends PostgresSession implements Transaction 
   readonly #atCommit: [Statement, readonly Value[]][] = []
   #isEmpty = true
 
-  /** Whether nothing was asked for. */
   get isEmpty(): boolean {
     return this.#isEmpty
   }
@@ -166,7 +164,7 @@ export class PostgresTransaction extends PostgresSession implements Transaction 
     this.#atCommit.push([statement, values])
   }
 
-  /** Sends what was left for the end and the COMMIT behind it in one flight, and waits for all of it. */
+  /** Sends deferred statements and the COMMIT in one round trip. */
   async commit(): Promise<void> {
     const flight: Promise<unknown>[] = this.#atCommit.map(([statement, values]) =>
       this.run(statement, ...values),
@@ -174,16 +172,13 @@ export class PostgresTransaction extends PostgresSession implements Transaction 
     const committed = this.text('COMMIT')
     this.end()
     await allOf(...flight, committed)
-    // Behind a failure that the work kept to itself it rolls back, and only its tag says so.
+    // After a swallowed failure PostgreSQL rolls back, and only the tag tells.
     if ((await committed).command !== 'COMMIT')
       throw this.firstFailure ?? new Error('PostgreSQL rolled the transaction back')
   }
 }
 
-/**
- * The answers to one flight, once all are there: the connection is free only then. The first failure is the one that
- * counts: a COMMIT behind a failed statement reports no error of its own, it rolls back.
- */
+/** All answers of one round trip, which frees the connection. The first failure counts; a COMMIT behind it rolls back silently. */
 async function allOf<const Flight extends readonly Promise<unknown>[]>(
   ...flight: Flight
 ): Promise<{ -readonly [Place in keyof Flight]: Awaited<Flight[Place]> }> {
@@ -191,7 +186,6 @@ async function allOf<const Flight extends readonly Promise<unknown>[]>(
   return Promise.all(flight)
 }
 
-/** Ends a session with its work. */
 export async function lasting<S extends PostgresSession, T>(
   session: S,
   work: (session: S) => Promise<T>,
@@ -205,7 +199,7 @@ export async function lasting<S extends PostgresSession, T>(
 
 export async function commit<T>(tx: PostgresTransaction, work: (tx: Transaction) => Promise<T>): Promise<T> {
   const begun = tx.text(BEGIN)
-  // Not awaited before the work starts: it shares the first statement's round trip.
+  // Not awaited: it shares the first statement's round trip.
   begun.catch(() => {})
   try {
     const result = await work(tx)
@@ -218,7 +212,7 @@ export async function commit<T>(tx: PostgresTransaction, work: (tx: Transaction)
   }
 }
 
-/** A failed statement makes a ROLLBACK of the COMMIT behind it. Whatever else fails in the work comes too late for that. */
+/** A failed statement turns the COMMIT behind it into a ROLLBACK. Any other failure comes too late for that. */
 export async function commitInOneTrip<T>(
   tx: PostgresTransaction,
   work: (tx: Transaction) => Promise<T>,

@@ -1,7 +1,4 @@
-/**
- * PostgreSQL through node-postgres. Connections are pipelined, so that BEGIN travels with the first statement.
- * Nothing is set: sessions are as the server makes them, and the planner chooses.
- */
+/** PostgreSQL through node-postgres. Connections are pipelined: BEGIN travels with the first statement. No setting of the server is changed. */
 import pg from 'pg'
 import { type Log, silentLog } from '../core/log.ts'
 import type {
@@ -33,30 +30,24 @@ import {
 } from './postgres-session.ts'
 import { StoreCalls, withAttempts } from './store-calls.ts'
 
-/**
- * The longest that a connection keeps a plan. PostgreSQL plans by the true size of a table, but a plan that was made while the
- * table was empty reads it from end to end, and stays when a million rows have arrived.
- */
+/** The longest life of a plan: one made while a table was empty reads it from end to end, also with a million rows. */
 const PLANS_KEPT_MS = 2_000
 const GIVE_UP_PLANS = 'DISCARD PLANS'
 
 const SERIALISATION_FAILURE = '40001'
 const DEADLOCK = '40P01'
-/** Two made the same row at once: run again, the loser finds the other's. Inserts that expect a twin say ON CONFLICT. */
+/** Two made the same row: run again, the loser finds it. Inserts that expect this say ON CONFLICT. */
 const TWIN = '23505'
 const LOST_RACES: readonly string[] = [SERIALISATION_FAILURE, DEADLOCK, TWIN]
 
-/**
- * A server that does not answer for this long counts as gone, as when a machine vanishes without closing its
- * connections: TCP alone would wait for a quarter of an hour. `query_timeout` in the URL overrides it.
- */
+/** A server silent for so long counts as gone; TCP would wait a quarter of an hour. `query_timeout` in the URL overrides it. */
 const ANSWER_TIMEOUT_MS = 20_000
-/** Idle connections are probed, so that a lost one is not met by the next who needs it. */
+/** Probes find lost idle connections before they are needed. */
 const PROBES = { keepAlive: true, keepAliveInitialDelayMillis: 10_000 }
 
 export interface PostgresOptions {
   readonly poolSize: number
-  /** Where notifications are heard when the store is reached through a pooler; left out, where the store is. */
+  /** Where notifications are heard when the store is behind a pooler. */
   readonly listenUrl?: string
   readonly log?: Log
 }
@@ -64,10 +55,9 @@ export interface PostgresOptions {
 export class PostgresDatabase implements Database {
   readonly dialect = 'postgres'
   readonly #pool: pg.Pool
-  /** How every connection is made. */
   readonly #connection: pg.ClientConfig
   readonly #ear: Ear
-  /** Until when each connection of the pool keeps its plans; those behind a pooler have none. */
+  /** When plans of a connection are discarded; poolers keep none. */
   readonly #plansKeptUntil = new WeakMap<pg.ClientBase, number>()
   /** As the newest connection found it. */
   #isOlder = false
@@ -89,14 +79,14 @@ export class PostgresDatabase implements Database {
       idleTimeoutMillis: 30_000,
       allowExitOnIdle: true,
       application_name: 'bartleby',
-      // Waited for, although its type does not say so.
+      // Awaited, although its type does not say so.
       onConnect: async (client) => {
         const { isPooled, isOlder } = await lookBehind(client, CONNECT_TIMEOUT_MS)
         this.#isOlder = isOlder
         if (!isPooled) this.#plansKeptUntil.set(client, performance.now() + PLANS_KEPT_MS)
       },
     })
-    // A broken idle connection is replaced by the pool; whoever needs the store next meets the outage itself.
+    // The pool replaces a broken idle connection; the next user meets the outage itself.
     this.#pool.on('error', () => {})
   }
 
@@ -136,7 +126,7 @@ export class PostgresDatabase implements Database {
       signal?.addEventListener('abort', connection.drop)
       try {
         const begun = session.text(BEGIN_READING)
-        // Shares the trip of the first statement, unless the moment matters to others than those who read.
+        // Shares the trip of the first statement, unless others depend on the moment.
         begun.catch(() => {})
         if (apart) await begun
         const result = await lasting(session, work)
@@ -147,10 +137,10 @@ export class PostgresDatabase implements Database {
         throw session.causeOf(error)
       } finally {
         signal?.removeEventListener('abort', connection.drop)
-        // Nobody waits for rows that nobody wants; ROLLBACK would come behind them.
+        // ROLLBACK would wait for rows that nobody wants.
         if (session.isFetching) connection.drop()
         else {
-          // Nor for its end: who gets the connection next is served behind it.
+          // Nor is its end awaited: the next user of the connection is served after it.
           const ended = session.text('ROLLBACK').catch(() => {})
           if (apart) await ended
         }
@@ -190,16 +180,16 @@ export class PostgresDatabase implements Database {
     })
   }
 
-  /** Old plans go, with whatever is sent next: it costs no trip of its own. */
+  /** Travels with the next statement, without a trip of its own. */
   #givePlansUp(client: pg.ClientBase): void {
     const now = performance.now()
     if (now < (this.#plansKeptUntil.get(client) ?? Number.POSITIVE_INFINITY)) return
     this.#plansKeptUntil.set(client, now + PLANS_KEPT_MS)
-    // A lost connection is met by the statement behind it.
+    // The next statement meets a lost connection.
     client.query(GIVE_UP_PLANS).catch(() => {})
   }
 
-  /** On a connection that nobody else uses, before or after. */
+  /** On a connection of its own. */
   #alone<T>(work: (connection: LentConnection) => Promise<T>): Promise<T> {
     return onConnection(work, async () => {
       const client = new DroppableClient({ ...this.#connection, application_name: 'bartleby' })

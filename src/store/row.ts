@@ -1,11 +1,9 @@
-/** Rows of a table as objects: every column is named once, with how it is read. The name in SQL is that of the field in snake case. */
+/** Rows as objects: each column is named once, with its reader. SQL names are the fields in snake case. */
 import { type Instant, instant } from '../core/clock.ts'
 import type { Integer, Session, Statement, Value } from './database.ts'
 
-/** How columns are read, by field. */
 type Readers = Readonly<Record<string, (value: never) => unknown>>
 
-/** A row as it is read. */
 export type RowOf<Shape> =
   Shape extends RowShape<infer Of> ? { readonly [Field in keyof Of]: ReturnType<Of[Field]> } : never
 
@@ -13,9 +11,8 @@ export interface RowShape<Of extends Readers> {
   /** For SELECT and RETURNING. */
   readonly columns: string
   read(row: object): { readonly [Field in keyof Of]: ReturnType<Of[Field]> }
-  /** What a statement selects. */
   all(session: Session, statement: Statement, ...values: readonly Value[]): Promise<RowOf<RowShape<Of>>[]>
-  /** The first of it; null when there is nothing. */
+  /** The first row. */
   one(
     session: Session,
     statement: Statement,
@@ -30,7 +27,7 @@ export function rowShape<const Of extends Readers>(readers: Of): RowShape<Of> {
   })
   const read: RowShape<Of>['read'] = (row) => {
     const made: Record<string, unknown> = {}
-    // A row has the columns that were selected; what they hold is what the readers say.
+    // Rows have the selected columns, of the types that the readers say.
     const values = row as Readonly<Record<string, unknown>>
     for (const { field, column, read } of fields) made[field] = read(values[column] as never)
     return made as ReturnType<RowShape<Of>['read']>
@@ -45,7 +42,6 @@ export function rowShape<const Of extends Readers>(readers: Of): RowShape<Of> {
   }
 }
 
-/** `read`, where the column may be NULL. */
 export const orNull =
   <From, To>(read: (value: From) => To) =>
   (value: From | null): To | null =>
@@ -54,14 +50,13 @@ export const orNull =
 export const integer = (value: Integer): number => Number(value)
 export const big = (value: Integer): bigint => BigInt(value)
 export const text = (value: string): string => value
-/** NULL where there is none. */
 export const bytes = (value: Uint8Array | null): Uint8Array | null => value
 export const number = (value: number): number => value
 export const flag = (value: Integer): boolean => Number(value) === 1
 export const at = (value: Integer): Instant => instant(BigInt(value))
-/** JSON of the module that wrote it. */
+/** Written by the same module. */
 export const json = (value: string): unknown => JSON.parse(value)
-/** One of the values of a type, which nobody else writes. */
+/** Nobody else writes the column. */
 export const oneOf =
   <To extends string>() =>
   (value: string): To =>

@@ -1,7 +1,4 @@
-/**
- * Random secrets that all servers on one store share. Each is made by the server that asks for it first, and never
- * leaves the store and the memory of its servers: it is not configured, logged or shown.
- */
+/** Random secrets that all servers on a store share, made by the first that asks. Never configured, logged or shown. */
 import { randomBytes } from 'node:crypto'
 import { type Database, sql } from './database.ts'
 import type { Migration } from './migrations.ts'
@@ -13,18 +10,18 @@ export const secretMigration: Migration = {
   sqlite: `CREATE TABLE secrets (name TEXT PRIMARY KEY, value BLOB NOT NULL) STRICT, WITHOUT ROWID;`,
 }
 
-/** As long as the keys of HMAC-SHA256 are best. */
+/** Best for HMAC-SHA256. */
 const SECRET_BYTES = 32
 
-/** One row by primary key. */
+/** By primary key. */
 const readSecret = sql('secrets.read', 'SELECT value FROM bartleby.secrets WHERE name = $1')
-/** Of servers that start together one makes it; the others wait for that row and leave it as it is. */
+/** Of servers that start together, one inserts; the others wait and keep its row. */
 const makeSecret = sql(
   'secrets.make',
   'INSERT INTO bartleby.secrets (name, value) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING',
 )
 
-/** The secret of this name, made if there is none yet: the same for every server on the store, for good. */
+/** The same for every server on the store; made if missing. */
 export function sharedSecret(db: Database, name: string): Promise<Uint8Array> {
   return db.session('secret', async (session) => {
     const read = async () => (await session.rows<{ value: Uint8Array }>(readSecret, name))[0]?.value

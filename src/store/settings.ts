@@ -1,4 +1,3 @@
-/** The keys of a configuration that say where the store is and how it is reached. */
 import Type from 'typebox'
 import { section, wholeNumber } from '../core/settings/kinds.ts'
 import { readStoreUrl, STORE_URL_FORMS } from './store-url.ts'

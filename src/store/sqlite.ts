@@ -1,7 +1,4 @@
-/**
- * SQLite through Node's own `node:sqlite`. One connection, used by one caller at a time: calls are
- * synchronous, so a transaction is short and what gathers meanwhile shares the next one.
- */
+/** SQLite through `node:sqlite`: one connection, one caller at a time. Calls are synchronous, so transactions are short. */
 import { createHash } from 'node:crypto'
 import { accessSync, constants, mkdirSync } from 'node:fs'
 import { dirname } from 'node:path'
@@ -29,10 +26,7 @@ const SQLITE_IOERR = 10
 const SQLITE_FULL = 13
 const SQLITE_CANTOPEN = 14
 
-/**
- * FULL makes every commit wait for the disk: nothing is acknowledged that a power cut could take back. Waiting for
- * another program's lock blocks the event loop, so that wait is short; transactions are tried again after a pause.
- */
+/** FULL: every commit waits for the disk. Waiting for another program's lock blocks the event loop, so it is short; transactions are retried. */
 const SETTINGS = `
   PRAGMA journal_mode = WAL;
   PRAGMA synchronous = FULL;
@@ -44,7 +38,7 @@ const SETTINGS = `
   PRAGMA journal_size_limit = 67108864;
 `
 
-/** The settings of a connection that only reads; the file is in WAL mode already. What a large sort takes goes to a file. */
+/** The file is in WAL mode already. Large sorts go to a file. */
 const READER_SETTINGS = `
   PRAGMA busy_timeout = 100;
   PRAGMA cache_size = -32768;
@@ -53,17 +47,17 @@ const READER_SETTINGS = `
 /** BEGIN alone fixes no moment: the first read does. */
 const BEGIN_READING = 'BEGIN; SELECT count(*) FROM sqlite_schema'
 
-/** Connections that are kept for the next who reads; each may hold a cache of pages. */
+/** Idle readers kept; each may hold a page cache. */
 const MOST_IDLE_READERS = 2
 
-/** The longest that rows are gathered for a batch: nothing else happens meanwhile. */
+/** Rows are gathered no longer: nothing else runs meanwhile. */
 const STEP_MS = 10
-/** A look at the clock costs as much as a row. */
+/** Reading the clock costs as much as a row. */
 const ROWS_BETWEEN_LOOKS = 50
 
 const toParameter = (value: Value) => parameterFor('sqlite', value)
 
-/** Serves as session, snapshot and transaction alike: there is one connection, and `#alone` keeps callers apart. */
+/** Session, snapshot and transaction in one; `#alone` keeps callers apart. */
 class SqliteSession implements Transaction, Snapshot {
   readonly dialect = 'sqlite'
   isRerun = false
@@ -76,7 +70,7 @@ class SqliteSession implements Transaction, Snapshot {
     this.#connection = connection
   }
 
-  /** Whether rows of a batch are still to come: that keeps the moment they are read at. */
+  /** Rows still to come keep their moment of the store. */
   get isIterating(): boolean {
     return this.#iterating > 0
   }
@@ -88,18 +82,18 @@ class SqliteSession implements Transaction, Snapshot {
       toRow = rowOf(prepared)
       this.#rows.set(prepared, toRow)
     }
-    // What rows are is the statement's business.
+    // The statement decides what rows are.
     return prepared.all(...values.map(toParameter)).map(toRow) as Row[]
   }
 
   async run(statement: Statement, ...values: readonly Value[]): Promise<number> {
-    // About a table that only PostgreSQL has.
+    // The table exists on PostgreSQL only.
     if (statement.sqlite === '') return 0
     return Number(this.#prepareRun(statement).run(...values.map(toParameter)).changes)
   }
 
   async runEach(statement: Statement, rows: Iterable<readonly Value[]>): Promise<number> {
-    // About a table that only PostgreSQL has.
+    // The table exists on PostgreSQL only.
     if (statement.sqlite === '') return 0
     const prepared = this.#prepareRun(statement)
     let changed = 0
@@ -108,7 +102,7 @@ class SqliteSession implements Transaction, Snapshot {
   }
 
   async *batches<Row>(statement: Statement, ...values: readonly Value[]): AsyncGenerator<readonly Row[]> {
-    // Prepared for this reading alone: the same statement may be read twice at once.
+    // Prepared anew: the same statement may be read twice at once.
     const prepared = this.#connection.prepare(statement.sqlite)
     prepared.setReadBigInts(statement.bigints)
     prepared.setReturnArrays(true)
@@ -135,10 +129,7 @@ class SqliteSession implements Transaction, Snapshot {
     this.#prepareRun(statement).run(...values.map(toParameter))
   }
 
-  /**
-   * Always with bigints: the answer to a run holds the last row id of the connection, whoever made it, and the text index
-   * makes some beyond 2^53. As a number the next run, of whatever statement, would fail after it had its effect.
-   */
+  /** Always with bigints: a run returns the connection's last row id, and the text index makes some beyond 2^53, which fail as numbers. */
   #prepareRun(statement: Statement): StatementSync {
     return this.#prepare(statement, true)
   }
@@ -166,7 +157,7 @@ export class SqliteDatabase implements Database {
   #last: Promise<unknown> = Promise.resolve()
   #closed = false
 
-  /** `path` is a file, created with its folder when missing, or ':memory:'. */
+  /** A file, created with its folder if missing, or ':memory:'. */
   constructor(path: string) {
     this.#path = path
     let connection: DatabaseSync | undefined
@@ -175,7 +166,7 @@ export class SqliteDatabase implements Database {
       connection = new DatabaseSync(path)
       connection.exec(SETTINGS)
       addFunctions(connection)
-      // SQLite opens what it may only read and would fail at the first write.
+      // SQLite opens a read-only file and would fail at the first write.
       if (path !== ':memory:') accessSync(path, constants.W_OK)
       this.#connection = connection
     } catch (error) {
@@ -210,7 +201,7 @@ export class SqliteDatabase implements Database {
       return this.#observed(verb, () =>
         apart ? readOnce(openReader(this.#path), work) : this.#onReader(work),
       )
-    // A store in memory has no second connection: its writers wait, or the work is on a copy.
+    // In memory there is no second connection: writers wait, or a copy is read.
     if (!apart) return this.#alone(verb, () => this.#readOnly(work))
     const copy = await this.#alone(verb, async () => copyOf(this.#connection))
     return this.#observed(verb, () => readOnce(copy, work))
@@ -230,7 +221,7 @@ export class SqliteDatabase implements Database {
 
   async close(): Promise<void> {
     await this.#last.catch(() => {})
-    // First, so that the last to leave is one that writes: it puts everything into one file.
+    // Readers first: the last connection to close must be a writer, which checkpoints into one file.
     for (const reader of this.#idleReaders.splice(0)) reader.close()
     this.#closed = true
     this.#connection.close()
@@ -243,7 +234,7 @@ export class SqliteDatabase implements Database {
       this.#connection.exec('COMMIT')
       return result
     } catch (error) {
-      // Some failures (a full disk) have rolled back by themselves.
+      // Some failures, such as a full disk, have rolled back already.
       if (this.#connection.isTransaction) this.#connection.exec('ROLLBACK')
       throw error
     }
@@ -258,7 +249,7 @@ export class SqliteDatabase implements Database {
     }
   }
 
-  /** On a connection that reads, kept for the next: to open one and prepare its statements took longer than to read a page. */
+  /** Readers are kept: opening one and preparing its statements takes longer than reading a page. */
   async #onReader<T>(work: (session: Snapshot) => Promise<T>): Promise<T> {
     const reader = this.#idleReaders.pop() ?? openReader(this.#path)
     try {
@@ -270,7 +261,7 @@ export class SqliteDatabase implements Database {
     }
   }
 
-  /** Waits for its turn: one connection must never see two callers' statements interleaved. */
+  /** One caller at a time: statements of two must never interleave. */
   #alone<T>(verb: string, call: () => Promise<T>, writes = false): Promise<T> {
     const turn = this.#last.then(() => this.#observed(verb, call, writes))
     this.#last = turn.catch(() => {})
@@ -288,11 +279,11 @@ export class SqliteDatabase implements Database {
   }
 }
 
-/** Makes rows of the lists that a statement gives: in half the time that node:sqlite takes to make them, and to read what it has made. */
+/** Rows from lists, in half the time that node:sqlite takes for objects. */
 function rowOf(prepared: StatementSync): (list: unknown) => unknown {
   const names = prepared.columns().map(({ name }) => name)
   return (list) => {
-    // node:sqlite types whatever it gives as records.
+    // node:sqlite types everything as records.
     const values = list as readonly unknown[]
     const row: Record<string, unknown> = {}
     for (let i = 0; i < names.length; i++) row[names[i] ?? ''] = values[i]
@@ -300,7 +291,7 @@ function rowOf(prepared: StatementSync): (list: unknown) => unknown {
   }
 }
 
-/** What PostgreSQL has and SQLite has not. */
+/** PostgreSQL has these built in. */
 export function addFunctions(connection: DatabaseSync): void {
   connection.function('sha256', { deterministic: true }, (value) =>
     createHash('sha256')
@@ -309,7 +300,7 @@ export function addFunctions(connection: DatabaseSync): void {
   )
 }
 
-/** A connection that only reads: in WAL mode it and the writer do not wait for each other. */
+/** Read only: in WAL mode it and the writer do not wait for each other. */
 class Reader {
   readonly #connection: DatabaseSync
   readonly #session: SqliteSession
@@ -328,7 +319,7 @@ class Reader {
     }
   }
 
-  /** Whether nothing of what was read keeps an old moment. */
+  /** Nothing keeps an old moment. */
   get isClean(): boolean {
     return !this.#connection.isTransaction && !this.#session.isIterating
   }
@@ -361,7 +352,7 @@ async function readOnce<T>(reader: Reader, work: (session: Snapshot) => Promise<
 
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
 
-/** SQLite's primary result code: the low byte of the extended one. */
+/** The low byte of the extended code. */
 function resultCode(error: unknown): number | undefined {
   if (!(error instanceof Error) || !('errcode' in error) || typeof error.errcode !== 'number')
     return undefined

@@ -1,10 +1,9 @@
-/** Uses of a store: those that watch are told how each went, and transactions that lost a race are repeated a bounded number of times. */
+/** Uses of a store: observed for metrics, and repeated a bounded number of times after a lost race. */
 import { setTimeout as pause } from 'node:timers/promises'
 import { backoffDelayMs } from '../core/backoff.ts'
 import { BartlebyError } from '../core/errors.ts'
 import type { StoreCall } from './database.ts'
 
-/** Tells how long a use took, and whether the store was why a write failed. */
 export class StoreCalls {
   readonly #listeners: ((call: StoreCall) => void)[] = []
 
@@ -33,7 +32,7 @@ export class StoreCalls {
 const MAX_ATTEMPTS = 6
 const PAUSE = { baseMs: 2, factor: 2, maxMs: 100, jitter: 0.5 }
 
-/** Runs `attempt` again while `lostRace(error)` says so; gives up with the last error. */
+/** Throws the last error in the end. */
 export async function withAttempts<T>(
   attempt: (isRerun: boolean) => Promise<T>,
   lostRace: (error: unknown) => boolean,

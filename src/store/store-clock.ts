@@ -1,7 +1,6 @@
 /**
- * The time of servers that share a database. Leases, due times and deadlines that one server writes are judged by the others, so
- * their clocks must agree, and those of machines do not always: on PostgreSQL every server's clock follows the database's. It is
- * measured at the start and from then on, by the middle of a round trip, and the clock of the machine is shifted by the difference.
+ * The time of servers that share a database. They judge each other's leases and deadlines, so their clocks must agree: on PostgreSQL each
+ * follows the database's, measured by the middle of a round trip, by shifting the machine's clock.
  */
 import type { Clock } from '../core/clock.ts'
 import type { Log } from '../core/log.ts'
@@ -10,41 +9,37 @@ import { NODE_SOURCES, SystemClock, type TimeSources } from '../core/system-cloc
 import { type Database, type Integer, type Session, sql } from './database.ts'
 
 const EVERY_US = 30_000_000n
-/** The quickest of so many round trips is taken: in it the answer cannot be far from the middle. */
+/** The quickest is taken: its answer cannot be far from the middle. */
 const ROUND_TRIPS = 3
-/**
- * A smaller difference is left alone. Clocks that are kept by NTP differ by a few milliseconds, and the middle of a round trip is
- * not known better; following that would let time jump and stand still for nothing, where every deadline has a second to spare.
- */
+/** Smaller differences are ignored: NTP and round trips tell no better, and every deadline has a second to spare. */
 const FOLLOWED_MS = 100
-/** A difference that somebody should look after. */
+/** Somebody should look. */
 const WORTH_A_WARNING_MS = 1_000
 
-/** The database's time, which goes on within a transaction. */
+/** Goes on within a transaction. */
 const readTime = sql('clock.read', {
   postgres: 'SELECT (extract(epoch FROM clock_timestamp()) * 1000)::float8 AS ms',
 })
 
-/** What one look showed. */
 interface Reading {
-  /** The database's time minus the machine's. */
+  /** Database minus machine. */
   readonly differenceMs: number
   readonly tookMs: number
 }
 
 export class StoreClock implements Service {
   readonly name = 'store.clock'
-  /** The machine's clock, set by the database's. */
+  /** The machine's clock, shifted. */
   readonly clock: Clock
   readonly #db: Database
   readonly #log: Log
   readonly #machine: TimeSources
-  /** Whole milliseconds: ticks of the shifted clock are ticks of the machine's. */
+  /** Whole milliseconds, so that ticks stay ticks. */
   #shiftMs = 0
   #isWarned = false
   readonly #following: Rounds
 
-  /** Shifted by nothing until `follow` was called. */
+  /** Not shifted before `follow`. */
   constructor(db: Database, log: Log, machine: TimeSources = NODE_SOURCES) {
     this.#db = db
     this.#log = log
@@ -65,10 +60,10 @@ export class StoreClock implements Service {
     return [this.#following]
   }
 
-  /** Looks at the database's clock and follows it from now on, when the difference is worth it. */
+  /** Measures once, and follows if the difference is worth it. */
   async follow(): Promise<void> {
     const { differenceMs, tookMs } = await this.#db.session('clock', (session) => this.#read(session))
-    // Where the answer came from within the round trip is not known.
+    // The answer came from anywhere within the round trip.
     const uncertainMs = tookMs / 2
     if (Math.abs(differenceMs - this.#shiftMs) > Math.max(FOLLOWED_MS, uncertainMs))
       this.#shiftMs = Math.round(differenceMs)
@@ -79,11 +74,10 @@ export class StoreClock implements Service {
         'the clock of this machine differs from that of the database, whose time is used; is it synchronised?',
       )
     }
-    // Once for every time that it goes wrong.
+    // Warns once per deviation.
     this.#isWarned = isFar
   }
 
-  /** Goes on following. */
   start(): void {
     this.#following.start()
   }

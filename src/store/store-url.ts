@@ -1,4 +1,4 @@
-/** Which store a URL names: an SQLite file, SQLite in memory, or a PostgreSQL database. */
+/** Store URLs: an SQLite file, SQLite in memory, or a PostgreSQL database. */
 import { ConfigError, shown } from '../core/settings/config-error.ts'
 
 export type StoreUrl =
@@ -9,7 +9,7 @@ export type StoreUrl =
 export const STORE_URL_FORMS =
   "'sqlite:PATH', 'sqlite::memory:' or 'postgres://USER:PASSWORD@HOST:PORT/DATABASE'"
 
-/** Reads a store URL; throws a ConfigError that shows no password. */
+/** Throws a ConfigError that shows no password. */
 export function parseStoreUrl(text: string): StoreUrl {
   const store = readStoreUrl(text)
   if (store === null)
@@ -17,7 +17,6 @@ export function parseStoreUrl(text: string): StoreUrl {
   return store
 }
 
-/** Reads a store URL; null when it is none. */
 export function readStoreUrl(text: string): StoreUrl | null {
   if (text === 'sqlite::memory:') return { kind: 'memory' }
   if (text.startsWith('sqlite:')) {

@@ -1,11 +1,8 @@
-/**
- * Whether the store takes writes. A full disk, or a PostgreSQL that became read-only, still answers reads. Nothing is written to find
- * out while writes succeed; after one has failed, a write of our own proves that they are taken again.
- */
+/** Whether the store takes writes: a full disk or a read-only PostgreSQL still answers reads. Writes a proof only after a write has failed. */
 import { randomBytes } from 'node:crypto'
 import { type Database, sql } from './database.ts'
 
-/** A disk that is full for most writes still has room for a small one; PostgreSQL would make one of bytes that repeat. */
+/** Large and random: a full disk still has room for a small row, and PostgreSQL compresses repeated bytes. */
 const PROOF_BYTES = 262_144
 
 const put = sql(
@@ -26,10 +23,9 @@ export class WriteProof {
     })
   }
 
-  /** Rejects when the store refuses writes. */
   async require(): Promise<void> {
     if (!this.#isInDoubt) return
-    // Two transactions: SQLite writes nothing of what the same one puts and takes.
+    // Two transactions: SQLite writes nothing of a row put and taken in one.
     await this.#db.transaction('store.putProof', (tx) => tx.run(put, randomBytes(PROOF_BYTES)))
     await this.#db.transaction('store.takeProof', (tx) => tx.run(take))
     this.#isInDoubt = false

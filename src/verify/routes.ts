@@ -1,4 +1,4 @@
-/** Verify on the office API: `GET` tells how the last run stands, `POST` starts one. */
+/** HTTP calls of verify: `GET` shows the last run, `POST` starts one. */
 import type { FastifyInstance } from 'fastify'
 import { type ApiCall, type ApiScope, serveApi } from '../api/calls.ts'
 import { type ApiDescription, objectOf } from '../api/describe.ts'
@@ -36,7 +36,6 @@ const STANDING = objectOf({
   },
 })
 
-/** Adds the calls to a server. */
 export async function verifyRoutes(app: FastifyInstance, options: VerifyRoutesOptions): Promise<void> {
   const { verifyRun } = options
   const call = (

@@ -1,12 +1,11 @@
 /**
- * Verify, run by a server on its own store: one at a time, in the background, and its last result is remembered. The checks read
- * in bounded steps and let others work between them. On SQLite, where a step blocks the server, that is after 10 ms; only what is
- * sorted is one step: with 200,000 letters two sorts took 57 and 51 ms of processor time, everything else at most 35. A store in memory has one connection, so there calls wait for the whole of it, a second or so.
+ * Verify, run by a server on its own store: one run at a time, in the background; the last result is remembered.
  *
  *   never ──► running ──► done     every promise was checked, kept or not
- *                └─────► failed   it could not be checked, or the office stopped
+ *                └─────► failed   not checked to the end, or the office stopped
  *
- * From both ends it can be started again.
+ * Both ends can start again. Checks read in bounded steps: on SQLite, where a step blocks the server, 10 ms each; only sorts take longer (57
+ * and 51 ms with 200,000 letters). A store in memory has one connection, so calls wait for the whole run, a second or so.
  */
 import type { Clock, Instant } from '../core/clock.ts'
 import type { Log } from '../core/log.ts'
@@ -20,7 +19,7 @@ export interface VerifyCheck {
   readonly title: string
   readonly holds: boolean
   readonly findings: number
-  /** The first findings, as sentences. */
+  /** Sentences. */
   readonly samples: readonly string[]
 }
 
@@ -34,7 +33,7 @@ export interface VerifyStanding {
 }
 
 export interface VerifyRunOptions {
-  /** Lends a database to read from, for as long as the work takes. */
+  /** Lends a database for the duration of the work. */
   readonly lend: <T>(work: (db: Database) => Promise<T>) => Promise<T>
   readonly clock: Clock
   readonly log: Log
@@ -53,7 +52,7 @@ const NEVER: VerifyStanding = {
   checks: [],
 }
 
-/** Before it is known how much there is to look at. */
+/** Before the amount of work is known. */
 const BEGINNING = { label: 'looking how much there is', done: 0, expected: 0 }
 
 export class VerifyRun implements Service {
@@ -67,12 +66,12 @@ export class VerifyRun implements Service {
     this.#options = options
   }
 
-  /** How the run at hand, or else the last one, stands. */
+  /** The current run, else the last one. */
   look(): VerifyStanding {
     return this.#standing
   }
 
-  /** A run from now on, unless one is under way. */
+  /** Does nothing while one is under way. */
   begin(): void {
     if (this.#running !== null || this.#stop.signal.aborted) return
     const startedAt = this.#options.clock.now()
@@ -82,18 +81,18 @@ export class VerifyRun implements Service {
     })
   }
 
-  /** Ends the run at hand, and starts no more. */
+  /** Ends the current run and starts no more. */
   async stop(): Promise<void> {
     this.#stop.abort(new Error('the server is stopping'))
     await this.#running
   }
 
-  /** Never fails: what went wrong is its result. */
+  /** Never fails: trouble is its result. */
   async #run(startedAt: Instant): Promise<void> {
     const { lend, clock, log } = this.#options
     const finished = () => ({ ...NEVER, startedAt, finishedAt: clock.now() })
     try {
-      // Loaded when they are used: most servers never check.
+      // Loaded on use: most servers never check.
       const { INVARIANTS, verifyStore } = await import('./verify.ts')
       const titles = new Map(INVARIANTS.map(({ id, promise }) => [id, `${id}: ${promise}`]))
       const { clean, invariants } = await lend((db) =>
@@ -131,7 +130,7 @@ const checkOf = ({ invariant, promise, broken, violations }: InvariantReport): V
 const shortened = (text: string): string =>
   (text.length > MAX_SAMPLE_CHARACTERS ? `${text.slice(0, MAX_SAMPLE_CHARACTERS)}…` : text).toWellFormed()
 
-/** What a store said about its failure is for the log. A server of another version may have changed it meanwhile. */
+/** Errors of the store are for the log. A server of another version may have migrated it meanwhile. */
 const reasonOf = (error: unknown): string =>
   error instanceof StoreTooNew
     ? error.message

@@ -1,7 +1,4 @@
-/**
- * Proves that a store keeps its promises, or shows the rows that break them. Everything is read from one moment of the
- * store, in bounded steps, so that it is exact while servers work on it, and takes no more memory for more letters.
- */
+/** Proves that a store keeps its promises, or shows the rows that break them: one moment of the store, in bounded steps, in bounded memory. */
 import type { Clock } from '../core/clock.ts'
 import { SystemClock } from '../core/system-clock.ts'
 import { openAudit } from '../letters/audit/audit.ts'
@@ -28,7 +25,7 @@ import { runs } from '../work/invariants.ts'
 
 const numberOf = ({ id }: Invariant): number => Number(id.slice(1))
 
-/** What all letters promise, in the order of its numbers, then what each source does, runs and the store itself. */
+/** Letters in the order of their numbers, then sources, runs and the store itself. */
 export const INVARIANTS: readonly Invariant[] = [
   ...[oneLetter, oneState, letterCounts, removals, ...queueInvariants, ...redriveInvariants].toSorted(
     (a, b) => numberOf(a) - numberOf(b),
@@ -38,65 +35,62 @@ export const INVARIANTS: readonly Invariant[] = [
   wholeSchema,
 ]
 
-/** What they have in the case files of letters. */
+/** Tables of invariants in the case files. */
 const BESIDE: Readonly<Record<string, CountedSide>> = Object.assign(
   {},
   ...INVARIANTS.map(({ beside }) => beside),
 )
 
-/** Something in the store that must not be. */
 export interface Violation {
-  /** The promise that is broken: 'I6'. */
+  /** For example 'I6'. */
   readonly invariant: string
-  /** A sentence that says what is wrong. */
+  /** A sentence. */
   readonly what: string
-  /** The offending row: what is needed to find it. */
+  /** Enough to find the row. */
   readonly row: Readonly<Record<string, string>>
 }
 
-/** What was found about one promise. */
 export interface InvariantReport {
   readonly invariant: string
   readonly promise: string
-  /** How often it is broken; `violations` are the first of these. */
+  /** All of them; `violations` are the first. */
   readonly broken: number
   readonly violations: readonly Violation[]
 }
 
 export interface VerifyReport {
-  /** Whether every promise is kept. */
   readonly clean: boolean
   readonly invariants: readonly InvariantReport[]
 }
 
 export interface VerifyProgress {
-  /** What is being checked: a promise, or `letters` for all promises about single letters at once. */
+  /** An invariant's id, or `letters` for all checks of single letters. */
   readonly invariant: string
-  /** Rows looked at, of all that is to be checked; `expected` comes from the counts and is nearly right. */
+  /** Rows; `expected` is an estimate from the counts. */
   readonly done: number
   readonly expected: number
 }
 
 export interface VerifyOptions {
   readonly onProgress?: (progress: VerifyProgress) => void
-  /** Violations that are kept of each invariant; the others are counted. Default 100. */
+  /** Violations kept per invariant; others are only counted. Default 100. */
   readonly limit?: number
   /** The clock of the servers that write to the store. */
   readonly clock?: Clock
-  /** Once it is aborted the check ends, on SQLite after the step at hand, with the reason of the abort as its failure. */
+  /** Aborts the check, on SQLite after the current step, with the reason as its failure. */
   readonly signal?: AbortSignal
 }
 
 const DEFAULT_LIMIT = 100
 
-/** Checks every promise on the store as it is now. Reads only. */
+/** Reads only. */
 export function verifyStore(db: Database, options: VerifyOptions = {}): Promise<VerifyReport> {
   const { onProgress = () => {}, limit = DEFAULT_LIMIT, clock = new SystemClock(), signal } = options
   const check = async (session: Snapshot): Promise<VerifyReport> => {
     await requireThisVersion(session)
     if (!(await hasBody(session))) return onlySchema(session, limit)
     let done = 0
-    /** What is planned up to the end of the check at hand: with more rows than estimated, progress waits there. */
+    /** Progress waits here when a check has more rows than estimated. */
     let planned = 0
     let expected = 0
     let current = ''
@@ -110,7 +104,7 @@ export function verifyStore(db: Database, options: VerifyOptions = {}): Promise<
     for (const each of INVARIANTS) rowsOf.set(each, (await each.rows?.(audit)) ?? 0)
     expected = [...rowsOf.values()].reduce((sum, rows) => sum + rows, rowsOfLetters)
     const begin = (label: string, rows: number): void => {
-      // Estimates are put right after each.
+      // Estimates are corrected after each check.
       done = planned
       planned += rows
       current = label
@@ -130,7 +124,7 @@ export function verifyStore(db: Database, options: VerifyOptions = {}): Promise<
   return db.snapshot('verify', check, { signal })
 }
 
-/** Looks at every letter once, for all checks of letters. */
+/** One pass over all letters, for all their checks. */
 async function checkLetters(audit: Audit, add: (id: string, finding: Finding) => void): Promise<void> {
   const checks: (readonly [id: string, LetterCheck])[] = []
   for (const { id, ofLetters } of INVARIANTS) {
@@ -142,14 +136,13 @@ async function checkLetters(audit: Audit, add: (id: string, finding: Finding) =>
   for (const [id, check] of checks) for await (const finding of check.end?.() ?? []) add(id, finding)
 }
 
-/** The report on a store that lacks tables or columns: nothing else can be checked. */
+/** Without all tables and columns nothing else can be checked. */
 async function onlySchema(session: Snapshot, limit: number): Promise<VerifyReport> {
   const report = new Report(wholeSchema, limit)
   for await (const finding of wholeSchema.check({ session })) report.add(finding)
   return { clean: false, invariants: [report.shown()] }
 }
 
-/** What was found so far about one promise. */
 class Report {
   readonly invariant: Invariant
   readonly #limit: number

@@ -1,7 +1,4 @@
-/**
- * The runs that this server carries out: it takes up those that nobody is at, keeps their leases, and goes on with each, step after
- * step. What a step does, and how far the run is then, is one transaction.
- */
+/** Runs of this server: takes up those without an owner, renews their leases, and carries out step after step, each in one transaction. */
 import { type Clock, type Instant, later } from '../core/clock.ts'
 import type { Log } from '../core/log.ts'
 import { Rounds } from '../core/rounds.ts'
@@ -29,24 +26,23 @@ export interface CarrierParts<Work extends RunWork> {
   readonly db: Database
   readonly clock: Clock
   readonly log: Log
-  /** Runs `act` in one transaction. */
   readonly inWork: <T>(verb: string, act: (work: Work) => Promise<T>) => Promise<T>
   /** False: runs are left to other servers. */
   readonly carriesOut: boolean
-  /** Begins the rounds that are due, before runs are looked for. */
+  /** Begins due rounds, before runs are looked for. */
   readonly beginRounds: () => Promise<void>
-  /** Halts a run that is this server's. */
+  /** Pauses a run of this server. */
   readonly pause: (work: Work, run: Run, note: string) => Promise<void>
-  /** Something about a run changed, here or on another server. */
+  /** A run changed, here or elsewhere. */
   readonly onChange: () => void
 }
 
-/** How often leases are renewed and runs looked for. */
+/** Interval of renewals and looks. */
 export const LOOK_US = 1_000_000n
-/** Runs that one server is at; what is more waits, or is another's. */
+/** Per server; further runs wait, or go to another. */
 const MOST_WALKS = 20
 const CHANNEL = 'bartleby_runs'
-/** A rate of rows is kept by one allowance for all. */
+/** One allowance for all rows. */
 const ALL = ''
 
 export class Carrier<Work extends RunWork> {
@@ -58,7 +54,7 @@ export class Carrier<Work extends RunWork> {
   readonly #walks = new Map<Xid, { readonly walk: RunWalk; readonly over: Promise<void> }>()
   readonly #stopped = new AbortController()
   readonly #looks: Rounds
-  /** Apart from looks: leases are over in three seconds, and a look may take longer. */
+  /** Apart from looks, which may take longer than the three seconds of a lease. */
   readonly #renewals: Rounds
   #isStarted = false
 
@@ -76,7 +72,6 @@ export class Carrier<Work extends RunWork> {
     this.#yielding = new Yielding(parts.db)
   }
 
-  /** What is done every so often, for whoever watches over that. */
   get rounds(): readonly Rounds[] {
     return this.#parts.carriesOut ? [this.#looks, this.#renewals] : [this.#renewals]
   }
@@ -85,7 +80,6 @@ export class Carrier<Work extends RunWork> {
     return this.#stopped.signal.aborted
   }
 
-  /** Begins to look for runs that nobody is at. */
   start(): void {
     const { db, log } = this.#parts
     db.listen(CHANNEL, () => this.#hear()).catch((error: unknown) =>
@@ -95,7 +89,7 @@ export class Carrier<Work extends RunWork> {
     for (const rounds of this.rounds) rounds.start()
   }
 
-  /** Ends after the steps at hand; what is left is another server's, or this one's at its next start. */
+  /** Ends after the current steps; another server, or the next start, continues. */
   async stop(): Promise<void> {
     this.#stopped.abort()
     for (const { walk } of this.#walks.values()) walk.wake()
@@ -113,12 +107,12 @@ export class Carrier<Work extends RunWork> {
     return { owner: this.owner, until: later(this.#parts.clock.now(), LEASE_US) }
   }
 
-  /** Resolves when this server is done with a run that it is at; undefined when it is not. */
+  /** Resolves when this server is done with the run; undefined if it does not have it. */
   overHere(id: Xid): Promise<void> | undefined {
     return this.#walks.get(id)?.over
   }
 
-  /** Something about a run changed: whoever is at it looks at once, and whoever may take it up. */
+  /** Wakes whoever has the run, and whoever may take it up. */
   changed(): void {
     this.#hear()
     this.#parts.db.notify(CHANNEL, '').catch(() => {})
@@ -156,11 +150,11 @@ export class Carrier<Work extends RunWork> {
     }
   }
 
-  /** Goes on with a run that is this server's. */
+  /** Continues a run of this server. */
   goOn(run: Run): void {
     const known = this.#walks.get(run.id)
     if (known !== undefined) {
-      // It may be about to end what it was at before the run was resumed.
+      // Its walk may be about to end what preceded the resume.
       known.walk.wake()
       void known.over.then(() => this.#again(run.id))
       return
@@ -184,11 +178,11 @@ export class Carrier<Work extends RunWork> {
     this.#walks.set(run.id, { walk, over })
   }
 
-  /** One step after the other, at the rate of the run, with rests for others. */
+  /** Step after step at the run's rate, with rests for others. */
   #stepping(kind: RunKind<Work>, { id, rate }: Run): Course {
     const { clock } = this.#parts
     const pace = new Pace(clock, rate)
-    /** Changes are told, but that may be lost: a run that waits for its rate looks for them too. */
+    /** Notifications may be lost: a run that waits for its rate looks for changes too. */
     let lookAt: Instant | null = null
     const round: Course['round'] = async (isWoken) => {
       if (lookAt !== null && (isWoken || clock.now() >= lookAt)) {
@@ -210,7 +204,7 @@ export class Carrier<Work extends RunWork> {
     return { round, pause: (note) => this.#pause(id, note) }
   }
 
-  /** The run, when it is to go on here. */
+  /** null unless the run continues here. */
   async #readOwn(id: Xid): Promise<Run | null> {
     const run = await this.#parts.db.session('run.read', (session) => readRun(session, id))
     return run !== null && this.#isOwn(run) ? run : null
@@ -220,13 +214,13 @@ export class Carrier<Work extends RunWork> {
     return owner === this.owner && state === 'running'
   }
 
-  /** A run that was paused and resumed while its walk was ending. */
+  /** Resumed while its walk was ending. */
   async #again(id: Xid): Promise<void> {
     const run = await this.#readOwn(id).catch(() => null)
     if (run !== null) this.goOn(run)
   }
 
-  /** One step in one transaction; null when the run does not go on here. */
+  /** In one transaction; null when the run does not continue here. */
   async #step(kind: RunKind<Work>, id: Xid, most: number, rateNow: number | null) {
     const { inWork, log } = this.#parts
     const taken = await inWork(`run.${kind.kind}`, async (work) => {
@@ -260,7 +254,7 @@ export class Carrier<Work extends RunWork> {
     return { ...next, endedAt, rateNow: null, lease: nobody }
   }
 
-  /** Halts a run that cannot go on here, unless it is another's by now. */
+  /** Unless another server has it by now. */
   async #pause(id: Xid, note: string): Promise<'over'> {
     const { inWork, pause } = this.#parts
     await inWork('run.pause', async (work) => {
@@ -270,7 +264,7 @@ export class Carrier<Work extends RunWork> {
     return 'over'
   }
 
-  /** Others hear that it is theirs. */
+  /** Frees the run for others. */
   async #leave(id: Xid): Promise<void> {
     const { db, log } = this.#parts
     await db

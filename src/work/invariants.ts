@@ -1,7 +1,7 @@
-/** R1: a run has done no more than it expected, and one that is over is nobody's. */
+/** R1: a run has done no more than it expected, and has no owner once it is over. */
 import { type Integer, type Session, sql } from '../store/database.ts'
 
-/** Runs are few: those that ended are forgotten after a month. */
+/** Few: ended runs are removed after a month. */
 const readWrong = sql(
   'verify.runs',
   `SELECT id, kind, state, expected, done + skipped + failed AS looked, owner FROM bartleby.runs

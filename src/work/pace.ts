@@ -1,20 +1,19 @@
 /**
- * How fast a run goes, and may go. The rate of a redrive is kept for each destination by itself: letters become due one after the
- * other, and what was not sent when it was due is made up for, up to a second of it. So it is kept on average although letters leave
- * in batches, and a server that stood still for long does not flood anybody afterwards.
+ * The pace of a run. A redrive keeps its rate per destination: letters become due one by one, and what is late is made up for, up to a
+ * second. So batches keep the average, and a server that stood still floods nobody.
  */
 import { type Clock, type Instant, instant, later } from '../core/clock.ts'
 
-/** What is made up for at most. */
+/** Made up for at most. */
 const MOST_LATE_US = 1_000_000n
-/** Letters of a rate are sent this often, so that a high one does not cost a transaction for each of them. */
+/** Sends of one rate are so far apart, so that a high rate does not cost a transaction per letter. */
 const TICK_US = 50_000n
-/** How fast it goes is measured over the last seconds; less time than the shortest says nothing. */
+/** Speed is measured over the last seconds; a shorter time says nothing. */
 const WINDOW_US = 5_000_000n
 const SHORTEST_US = 200_000n
 
 interface Allowance {
-  /** Since when letters of this rate are due, `sent` of them gone. */
+  /** Start of the allowance, with `sent` letters gone. */
   since: Instant
   sent: number
 }
@@ -38,7 +37,6 @@ export class Pace {
     this.#allowances.clear()
   }
 
-  /** How many letters may be sent to a destination now. */
   allowed(destination: string): number {
     const rate = this.#rate
     if (rate === null) return Number.POSITIVE_INFINITY
@@ -56,7 +54,7 @@ export class Pace {
     if (this.#rate !== null) this.#allowanceOf(destination, now).sent += letters
   }
 
-  /** Letters a second, to all destinations together, during the last seconds; null when it is too early to say. */
+  /** All destinations, over the last seconds; null: too early to say. */
   get perSecond(): number | null {
     const now = this.#clock.now()
     const from = now - WINDOW_US
@@ -67,13 +65,13 @@ export class Pace {
     return (letters * 1e6) / Number(spanUs)
   }
 
-  /** When the next letter may be sent to it; now, or before, when one may. */
+  /** In the past when one may be sent now. */
   nextAt(destination: string): Instant {
     const now = this.#clock.now()
     return this.#rate === null ? now : dueAt(this.#allowanceOf(destination, now), this.#rate)
   }
 
-  /** When there is something to do again: the next letter to one of these, a tick from now at least, or a look at the store. */
+  /** The next letter to any of these, at least a tick from now, or the next look at the store. */
   wakeAt(destinations: readonly string[], lookAt: Instant): Instant {
     const tick = later(this.#clock.now(), TICK_US)
     let sendAt: Instant | null = null
@@ -95,7 +93,7 @@ export class Pace {
   }
 }
 
-/** What lies more than a minute back does not count any more: over days the numbers would lose digits. */
+/** Forgets whole minutes: over days the numbers would lose digits. */
 function forget(allowance: Allowance, rate: number): void {
   const seconds = Math.floor(allowance.sent / rate)
   if (seconds < 60) return
@@ -103,6 +101,6 @@ function forget(allowance: Allowance, rate: number): void {
   allowance.sent -= seconds * rate
 }
 
-/** When the letter behind those that were sent is due. */
+/** When the next letter is due. */
 const dueAt = ({ since, sent }: Allowance, rate: number): Instant =>
   instant(since + BigInt(Math.ceil(((sent + 1) * 1e6) / rate)))

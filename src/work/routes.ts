@@ -1,4 +1,4 @@
-/** Runs on HTTP: `/api/runs`. */
+/** HTTP calls of runs: `/api/runs`. */
 import type { FastifyInstance } from 'fastify'
 import { isBounded, requireReach } from '../api/auth.ts'
 import { type ApiCall, type ApiRequest, type ApiScope, onceKeyOf, serveApi } from '../api/calls.ts'
@@ -13,7 +13,6 @@ import type { Runs } from './runs.ts'
 import { RUN, RUN_STATES, type RunState, WHY } from './shapes.ts'
 import { runFields } from './view.ts'
 
-/** An answer that can be given again. */
 interface Answer {
   readonly status: number
   readonly body: unknown
@@ -21,7 +20,7 @@ interface Answer {
 
 export interface RunRoutesOptions<Work extends RunWork> extends ApiScope {
   readonly runs: Runs<Work>
-  /** Runs an act in one transaction; with a key, the first answer to it is given again. */
+  /** In one transaction; a key replays its first answer. */
   readonly once: (
     verb: string,
     key: ReturnType<typeof onceKeyOf>,
@@ -29,7 +28,6 @@ export interface RunRoutesOptions<Work extends RunWork> extends ApiScope {
   ) => Promise<Answer>
 }
 
-/** Adds the calls on runs to a server. */
 export async function runRoutes<Work extends RunWork>(
   app: FastifyInstance,
   options: RunRoutesOptions<Work>,
@@ -80,7 +78,6 @@ const getCall = <Work extends RunWork>(runs: Runs<Work>): ApiCall => ({
   answer: async (request) => ({ status: 200, data: runFields(await readRun(runs, request)) }),
 })
 
-/** A call that changes how one run goes on, and answers with how it stands then. */
 const steer = <Work extends RunWork>(
   { runs, once }: RunRoutesOptions<Work>,
   verb: 'pause' | 'resume' | 'cancel',
@@ -129,7 +126,6 @@ async function readRun<Work extends RunWork>(
 const namesOf = (query: Query, parameter: string): readonly string[] | null =>
   query.get(parameter)?.split(',') ?? null
 
-/** null when it is not given. */
 function statesOf(query: Query): readonly RunState[] | null {
   const given = namesOf(query, 'state')
   const unknown = given?.find((name) => !RUN_STATES.some((known) => known === name))
@@ -140,7 +136,7 @@ function statesOf(query: Query): readonly RunState[] | null {
   return given === null ? null : RUN_STATES.filter((known) => given.includes(known))
 }
 
-/** A page of a list that goes by ids; `read` gives one more than the page has. */
+/** A page by id; `read` returns one more than the page has. */
 export async function newestFirst<Item extends { readonly id: Xid }>(
   query: Query,
   filters: Readonly<Record<string, string>>,
@@ -156,7 +152,7 @@ export async function newestFirst<Item extends { readonly id: Xid }>(
   }
 }
 
-/** Behind which a page of a list begins; null: it is the first. */
+/** null: the first page. */
 function placeOf(query: Query, filters: Readonly<Record<string, string>>): Xid | null {
   const token = query.get('continuationToken')
   if (token === undefined) return null

@@ -1,4 +1,4 @@
-/** The rows of runs: what is to be done, how far it is, and which server is at it. */
+/** Rows of runs: the work, its progress and its owner. */
 import type { Instant } from '../core/clock.ts'
 import { type Xid, xid } from '../core/xid.ts'
 import { type Integer, type Session, sql, type Transaction } from '../store/database.ts'
@@ -6,57 +6,55 @@ import { at, integer, json, number, oneOf, orNull, type RowOf, rowShape, text } 
 import type { RunState } from './shapes.ts'
 
 /**
- * Selected beside what is locked: locks of servers that stand still. A server that is frozen, or whose machine is gone, in the middle of
- * a transaction keeps its locks as long as PostgreSQL believes in its connection, which can be hours; nobody could go on with its run, or
- * cancel it. So whoever locks one asks PostgreSQL to end the transaction when nothing was heard of it for as long as its lease lasts.
+ * Ends locks of servers that stand still. A server frozen in a transaction keeps its locks as long as PostgreSQL believes in the
+ * connection, perhaps for hours, and nobody could continue or cancel its run. So PostgreSQL ends it after a silence as long as a lease.
  */
 export const LET_GO = `set_config('idle_in_transaction_session_timeout', '3s', true) AS let_go`
 
 const RUN = rowShape({
   id: xid,
   kind: text,
-  /** Of runs of one name only one is open at a time; null: of any number. */
+  /** Only one run of a name is open at a time. */
   name: orNull(text),
-  /** What it is done to, for people. */
+  /** For people. */
   about: text,
   subject: json,
   place: json,
   actor: text,
   state: oneOf<RunState>(),
-  /** Why it is paused, failed or was cancelled. */
+  /** Why it is paused, failed or cancelled. */
   note: orNull(text),
   startedAt: at,
   endedAt: orNull(at),
-  /** Never less than is done; null: nobody knows. */
+  /** Never less than is done; null: unknown. */
   expected: orNull(integer),
   done: integer,
   skipped: integer,
   failed: integer,
-  /** Rows a second that are allowed; null: as fast as it goes. */
+  /** Allowed rows a second; null: any. */
   rate: orNull(number),
-  /** Rows a second, as the server that is at it measured them. */
+  /** Measured rows a second. */
   rateNow: orNull(number),
-  /** How often it went on after a restart, or on another server. */
+  /** Continued so often after a restart or elsewhere. */
   resumed: integer,
-  /** Grows with everything that is done to the run itself. */
+  /** Grows with every command. */
   version: integer,
   owner: orNull(text),
 })
 const COLUMNS = RUN.columns
 
-/** `Subject` and `Place` are what the kind keeps, as JSON: what is to be done, and where it goes on. */
+/** `Subject`: the work. `Place`: its progress. Both are JSON of the kind. */
 export interface Run<Subject = unknown, Place = unknown> extends RowOf<typeof RUN> {
   readonly subject: Subject
   readonly place: Place
 }
 
-/** Who is at a run, and until when others leave it alone. */
 export interface Lease {
   readonly owner: string
   readonly until: Instant
 }
 
-/** Leaves the store as it is when an open run has the name. */
+/** Does nothing when an open run has the name. */
 const insertRow = sql(
   'runs.insert',
   `INSERT INTO bartleby.runs (id, kind, name, about, subject, place, actor, state, started_at, expected, rate, owner, owned_until)
@@ -68,7 +66,7 @@ export type NewRun = Pick<
   'id' | 'kind' | 'name' | 'about' | 'subject' | 'place' | 'actor' | 'startedAt' | 'expected' | 'rate'
 >
 
-/** Adds a run; false when one of its name is open. Without an owner whoever looks first takes it up. */
+/** False when a run of its name is open. Without an owner, the first server that looks takes it up. */
 export async function insertRun(
   tx: Transaction,
   run: NewRun,
@@ -90,10 +88,9 @@ const readOldest = sql(
 /** By primary key. */
 const removeRows = sql('runs.removeThese', 'DELETE FROM bartleby.runs WHERE id = ANY($1::text[])')
 
-/** Rows that are looked at together. */
 const LOOK = 100
 
-/** Forgets some runs of these kinds that began before `first` and ended before `before`; gives how many. */
+/** Removes some runs begun before `first` and ended before `before`; returns how many. */
 export async function removeEndedRuns(
   tx: Transaction,
   kinds: readonly string[],
@@ -120,7 +117,7 @@ export async function removeEndedRuns(
   }
 }
 
-/** One row by primary key. */
+/** By primary key. */
 const removeRow = sql('runs.remove', 'DELETE FROM bartleby.runs WHERE id = $1')
 
 export async function removeRun(tx: Transaction, id: Xid): Promise<void> {
@@ -129,10 +126,9 @@ export async function removeRun(tx: Transaction, id: Xid): Promise<void> {
 
 const readOne = sql('runs.read', `SELECT ${COLUMNS} FROM bartleby.runs WHERE id = $1`, { bigints: true })
 
-/** The run with this id; null when there is none. */
 export const readRun = (session: Session, id: Xid): Promise<Run | null> => RUN.one(session, readOne, id)
 
-/** By runs_one. */
+/** On runs_one. */
 const readNamed = sql(
   'runs.named',
   `SELECT ${COLUMNS} FROM bartleby.runs WHERE name = $1 AND ended_at IS NULL`,
@@ -149,15 +145,14 @@ const readPage = sql(
   { bigints: true },
 )
 
-/** After every id. */
 const LAST_ID = '~'
 
 export interface RunPage {
-  /** null: of every kind. */
+  /** null: every kind. */
   readonly kinds: readonly string[] | null
-  /** null: in every state. */
+  /** null: every state. */
   readonly states: readonly RunState[] | null
-  /** Older than this one; null: from the newest on. */
+  /** null: from the newest on. */
   readonly before: Xid | null
   readonly limit: number
 }
@@ -181,34 +176,31 @@ export async function readRuns(
   }
 }
 
-/** Those that have not ended, on runs_open, which has few rows. */
+/** On runs_open, which has few rows. */
 const readOpen = sql(
   'runs.open',
   `SELECT ${COLUMNS} FROM bartleby.runs INDEXED BY runs_open WHERE ended_at IS NULL ORDER BY started_at`,
   { bigints: true },
 )
 
-/** Runs that are under way or paused, the oldest first. */
+/** Oldest first. */
 export const openRuns = (session: Session): Promise<readonly Run[]> => RUN.all(session, readOpen)
 
 const LEFT = `state = 'running' AND (owner IS NULL OR owned_until < $1)`
 
-/** Open runs that nobody is at, on runs_open. */
+/** On runs_open. */
 const readLeft = sql(
   'runs.left',
   `SELECT id, kind FROM bartleby.runs INDEXED BY runs_open WHERE ended_at IS NULL AND ${LEFT} ORDER BY started_at`,
 )
 
-/** Runs that nobody is at, the oldest first. */
+/** Oldest first. */
 export async function runsLeft(session: Session, now: Instant): Promise<readonly Pick<Run, 'id' | 'kind'>[]> {
   const rows = await session.rows<{ id: string; kind: string }>(readLeft, now)
   return rows.map(({ id, kind }) => ({ id: xid(id), kind }))
 }
 
-/**
- * One row by primary key, when nobody is at it; one whose step is under way is left to that. A run that nobody has been at since it
- * was begun is not resumed.
- */
+/** By primary key, unless a step holds it. A run without an owner since it was begun does not count as resumed. */
 const TAKEN = `owner = $3, owned_until = $4,
   resumed = resumed + CASE WHEN owner IS NULL AND owned_until IS NOT NULL THEN 0 ELSE 1 END`
 const takeRow = sql(
@@ -218,18 +210,18 @@ const takeRow = sql(
   { bigints: true },
 )
 
-/** Makes a run that nobody is at the owner's; null when somebody is. */
+/** null when somebody owns it. */
 export const takeRun = (session: Session, id: Xid, lease: Lease, now: Instant): Promise<Run | null> =>
   RUN.one(session, takeRow, now, id, lease.owner, lease.until)
 
-/** Some of the owner's open runs, by primary key. Those whose step is under way are renewed by it. */
+/** By primary key. A run whose step is under way is renewed by that. */
 const renewRows = sql(
   'runs.renew',
   `UPDATE bartleby.runs SET owned_until = $2 WHERE id IN (
      SELECT id FROM bartleby.runs WHERE id = ANY($3::text[]) AND owner = $1 AND ended_at IS NULL FOR UPDATE SKIP LOCKED)`,
 )
 
-/** Keeps the runs that a server is at for it, and none that it does not know of any more. */
+/** Renews only runs that the server still knows. */
 export async function renewRuns(
   session: Session,
   { owner, until }: Lease,
@@ -238,13 +230,13 @@ export async function renewRuns(
   await session.run(renewRows, owner, until, ids)
 }
 
-/** One row by primary key, when it is still the owner's. */
+/** By primary key. */
 const noteRow = sql(
   'runs.note',
   'UPDATE bartleby.runs SET done = $3, skipped = $4, failed = $5, rate_now = $6 WHERE id = $1 AND owner = $2',
 )
 
-/** Notes how far a run is whose kind keeps its own counts; false when it is another's by now. */
+/** For kinds with counts of their own; false when another server has the run. */
 export async function noteProgress(
   session: Session,
   id: Xid,
@@ -254,7 +246,7 @@ export async function noteProgress(
   return (await session.run(noteRow, id, owner, done, skipped, failed, rateNow)) === 1
 }
 
-/** One row by primary key, for whoever takes it up next. */
+/** By primary key. */
 const leaveRow = sql(
   'runs.leave',
   'UPDATE bartleby.runs SET owner = NULL, owned_until = NULL, rate_now = NULL WHERE id = $1 AND owner = $2',
@@ -264,35 +256,33 @@ export async function leaveRun(session: Session, id: Xid, owner: string): Promis
   await session.run(leaveRow, id, owner)
 }
 
-/** One row by primary key, locked until the transaction ends. */
+/** By primary key. */
 const lockRow = sql('runs.lock', `SELECT ${COLUMNS}, ${LET_GO} FROM bartleby.runs WHERE id = $1 FOR UPDATE`, {
   bigints: true,
 })
 
-/** The run, which nobody else moves or changes before the transaction ends; null when there is none. */
 export const lockRun = (tx: Transaction, id: Xid): Promise<Run | null> => RUN.one(tx, lockRow, id)
 
-/** What a step or a command makes of a run. */
 export interface RunChange
   extends Partial<
     Omit<Run, 'id' | 'kind' | 'name' | 'about' | 'subject' | 'actor' | 'startedAt' | 'resumed' | 'owner'>
   > {
-  /** null: nobody's; with `until` for whoever begins or goes on with it, without for whoever takes it over. */
+  /** No owner: with `until` the run was never begun, without it another server takes it over. */
   readonly lease: { readonly owner: string | null; readonly until: Instant | null }
 }
 
-/** One row by primary key, which is locked. */
+/** A locked row by primary key. */
 const changeRow = sql(
   'runs.change',
   `UPDATE bartleby.runs SET state = $2, note = $3, place = $4, ended_at = $5, expected = $6, done = $7, skipped = $8,
      failed = $9, rate = $10, rate_now = $11, version = $12, owner = $13, owned_until = $14 WHERE id = $1`,
 )
 
-/** Writes what changes, with the commit; everything else stays as `run`, which is locked, has it. Gives the run as it is then. */
+/** Written with the commit; returns the run as it is then. */
 export function changeRun(tx: Transaction, run: Run, { lease, ...change }: RunChange): Run {
   const next = { ...run, ...change, owner: lease.owner }
   const { state, note, endedAt, done, skipped, failed, rate, rateNow, version } = next
-  // Rows that came to be meanwhile and were done too are expected from then on.
+  // Rows that appeared meanwhile and are done count as expected.
   const expected = next.expected === null ? null : Math.max(next.expected, done + skipped + failed)
   const counts = [expected, done, skipped, failed] as const
   const values = [state, note, JSON.stringify(next.place), endedAt, ...counts] as const

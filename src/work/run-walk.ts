@@ -1,18 +1,15 @@
-/**
- * One run under way on this server, round after round: what it waits for, how often it tries what failed, and when it is left to
- * others. Everything that must survive is in the store; what is here can be lost.
- */
+/** One run under way on this server: its waits, retries and end. All that must survive is in the store. */
 import { type Clock, type Instant, later } from '../core/clock.ts'
 import type { Log } from '../core/log.ts'
 import { StoreUnavailable } from '../store/database.ts'
 import type { Course, Next } from './run.ts'
 import type { Run } from './run-rows.ts'
 
-/** How often what may pass is tried again, and how far apart. */
+/** Retries of passing trouble, and their distance. */
 const MOST_TRIES = 30
 const TRY_AGAIN_US = 1_000_000n
 
-/** `signal` ends the walk after the round at hand. */
+/** `signal` ends the walk after the current round. */
 interface WalkParts {
   readonly clock: Clock
   readonly log: Log
@@ -26,7 +23,6 @@ export class RunWalk {
   readonly #onQuiet = new Set<() => void>()
   #tries = 0
   #isWoken = false
-  /** Ends the wait at hand. */
   #endWait: (() => void) | null = null
 
   constructor(parts: WalkParts, run: Pick<Run, 'id' | 'kind'>, course: Course) {
@@ -35,7 +31,7 @@ export class RunWalk {
     this.#course = course
   }
 
-  /** Goes on until the run is over, paused, another server's, or this one stops; true when it is left to others then. */
+  /** Until the run is over, paused, another server's, or this one stops; true: it is left to others. */
   async go(): Promise<boolean> {
     const { signal } = this.#parts
     try {
@@ -50,13 +46,13 @@ export class RunWalk {
     }
   }
 
-  /** Somebody changed something about the run, or it has to stop: it looks at once. */
+  /** The run changed, or must stop. */
   wake(): void {
     this.#isWoken = true
     this.#endWait?.()
   }
 
-  /** Resolves when there is nothing to do before the clock moves, and when it is over. */
+  /** Resolves when nothing is left to do before the clock moves. */
   quiet(): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>()
     this.#onQuiet.add(resolve)
@@ -76,7 +72,7 @@ export class RunWalk {
     }
   }
 
-  /** What passes is tried again; what does not pauses the run. */
+  /** Retries what may pass; other trouble pauses the run. */
   async #onTrouble(error: unknown): Promise<Next> {
     const { log, clock } = this.#parts
     const { id, kind } = this.#run
@@ -91,7 +87,7 @@ export class RunWalk {
       return pause(`it failed ${MOST_TRIES} times on this server: ${words}`)
     }
     await this.#wait(later(clock.now(), TRY_AGAIN_US))
-    // What it knew may be long past.
+    // Its knowledge may be stale.
     this.#isWoken = true
     return 'more'
   }

@@ -1,14 +1,13 @@
 /**
- * Runs: work over many rows, in steps that each are one transaction. A run is a row that says how far it is and which server is at it.
+ * Runs: work over many rows, in steps of one transaction each. A row says how far a run is and which server has it.
  *
  *   begin ──► running ──► done | failed
  *               │ ▲ └────► cancelled
  *               ▼ │
  *              paused
  *
- * A server renews the leases of its runs every second and looks for some that nobody is at, so a run of a server that died goes on
- * elsewhere within five seconds. A step holds the row of its run, checks behind the lock that the run is still this server's, and
- * moves place and counts with what it does: after a crash all of it has happened or nothing.
+ * Servers renew leases and look for runs without an owner every second, so a dead server's run continues elsewhere within five seconds. A
+ * step locks the row, checks that the run is still this server's, and moves place and counts with its work: all or nothing.
  */
 import { type Instant, later } from '../core/clock.ts'
 import type { Xid } from '../core/xid.ts'
@@ -19,7 +18,7 @@ import type { Yielding } from './yielding.ts'
 
 export type { Run, RunPage } from './run-rows.ts'
 
-/** A transaction as steps need it; `now` is when it began. */
+/** `now` is when the transaction began. */
 export interface RunWork {
   readonly tx: Transaction
   readonly now: Instant
@@ -27,83 +26,76 @@ export interface RunWork {
   afterCommit(effect: () => void): void
 }
 
-/** What a step did, and what follows. */
 export interface Step<Place = unknown> {
-  /** Where the next step goes on; left out: where this one began. */
+  /** Left out: unchanged. */
   readonly place?: Place
   readonly done?: number
   readonly skipped?: number
   readonly failed?: number
-  /** Another number of rows than was expected so far. */
+  /** A new estimate. */
   readonly expected?: number | null
   readonly next: 'more' | 'finished' | { readonly state: 'paused' | 'failed'; readonly note: string }
 }
 
-/** A kind of run. Every server defines the same kinds, and any of them goes on with a run of these. */
+/** Every server defines the same kinds and continues any of their runs. */
 export interface RunKind<Work extends RunWork, Subject = unknown, Place = unknown> {
   readonly kind: string
-  /** Rows of one step at most: a few milliseconds, also on SQLite, where everybody waits for it. */
+  /** Rows per step: a few milliseconds, also on SQLite, where everybody waits for it. */
   readonly batch: number
-  /** Beside live traffic a step is followed by a rest of so many times its length. Less where somebody waits for the end. */
+  /** Rest after a step beside live traffic, in durations of the step. Less where somebody waits for the end. */
   readonly rest?: number
-  /** Done again and again, as a whole, by one server at a time. */
+  /** Repeated as a whole, by one server at a time. */
   readonly rounds?: RunSchedule
-  /** The sources whose letters it acts on; null: all. Left out: it acts on no letters. */
+  /** null: letters of all sources. Left out: none. */
   sourcesOf?(run: Run<Subject, Place>): readonly string[] | null
-  /** Does the next `most` rows, in the transaction that writes how far the run is then. */
+  /** Does the next `most` rows, in the transaction that writes the progress. */
   step(work: Work, run: Run<Subject, Place>, most: number): Promise<Step<Place>>
 }
 
-/** What follows a round: another, at once or at an instant; none here; or none here, and the run is left to others. */
+/** Another round at once or at an instant; none here; or none here, and the run is free for others. */
 export type Next = 'more' | Instant | 'over' | 'left'
 
-/** What a run does on this server, round by round; `RunWalk` waits between rounds, and tries again what failed. */
+/** What a run does on this server; `RunWalk` waits between rounds and retries. */
 export interface Course {
-  /** `isWoken`: somebody may have changed something about the run, or a round failed. */
+  /** `isWoken`: the run may have changed, or a round failed. */
   readonly round: (isWoken: boolean) => Promise<Next>
-  /** Halts the run. Left out: one that failed breaks off, and its lease ends by itself. */
+  /** Pauses the run. Left out: after a failure its lease ends by itself. */
   readonly pause?: (note: string) => Promise<Next>
-  /** What an error says that would only come again, for a note; null: it may pass. */
+  /** A note for an error that would only come again; null: it may pass. */
   readonly obstacle?: (error: unknown) => string | null
-  /** Whether it is waited for without an end, like a store that is away. */
+  /** Waited for without end, like an absent store. */
   readonly isPassing?: (error: unknown) => boolean
 }
 
-/** Where a run is under way. */
 export interface Here {
   readonly owner: string
-  /** Ends it after the round at hand; whoever is next goes on with it. */
+  /** Ends it after the current round. */
   readonly signal: AbortSignal
   readonly yielding: Yielding
 }
 
-/**
- * A kind whose runs are more than one step after the other. Its transactions are its own: each checks that the run is still its
- * server's. So is what people do to it, and its rows stay until it removes them.
- */
+/** A kind that is more than step after step. Transactions, commands and rows are its own; each checks that the run is still its server's. */
 export interface WalkedKind<Work extends RunWork> {
   readonly kind: string
   walk(run: Run, here: Here): Course
-  /** As of other kinds. */
   sourcesOf?(run: Run): Promise<readonly string[]>
-  /** What is done to the run, in its own words. */
   command(work: Work, id: Xid, command: RunCommand): Promise<{ readonly run: Run | null }>
-  /** A run was taken up that another server, or an earlier one, had begun. */
+  /** Begun by another server, or before a restart. */
   resumed?(run: Run): void
 }
 
-/** How a kind of run comes round. A round that did nothing leaves no row behind. */
+/** A round without work leaves no row. */
 export interface RunSchedule {
   readonly about: string
-  /** When a server begins one by itself: so long after its start, and so long after that; left out: when it is asked for. */
+  /** After the start, and after that; left out: only when asked for. */
   readonly firstUs?: bigint
   readonly everyUs?: bigint
 }
 
-/** A server that does not come back has lost a run after so long: with a look every second, another is at it within five. */
+/** A lost server loses its runs after so long; with a look every second, another has them within five. */
 export const LEASE_US = 3_000_000n
 
-/** Whoever is at a run stays at it as long as there is something to do. */
+/** The owner stays while there is something to do. */
 export function keptLease({ owner, state }: Pick<Run, 'owner' | 'state'>, now: Instant): RunChange['lease'] {
   if (state !== 'running') return { owner: null, until: null }
   return { owner, until: owner === null ? now : later(now, LEASE_US) }
@@ -117,15 +109,14 @@ export interface RunRequest<Subject = unknown, Place = unknown> {
   readonly actor: string
   readonly expected?: number | null
   readonly rate?: number | null
-  /** Given, and one of this name is open: that is the run. */
+  /** An open run of this name is the answer. */
   readonly name?: string
   /** Left out: a new one. */
   readonly id?: Xid
-  /** It is begun here, also where runs are left to others. */
+  /** Begun here, even where runs are left to others. */
   readonly isHere?: boolean
 }
 
-/** What an operator wants of a run. */
 export type RunCommand =
   | { readonly act: 'resume'; readonly actor: string }
   | { readonly act: 'pause' | 'cancel'; readonly actor: string; readonly reason: string | null }
@@ -137,7 +128,7 @@ export interface RunAct {
   readonly notes: string | null
 }
 
-/** From which states a run comes to another, and how refusals name that. */
+/** States that a command needs, and its word in refusals. */
 export const COMMANDS: Readonly<
   Record<RunCommand['act'], { readonly needs: readonly RunState[]; readonly words: string }>
 > = {
@@ -147,7 +138,7 @@ export const COMMANDS: Readonly<
   rate: { needs: ['running', 'paused'], words: 'given another rate' },
 }
 
-/** What is filed of a command. */
+/** What history keeps of a command. */
 export function noteOf(command: RunCommand): RunAct {
   const { act, actor } = command
   if (act === 'rate')

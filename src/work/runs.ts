@@ -1,4 +1,4 @@
-/** What can be asked of runs: to begin one, to tell of it, to wait for its end, to pause, resume or end it. */
+/** Everything that can be asked of runs: begin, read, await, pause, resume, cancel. */
 import { after, type Instant, later } from '../core/clock.ts'
 import { failure } from '../core/errors.ts'
 import type { Rounds, Service } from '../core/rounds.ts'
@@ -33,19 +33,18 @@ import {
 
 export interface RunsOptions<Work extends RunWork>
   extends Pick<CarrierParts<Work>, 'db' | 'clock' | 'log' | 'inWork'> {
-  /** Files what was done to a run; `notes` says why. */
+  /** Records a command in history. */
   readonly record?: (work: Work, run: Run, act: RunAct) => Promise<void>
-  /** False: runs that are begun here are left to other servers, and none is taken up. Default true. */
+  /** False: runs are left to other servers. Default true. */
   readonly carriesOut?: boolean
 }
 
-/** Who waits for the end of a run looks anew after so long; a clock may jump. */
+/** A wait for the end looks again after so long; clocks may jump. */
 const LONG_US = 86_400_000_000n
-/** How long runs that ended are remembered. */
+/** Ended runs are kept. */
 const KEPT_US = 30n * 86_400_000_000n
-/** How long a caller waits for a round. */
+/** A caller waits for a round. */
 const ROUND_US = 600_000_000n
-/** Who decides when nobody asked. */
 const OFFICE_ACTOR = 'office'
 
 export class Runs<Work extends RunWork> implements Service {
@@ -55,9 +54,9 @@ export class Runs<Work extends RunWork> implements Service {
   readonly #carrier: Carrier<Work>
   readonly #xids: Xids
   readonly #waits = new Set<() => void>()
-  /** Those who wait for the end of a run that this server is not at, or not yet. */
+  /** Waits for runs of other servers. */
   readonly #listening = new Set<() => void>()
-  /** When the next round of a kind begins. */
+  /** By kind. */
   readonly #roundsDueAt = new Map<string, Instant>()
 
   constructor(options: RunsOptions<Work>) {
@@ -77,29 +76,25 @@ export class Runs<Work extends RunWork> implements Service {
     })
   }
 
-  /** Of this server, as the owner of runs. */
   get owner(): string {
     return this.#carrier.owner
   }
 
-  /** What is done every so often, for whoever watches over that. */
   get rounds(): readonly Rounds[] {
     return this.#carrier.rounds
   }
 
-  /** Says how runs of a kind are carried out. */
   define<Subject, Place>(kind: RunKind<Work, Subject, Place> | WalkedKind<Work>): void {
-    // Its subjects and places are read from what was written as such.
+    // Subjects and places are read as they were written.
     this.#carrier.kinds.set(kind.kind, kind as RunKind<Work> | WalkedKind<Work>)
   }
 
-  /** The sources whose letters a run acts on; null: all. */
+  /** null: all. */
   async sourcesOf(run: Run): Promise<readonly string[] | null> {
     const kind = this.#carrier.kinds.get(run.kind)
     return kind?.sourcesOf === undefined ? [] : kind.sourcesOf(run)
   }
 
-  /** Begins to look for runs that nobody is at. */
   start(): void {
     const { clock } = this.#options
     for (const kind of this.#carrier.kinds.keys()) {
@@ -109,7 +104,7 @@ export class Runs<Work extends RunWork> implements Service {
     this.#carrier.start()
   }
 
-  /** Ends after the steps at hand; what is left is another server's, or this one's at its next start. */
+  /** Ends after the current steps; another server, or the next start, continues. */
   async stop(): Promise<void> {
     const stopped = this.#carrier.stop()
     for (const end of this.#waits) end()
@@ -125,7 +120,7 @@ export class Runs<Work extends RunWork> implements Service {
     return this.#options.inWork(verb, act)
   }
 
-  /** Writes down what is to be done; it begins when the transaction is durable. Gives the open run when it has a name and there is one. */
+  /** Stores a run, which begins once the transaction is durable. Returns the open run of its name if there is one. */
   async begin<Subject, Place>(work: RunWork, request: RunRequest<Subject, Place>): Promise<Run> {
     const { tx, now } = work
     const { expected = null, rate = null, name = null, ...rest } = request
@@ -143,7 +138,7 @@ export class Runs<Work extends RunWork> implements Service {
     return begun
   }
 
-  /** Forgets some runs that ended long ago; gives how many: 0 when there are no more. Rows of kinds that walk by themselves are theirs. */
+  /** Removes some runs that ended long ago; returns how many. Walked kinds remove their own. */
   forgetEnded({ tx, now }: RunWork): Promise<number> {
     const before = later(now, -KEPT_US)
     const kinds = [...this.#carrier.kinds.values()]
@@ -152,10 +147,10 @@ export class Runs<Work extends RunWork> implements Service {
     return removeEndedRuns(tx, kinds, { first: firstXidOf(before / 1_000_000n), before })
   }
 
-  /** A round of a kind now, or the one that is under way, once it does not go on by itself; null when there was nothing to do. */
+  /** A round now, or the one under way, once it stops going on by itself; null: nothing to do. */
   async round(kind: string, subject: unknown = null): Promise<Run | null> {
     const { id, owner } = await this.#beginRound(kind, subject)
-    // One that its server left is taken up at once.
+    // A round that its server left is taken up at once.
     if (owner !== this.owner && this.#carriesOut) await this.#carrier.look()
     return this.over(id, ROUND_US)
   }
@@ -185,7 +180,6 @@ export class Runs<Work extends RunWork> implements Service {
     }
   }
 
-  /** The run with this id; null when there is none. */
   read(id: Xid): Promise<Run | null> {
     return this.#options.db.session('run.read', (session) => readRun(session, id))
   }
@@ -194,12 +188,11 @@ export class Runs<Work extends RunWork> implements Service {
     return this.#options.db.session('run.list', (session) => readRuns(session, page))
   }
 
-  /** Runs that are under way or paused. */
   open(): Promise<readonly Run[]> {
     return this.#options.db.session('run.open', openRuns)
   }
 
-  /** How many rows a run did, once it came to its end. Refuses where it was paused, cancelled or failed instead, and when this server stops. */
+  /** Rows done at the end. Throws if the run was paused, cancelled or failed, or when this server stops. */
   async done(id: Xid): Promise<number> {
     for (;;) {
       const run = await this.over(id, LONG_US)
@@ -209,14 +202,14 @@ export class Runs<Work extends RunWork> implements Service {
     }
   }
 
-  /** The run once it does not go on by itself; after so long, and when this server stops, as it is then. */
+  /** Waits until the run stops going on by itself, for `withinUs` at most, or until this server stops. */
   async over(id: Xid, withinUs: bigint): Promise<Run | null> {
     const patience = this.#wait(withinUs)
     try {
       for (;;) {
-        // Before the look: what ends meanwhile, or is only about to begin here, is waited for no longer.
+        // Before the look: a run that ends or begins here meanwhile needs no wait.
         const here = this.#carrier.overHere(id)
-        // Who is at it tells of its end; a word of another server that was lost is made up for by a look.
+        // The owner announces the end; a look makes up for a lost notification.
         const look = this.#wait(LOOK_US)
         this.#listening.add(look.end)
         try {
@@ -227,7 +220,7 @@ export class Runs<Work extends RunWork> implements Service {
           this.#listening.delete(look.end)
           look.end()
         }
-        // Then others may take it up, and its counts are those of the last step here.
+        // Then others may take it up, with the counts of the last step here.
         if (this.#carrier.isStopped) await here
       }
     } finally {
@@ -235,18 +228,18 @@ export class Runs<Work extends RunWork> implements Service {
     }
   }
 
-  /** Who is at a run that is begun or resumed in a transaction of its kind: this server, or whoever takes it up. */
+  /** Of a run begun or resumed in a transaction of its kind: this server's, or free to take up. */
   leaseAt(now: Instant): { readonly owner: string | null; readonly until: Instant } {
     return this.#carriesOut ? this.#carrier.lease() : { owner: null, until: now }
   }
 
-  /** A kind changed one of its runs: it goes on with it when it is this server's, and the others are told. */
+  /** For kinds that change their own runs: continues one of this server's, and notifies others. */
   changed(run: Run): void {
     if (run.owner === this.owner && run.state === 'running') this.#carrier.goOn(run)
     this.#carrier.changed()
   }
 
-  /** Pauses, resumes or ends a run, or gives it another rate. When the transaction is durable, nothing more is done that this forbids. */
+  /** Once the transaction is durable, no step follows that the command forbids. */
   async command(work: Work, id: Xid, command: RunCommand): Promise<Run> {
     const run = await lockRun(work.tx, id)
     if (run === null) throw failure('run_unknown', { id })
@@ -281,7 +274,7 @@ export class Runs<Work extends RunWork> implements Service {
     }
   }
 
-  /** Writes what a command makes of a run, and files it. */
+  /** Writes and records a command. */
   async #change(work: Work, run: Run, command: RunCommand): Promise<Run> {
     const change = this.#changeBy(run, command, work.now)
     const changed = changeRun(work.tx, run, { ...change, version: run.version + 1 })
@@ -289,7 +282,7 @@ export class Runs<Work extends RunWork> implements Service {
     return changed
   }
 
-  /** `over` resolves after this time, when it is ended, and when this is stopped. */
+  /** `over` resolves after this time, on `end`, and when this server stops. */
   #wait(us: bigint): {
     readonly over: Promise<void>
     readonly isOver: () => boolean
@@ -311,7 +304,6 @@ export class Runs<Work extends RunWork> implements Service {
   }
 }
 
-/** What a new run is. */
 const BEGUN = {
   state: 'running',
   note: null,

@@ -1,11 +1,7 @@
-/**
- * The table of runs. An open run has few neighbours on `runs_open`; ids ascend with time, so the newest are the end of the primary key.
- *
- * Instants are microseconds since 1970. `due_at` is of an earlier version and always empty: to drop it would need a migration.
- */
+/** The table of runs. `runs_open` has few rows; ids ascend with time. Instants are microseconds since 1970. `due_at` is a relic, always empty. */
 import { inSqlite, type Migration } from '../store/migrations.ts'
 
-/** Webhook runs had a table of their own: they go on here, those that ended too. */
+/** Webhook runs had a table of their own: all move here. */
 const moveWebhookRuns = (object: 'json_build_object' | 'json_object'): string => {
   const place = (column: 'next' | 'last') =>
     `${object}('createdAt', CAST(run.${column}_created_at AS text), 'id', run.${column}_job)`

@@ -1,4 +1,3 @@
-/** Runs on the wire. */
 import Type from 'typebox'
 import {
   INTEGER,
@@ -15,7 +14,7 @@ import {
 export const RUN_STATES = ['running', 'paused', 'done', 'cancelled', 'failed'] as const
 export type RunState = (typeof RUN_STATES)[number]
 
-/** How something goes on that servers carry out. `what` goes by the second. */
+/** Progress of work that servers carry out. `what` is measured by the second. */
 export const progressOf = (what: string) => ({
   /** How often it went on after a restart, or on another server. */
   resumed: Type.Integer({ description: 'How often it went on after a restart, or on another server' }),
@@ -27,7 +26,6 @@ export const progressOf = (what: string) => ({
   secondsLeft: orNull(NUMBER, { description: 'At this rate' }),
 })
 
-/** A run and how far it is. */
 export interface RunItem extends Shape<typeof RUN> {}
 export const RUN = Type.Object({
   id: TEXT,
@@ -59,5 +57,4 @@ export const RUN = Type.Object({
   ...progressOf('Rows'),
 })
 
-/** The body of a pause or a cancellation. */
 export const WHY = Type.Object({ reason: Type.Optional(Type.String({ maxLength: 4_000 })) })

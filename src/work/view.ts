@@ -1,15 +1,13 @@
-/** Runs as the API shows them. */
 import { viewOf } from '../api/view.ts'
 import type { Run } from './run-rows.ts'
 import { RUN, type RunItem } from './shapes.ts'
 
-/** More digits than are known would be new to those who watch every time. */
+/** More digits than are known would change at every look. */
 export const measuredRate = (rate: number | null): number | null =>
   rate === null ? null : Number(rate.toPrecision(3))
 
 const runOnWire = viewOf(RUN)
 
-/** A run as lists show it. */
 export function runFields(run: Run): RunItem {
   const { expected, done, skipped, failed, rateNow } = run
   const remaining = expected === null ? null : Math.max(0, expected - done - skipped - failed)
@@ -18,7 +16,7 @@ export function runFields(run: Run): RunItem {
     ...run,
     counts: { expected, done, skipped, failed, remaining },
     startedBy: run.actor,
-    // No kind of run waits for an instant; clients know the field.
+    // No kind waits for an instant; clients know the field.
     dueAt: null,
     isHeld: run.owner !== null,
     rateNow: measuredRate(rateNow),

@@ -1,32 +1,25 @@
-/**
- * How much of the store a run leaves to others. Alone it goes as fast as it can; where there is live traffic, on this server or on
- * another one of the same store, it rests for several times as long as it worked.
- */
+/** How much of the store a run leaves to others: beside live traffic, on any server, it rests for several times its work. */
 import { sleep } from '../core/waiting.ts'
 import type { Database, Integer } from '../store/database.ts'
 import { sql } from '../store/database.ts'
 
-/** Calls a second from which on there is traffic: an office at rest makes a few of its own. */
+/** Calls a second that count as traffic: an idle office makes a few. */
 const LIVE_CALLS = 60
-/** The same of transactions of all servers: each at rest makes some tens. */
+/** Commits of all servers: an idle one makes some tens. */
 const LIVE_COMMITS = 400
-/** How long is counted before it is judged again. */
+/** Counted so long before judging again. */
 const LOOK_MS = 400
-/** What was counted before a run began, or while none was under way, says nothing of now: the calls of a start once cost half a second. */
+/** Older counts say nothing of now: calls of a start once cost half a second. */
 const STALE_MS = 5_000
 
-/** Of the time that a batch took: it has a seventh of one process of the store, which live traffic hardly feels. */
+/** In durations of a batch: a seventh of one process of the store, which live traffic hardly feels. */
 const REST = 6
 const LONGEST_REST_MS = 500
-/** On SQLite nothing of a batch leaves the event loop: others get their turn. */
+/** On SQLite a batch never leaves the event loop: others get a turn. */
 const TURN_MS = 1
-/**
- * The turn of others between steps that nobody is in a hurry for. A call is a millisecond on its way to the store: of writes beside an
- * expiry a quarter met the next step as well with a turn of one, an eighth with two, a twentieth with three.
- */
+/** Between unhurried steps. Beside an expiry a quarter of writes met the next step with a turn of 1 ms, an eighth with 2, a twentieth with 3. */
 export const LONG_TURN_MS = 3
 
-/** What the store has committed since its statistics began. */
 const readCommits = sql('runs.commits', {
   postgres: 'SELECT xact_commit AS commits FROM pg_stat_database WHERE datname = current_database()',
   sqlite: '',
@@ -34,7 +27,7 @@ const readCommits = sql('runs.commits', {
 
 export class Yielding {
   readonly #db: Database
-  /** Calls on this server that are no run's, and those that are, since the last look. */
+  /** Since the last look: calls of others, and of runs. */
   #calls = 0
   #own = 0
   #commits: number | null = null
@@ -50,7 +43,7 @@ export class Yielding {
     })
   }
 
-  /** Leaves the store to others for a while, after work of `tookMs`; beside live traffic for `times` as long. */
+  /** Leaves the store to others after work of `tookMs`; beside live traffic for `times` as long. */
   async rest(tookMs: number, signal: AbortSignal, times = REST, turnMs = TURN_MS): Promise<void> {
     const nowMs = performance.now()
     if (nowMs - this.#restedAtMs > STALE_MS) {
@@ -64,7 +57,7 @@ export class Yielding {
     this.#restedAtMs = performance.now()
   }
 
-  /** Whether others use the store so much that they would feel two batches at once. */
+  /** Others would feel two batches at once. */
   get isLive(): boolean {
     return this.#isLive
   }
@@ -72,7 +65,7 @@ export class Yielding {
   async #look(): Promise<void> {
     const nowMs = performance.now()
     const seconds = (nowMs - this.#lookedAtMs) / 1_000
-    // Of runs that end their steps at once one looks: another would find what is counted from now on, which is nothing.
+    // Of runs whose steps end at once, one looks: another would count from now on.
     this.#lookedAtMs = nowMs
     const commits = await this.#readCommits()
     const others = commits === null || this.#commits === null ? 0 : commits - this.#commits - this.#own
@@ -80,7 +73,6 @@ export class Yielding {
     this.#begin(nowMs, commits)
   }
 
-  /** Counts from now on. */
   #begin(nowMs: number, commits: number | null = null): void {
     this.#commits = commits
     this.#calls = 0

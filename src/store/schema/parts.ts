@@ -1,7 +1,6 @@
 /**
- * The parts of a store's schema, and which of them a live store lacks. What must be there is docs/schema.*.sql, which the package
- * carries: the end state of all migrations. A restore that went wrong halfway leaves a store that looks like one and lacks indexes. It
- * is refused where a promise is in danger, named where it is only slow, and repaired as far as that goes without loss.
+ * Parts of a store's schema, and those that a live store lacks, compared with docs/schema.*.sql, which the package carries. A failed restore
+ * leaves a store without indexes: it is refused where a promise is in danger, reported where it is only slow, and repaired without loss.
  */
 import { readFileSync } from 'node:fs'
 import { type Database, type Dialect, type Session, StoreUnavailable, sql } from '../database.ts'
@@ -14,18 +13,18 @@ export interface SchemaPart {
   readonly kind: PartKind
   /** Unique within its kind: `letters.id` for a column, `letters PRIMARY KEY (id)` for a key. */
   readonly name: string
-  /** What makes it anew without loss; null where only a backup can. */
+  /** Makes it without loss; null: only a backup can. */
   readonly statement: string | null
 }
 
-/** Without these the office is slow, or cannot search; without any other it could break a promise. */
+/** Without these the office is slow or cannot search; without others it could break a promise. */
 const DISPENSABLE: readonly PartKind[] = ['extension', 'index']
 
 const isDispensable = ({ kind }: SchemaPart): boolean => DISPENSABLE.includes(kind)
 
 export const partName = ({ kind, name }: SchemaPart): string => `${kind} ${name}`
 
-/** Invalid indexes, which an interrupted build leaves, are none. */
+/** Invalid indexes, left by interrupted builds, do not count. */
 const readPartsOfPostgres = `
   SELECT 'extension' AS kind, extname::text AS name, NULL AS statement FROM pg_extension
   UNION ALL SELECT CASE relkind WHEN 'S' THEN 'sequence' ELSE 'table' END, relname::text, NULL FROM pg_class
@@ -51,12 +50,12 @@ const readPartsOfSqlite = `
 
 const readParts = sql('schema.parts', { postgres: readPartsOfPostgres, sqlite: readPartsOfSqlite })
 
-/** What the store lacks of the schema of this program; it must have been migrated. */
+/** The store must have been migrated. */
 export async function missingParts(session: Session): Promise<readonly SchemaPart[]> {
   const found = new Set((await session.rows<SchemaPart>(readParts)).map(partName))
   const expected = await expectedParts(session.dialect)
   const tables = new Set(expected.filter(({ kind }) => kind === 'table').map(({ name }) => name))
-  // Of a table that is missing as a whole its columns and keys are not worth a word.
+  // A missing table stands for its columns and keys.
   const isOfMissing = ({ kind, name }: SchemaPart) => {
     const table = /^\w+/.exec(name)?.[0] ?? ''
     return (kind === 'column' || kind === 'key') && tables.has(table) && !found.has(`table ${table}`)
@@ -64,7 +63,7 @@ export async function missingParts(session: Session): Promise<readonly SchemaPar
   return expected.filter((part) => !found.has(partName(part)) && !isOfMissing(part))
 }
 
-/** S1: the schema is whole. A restore that failed halfway leaves a store that works, lets in what unique indexes keep out, and is slow. */
+/** S1. A failed restore leaves a store that works, is slow, and lets in what unique indexes keep out. */
 export const wholeSchema = {
   id: 'S1',
   promise: 'the store has every table, column, key and index of this version',
@@ -76,13 +75,12 @@ export const wholeSchema = {
   },
 }
 
-/** Whether the store has all that can be read: without its tables and columns nothing else can be checked. */
+/** Without all tables and columns nothing else can be checked. */
 export const hasBody = async (session: Session): Promise<boolean> =>
   !(await missingParts(session)).some(({ kind }) => kind === 'table' || kind === 'column')
 
 const known = new Map<Dialect, Promise<readonly SchemaPart[]>>()
 
-/** Everything that a store of this program has. */
 function expectedParts(dialect: Dialect): Promise<readonly SchemaPart[]> {
   const parts =
     known.get(dialect) ?? (dialect === 'postgres' ? partsOfDocument(documentOf(dialect)) : partsOfScratch())
@@ -93,7 +91,7 @@ function expectedParts(dialect: Dialect): Promise<readonly SchemaPart[]> {
 const documentOf = (dialect: Dialect): string =>
   readFileSync(new URL(`../../../docs/schema.${dialect}.sql`, import.meta.url), 'utf8')
 
-/** SQLite is its own best reader of its statements. */
+/** SQLite reads its own statements best. */
 async function partsOfScratch(): Promise<readonly SchemaPart[]> {
   const scratch = new SqliteDatabase(':memory:')
   try {
@@ -110,7 +108,7 @@ const OTHERS = /^CREATE (EXTENSION|SEQUENCE|UNIQUE INDEX|INDEX) (?:bartleby\.)?(
 async function partsOfDocument(text: string): Promise<readonly SchemaPart[]> {
   const parts: SchemaPart[] = []
   for (const [statement, kind = '', name = ''] of text.matchAll(OTHERS)) {
-    // The pattern allows only these; a sequence that is made anew would give numbers a second time.
+    // The pattern allows only these. A new sequence would give numbers a second time.
     const made = kind.toLowerCase() as PartKind
     parts.push({ kind: made, name, statement: made === 'sequence' ? null : statement })
   }
@@ -121,7 +119,7 @@ async function partsOfDocument(text: string): Promise<readonly SchemaPart[]> {
   return parts
 }
 
-/** A line within a table: a key, a column, or a condition, which is never lost without its table. */
+/** A key or a column; conditions are never lost without their table. */
 function partOfLine(table: string, line: string): readonly SchemaPart[] {
   if (/^(?:FOREIGN KEY|CHECK|EXCLUDE) /.test(line)) return []
   if (/^(?:PRIMARY KEY|UNIQUE) /.test(line)) {
@@ -133,7 +131,6 @@ function partOfLine(table: string, line: string): readonly SchemaPart[] {
 
 const REPAIR = 'stop all servers and run `bartleby migrate --repair`'
 
-/** The store lacks something that a promise rests on. */
 class StoreIncomplete extends Error {
   override readonly name = 'StoreIncomplete'
 
@@ -147,13 +144,12 @@ class StoreIncomplete extends Error {
   }
 }
 
-/** Throws where something is missing that a promise rests on. */
+/** Throws if a promise is in danger. */
 export function requireComplete(missing: readonly SchemaPart[]): void {
   const needed = missing.filter((part) => !isDispensable(part))
   if (needed.length > 0) throw new StoreIncomplete(needed)
 }
 
-/** A sentence about what is missing and not needed to keep promises. */
 export const slowBecause = (missing: readonly SchemaPart[]): string =>
   `the store lacks ${listed(missing)}, and is slow without; ${REPAIR}`
 
@@ -166,26 +162,22 @@ function listed(parts: readonly SchemaPart[]): string {
 }
 
 export interface RepairReport {
-  /** What was made: `unique index letters_by_source`. */
+  /** For example `unique index letters_by_source`. */
   readonly made: readonly string[]
-  /** What could not be made, and why. */
   readonly failed: readonly { readonly part: string; readonly why: string }[]
 }
 
-/** The extension before the indexes that need it, keys before the rest. */
+/** Extensions before the indexes that need them, keys before the rest. */
 const ORDER: readonly SchemaPart['kind'][] = ['extension', 'key', 'unique index', 'index', 'trigger']
 
-/** An interrupted build leaves an index that is there and not valid. */
+/** Left by interrupted builds. */
 const findInvalid = sql('schema.invalid', {
   postgres: `SELECT relname AS name FROM pg_index JOIN pg_class ON pg_class.oid = indexrelid
              WHERE relnamespace = to_regnamespace('bartleby') AND NOT indisvalid`,
   sqlite: `SELECT name FROM sqlite_schema WHERE false`,
 })
 
-/**
- * Makes what is missing, each part in a transaction of its own: one that cannot be made holds up no other. Servers should be stopped:
- * building an index keeps writers of its table waiting.
- */
+/** Makes each missing part in a transaction of its own. Servers should be stopped: building an index blocks writers of its table. */
 export async function repairSchema(db: Database): Promise<RepairReport> {
   const missing = await db.session('schema.parts', missingParts)
   const made: string[] = []
@@ -211,7 +203,7 @@ async function makePart(db: Database, { name, statement }: SchemaPart): Promise<
   })
 }
 
-/** PostgreSQL says in a second sentence which row stands in the way. */
+/** PostgreSQL names the offending row in a detail. */
 function whyOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
   const detail = 'detail' in error && typeof error.detail === 'string' ? `: ${error.detail}` : ''
