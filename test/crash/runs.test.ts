@@ -9,12 +9,12 @@ import { instant } from '../../src/core/clock.ts'
 import { JOB } from '../../src/sources/webhooks/webhook.ts'
 import { sql } from '../../src/store/database.ts'
 import { verifyStore } from '../../src/verify/verify.ts'
-import { DeadJobStore } from '../world/dead-job-store.ts'
 import { LetterStore } from '../world/letter-store.ts'
 import { PATIENCE_MS, sizeOf } from '../world/limits.ts'
 import { type SpawnedServer, spawnServer } from '../world/server.ts'
 import { type FreshStore, freshPostgres } from '../world/stores.ts'
 import { systemNow } from '../world/time.ts'
+import { WebhookWorld } from '../world/webhooks/world.ts'
 
 const MANY = sizeOf(2_000, 20_000)
 /** Rows that are made in one transaction. */
@@ -191,17 +191,17 @@ const violationsIn = async (store: Parameters<typeof verifyStore>[0]) =>
 describe('a run whose server is killed', () => {
   it(`requeues ${MANY} dead jobs, each of them once`, async () => {
     const place = await freshPostgres()
-    const store = await DeadJobStore.open({ name: 'postgres', fresh: async () => place })
+    const store = await WebhookWorld.open({ name: 'postgres', fresh: async () => place })
     try {
-      store.store.clock.freeze(LONG_AGO)
+      store.clock.freeze(LONG_AGO)
       const channel = await store.channel('orders')
-      const consumer = await store.consumer(channel, 'pull')
+      const consumer = await store.consumer(channel, { type: 'pull' })
       for (let made = 0; made < MANY; made += CHUNK) await store.deadJobs(consumer, CHUNK)
       const path = `/api/webhooks/channels/orders/consumers/${encodeURIComponent(consumer.consumerId)}/requeue`
       const run = await killedInTheMiddle(place, 'webhook-requeue', (url) => post(url, path, {}), done)
       expect(run.counts).toEqual({ expected: MANY, done: MANY, skipped: 0, failed: 0, remaining: 0 })
       expect(await store.deadCount(consumer)).toBe(0)
-      expect(await store.store.counted(consumer)).toEqual({ queued: MANY })
+      expect(await store.counted(consumer)).toEqual({ queued: MANY })
       expect(await violationsIn(store.db)).toEqual([])
     } finally {
       await store.close()
@@ -290,14 +290,14 @@ describe.concurrent('a round whose server is killed', () => {
 
   it(`removes ${MANY} messages that are delivered, each with its job`, async () => {
     const place = await freshPostgres()
-    const store = await DeadJobStore.open({ name: 'postgres', fresh: async () => place })
+    const store = await WebhookWorld.open({ name: 'postgres', fresh: async () => place })
     try {
       const run = await roundBrokenOff(place, 'webhook-pruning', async () => {
-        store.store.clock.freeze(LONG_AGO)
+        store.clock.freeze(LONG_AGO)
         const channel = await store.channel('orders')
-        const consumer = await store.consumer(channel, 'pull')
+        const consumer = await store.consumer(channel, { type: 'pull' })
         for (let made = 0; made < MANY; made += CHUNK) await store.send([consumer], CHUNK)
-        await store.store.settleJobs(channel, JOB.delivered)
+        await store.settleJobs(channel, JOB.delivered)
       })
       expect(run.counts).toMatchObject({ done: MANY, skipped: 0, failed: 0 })
       expect(await violationsIn(store.db)).toEqual([])

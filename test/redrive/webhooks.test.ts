@@ -4,20 +4,20 @@ import type { LetterId } from '../../src/letters/letter.ts'
 import { readLetterById } from '../../src/letters/lists/detail.ts'
 import { webhookLetterSource } from '../../src/sources/webhooks/letters/source.ts'
 import { type Consumer, JOB } from '../../src/sources/webhooks/webhook.ts'
-import { DeadJobStore } from '../world/dead-job-store.ts'
 import { reused } from '../world/reused-store.ts'
 import { stores } from '../world/stores.ts'
+import { WebhookWorld } from '../world/webhooks/world.ts'
 import { SourceDesk } from './source-desk.ts'
 
 describe.each(stores)('a redrive of letters of webhooks on $name', (kind) => {
   const store = reused(kind)
-  let office: DeadJobStore
+  let office: WebhookWorld
   let desk: SourceDesk
   beforeAll(async () => {
-    office = await DeadJobStore.open(store)
-    desk = new SourceDesk(office.db, office.store.clock, webhookLetterSource({ onJobs: () => {} }))
+    office = await WebhookWorld.open(store)
+    desk = new SourceDesk(office.db, office.clock, webhookLetterSource({ onJobs: () => {} }))
   })
-  afterEach(() => office.expectClean())
+  afterEach(() => office.expectVerified())
   afterAll(async () => {
     await desk?.stop()
     await office?.close()
@@ -25,7 +25,7 @@ describe.each(stores)('a redrive of letters of webhooks on $name', (kind) => {
 
   const consumer = async (): Promise<Consumer> => office.consumer(await office.channel())
   /** All letters of the consumer of a job. */
-  const filterOf = async (job: Parameters<DeadJobStore['letter']>[0]) => {
+  const filterOf = async (job: Parameters<WebhookWorld['letter']>[0]) => {
     const { originalQueue } = await office.letter(job)
     return originalQueue === null ? {} : { originalQueue }
   }
@@ -36,9 +36,10 @@ describe.each(stores)('a redrive of letters of webhooks on $name', (kind) => {
     if (first === undefined || second === undefined || third === undefined) throw new Error('no jobs')
     const done = await desk.run(await filterOf(first))
     expect(done).toMatchObject({ state: 'done', counts: { planned: 3, sent: 3, unconfirmed: 3 } })
-    for (const job of jobs) expect(await office.job(job)).toMatchObject({ state: JOB.ready, exhausted: 0 })
+    for (const job of jobs)
+      expect(await office.job(job)).toMatchObject({ state: JOB.ready, exhausted: false })
     await office.take([first])
-    await office.settle(first, JOB.delivered)
+    await office.move([first], JOB.delivered)
     await office.die([second])
     expect(await desk.counts(done)).toMatchObject({ confirmed: 1, returned: 1, unconfirmed: 1 })
   })

@@ -7,10 +7,10 @@ import { type Xid, xid } from '../../src/core/xid.ts'
 import { Refused } from '../../src/sources/webhooks/refusal.ts'
 import { type Channel, JOB } from '../../src/sources/webhooks/webhook.ts'
 import { type Database, type Integer, sql } from '../../src/store/database.ts'
+import { Crash, type Intercept, intercepted } from '../world/intercepted-database.ts'
 import { stores } from '../world/stores.ts'
 import { WebhookReceiver } from '../world/webhook-receiver.ts'
 import { CountedOffice, expectExact } from './counted-office.ts'
-import { Crash, type Intercept, intercepted } from './intercepted-database.ts'
 
 const SECOND = 1_000_000n
 const WEBHOOKS = {

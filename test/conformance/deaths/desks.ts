@@ -19,11 +19,11 @@ import { Tallies } from '../../../src/sources/webhooks/numbers/tallies.ts'
 import { JOB } from '../../../src/sources/webhooks/webhook.ts'
 import { type Database, sql } from '../../../src/store/database.ts'
 import { openDatabase } from '../../../src/store/open.ts'
-import { claimOf, DeadJobStore } from '../../world/dead-job-store.ts'
 import { KafkaStore } from '../../world/kafka-store.ts'
 import { LetterStore } from '../../world/letter-store.ts'
 import { OutboxOffice } from '../../world/outbox-office.ts'
 import type { StoreKind } from '../../world/stores.ts'
+import { claimOf, WebhookWorld } from '../../world/webhooks/world.ts'
 
 /** Something that is about to die. */
 export interface Doomed {
@@ -152,9 +152,9 @@ const queues =
 const webhooks =
   (type: 'push' | 'pull') =>
   async (kind: StoreKind): Promise<DeathDesk> => {
-    const store = await DeadJobStore.open(kind)
+    const store = await WebhookWorld.open(kind)
     const { db, letters } = store
-    const consumer = await store.consumer(await store.channel(), type)
+    const consumer = await store.consumer(await store.channel(), { type })
     const inFlight = async (id: ReturnType<typeof xid>): Promise<Doomed> => {
       await store.take([id])
       return {
@@ -164,7 +164,7 @@ const webhooks =
       }
     }
     return {
-      ...{ db, letters, clock: store.store.clock },
+      ...{ db, letters, clock: store.clock },
       doomed: async () => inFlight(await store.one(consumer)),
       async sentBack(letter) {
         await letters.retry(letter, SENT)
@@ -178,7 +178,7 @@ const webhooks =
         }
         await store.take([id])
         // As a courier settles what it delivered.
-        await inOffice(db, store.store.clock, 'test.delivered', async (work) => {
+        await inOffice(db, store.clock, 'test.delivered', async (work) => {
           await lockLetters(work.tx, [letter.id])
           const tallies = new Tallies()
           const delivered = { to: JOB.delivered, dueAt: null, failure: null } as const

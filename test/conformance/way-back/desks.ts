@@ -22,11 +22,11 @@ import { type Database, sql } from '../../../src/store/database.ts'
 import { type Folder, folderSource } from '../../sources/folders.ts'
 import { AzureWorld } from '../../world/azure-world.ts'
 import { startAzurite, whyNoAzurite } from '../../world/azurite.ts'
-import { DeadJobStore } from '../../world/dead-job-store.ts'
 import { Desk } from '../../world/kafka-return.ts'
 import { LetterStore } from '../../world/letter-store.ts'
 import { OutboxOffice } from '../../world/outbox-office.ts'
 import type { StoreKind } from '../../world/stores.ts'
+import { WebhookWorld } from '../../world/webhooks/world.ts'
 
 /** Where the message of a letter is: with its dead letter, on its way back, or with nobody. */
 export type Side = 'dead' | 'on its way' | 'given up'
@@ -125,7 +125,7 @@ const renameMessage = sql(
 )
 
 async function webhooks(kind: StoreKind): Promise<WayBackDesk> {
-  const store = await DeadJobStore.open(kind)
+  const store = await WebhookWorld.open(kind)
   const { db, letters } = store
   const channel = await store.channel()
   const consumer = await store.consumer(channel)
@@ -134,7 +134,7 @@ async function webhooks(kind: StoreKind): Promise<WayBackDesk> {
     await db.transaction('test', (tx) => tx.run(renameMessage, from, to, to.startsWith('lost') ? 'lost' : ''))
   }
   return {
-    ...{ db, letters, clock: store.store.clock, source: webhookLetterSource({ onJobs: () => {} }) },
+    ...{ db, letters, clock: store.clock, source: webhookLetterSource({ onJobs: () => {} }) },
     ...{ takesEdits: false, lostCode: 'letter_job_gone', canRecall: true },
     async die(count) {
       const jobs = await store.deadJobs(consumer, count)

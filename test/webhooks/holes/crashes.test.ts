@@ -7,9 +7,9 @@ import type { Channel, Consumer } from '../../../src/sources/webhooks/webhook.ts
 import type { Webhooks } from '../../../src/sources/webhooks/webhooks.ts'
 import { type Database, type Integer, sql } from '../../../src/store/database.ts'
 import { openDatabase } from '../../../src/store/open.ts'
+import { Crash, CrashPoint, intercepted } from '../../world/intercepted-database.ts'
 import { stores } from '../../world/stores.ts'
 import { CountedOffice, expectExact } from '../counted-office.ts'
-import { Crash, CrashPoint, intercepted } from '../intercepted-database.ts'
 
 /** More steps than any act has. */
 const MOST_STEPS = 80

@@ -6,9 +6,9 @@ import { type Database, type Integer, sql } from '../../../src/store/database.ts
 import { foldCounts } from '../../../src/store/fold.ts'
 import { leasedLock } from '../../../src/store/lock.ts'
 import { openDatabase } from '../../../src/store/open.ts'
+import { CrashPoint, Gate, intercepted } from '../../world/intercepted-database.ts'
 import { freshPostgres } from '../../world/stores.ts'
 import { CountedOffice, expectExact } from '../counted-office.ts'
-import { CrashPoint, Gate, intercepted } from '../intercepted-database.ts'
 
 const LEASE_OVER_US = 11_000_000n
 

@@ -5,9 +5,9 @@ import type { Channel, Consumer } from '../../../src/sources/webhooks/webhook.ts
 import { type Database, declaredStatements } from '../../../src/store/database.ts'
 import { foldCounts } from '../../../src/store/fold.ts'
 import { openDatabase } from '../../../src/store/open.ts'
+import { Gate, intercepted } from '../../world/intercepted-database.ts'
 import { stores } from '../../world/stores.ts'
 import { CountedOffice, expectExact, FOLDS } from '../counted-office.ts'
-import { Gate, intercepted } from '../intercepted-database.ts'
 import { gaugeIn } from '../told.ts'
 
 /** Lets others run: on SQLite nothing of what is awaited here leaves the event loop. */

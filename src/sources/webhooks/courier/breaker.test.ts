@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { SOON } from '../../../../test/world/store-world.ts'
 import { type StoreKind, stores } from '../../../../test/world/stores.ts'
-import { Depot, SOON } from '../../../../test/world/webhook-courier.ts'
+import { Depot } from '../../../../test/world/webhooks/couriers.ts'
 import { JOB } from '../webhook.ts'
 import { pauseConsumer, prolongPause, resumeConsumer } from './pauses.ts'
 
@@ -19,14 +20,14 @@ describe.each(stores)('a consumer whose every delivery fails, on $name', (store:
   const paused = async () => {
     let works = false
     const receiver = await depot.receiver((response) => void response.writeHead(works ? 200 : 500).end())
-    const consumer = await depot.consumer({ url: receiver.url(), consumerId: 'billing' })
-    for (let i = 0; i < 3; i++) await depot.message({ consumers: [consumer] })
+    const consumer = await depot.subscriber({ url: receiver.url(), consumerId: 'billing' })
+    for (let i = 0; i < 3; i++) await depot.message([consumer])
     const courier = depot.courier({ breaker, backoffSeconds: [1_000] })
     await depot.until(JOB.later, JOB.later, JOB.later)
     expect(await depot.pauseOf(consumer)).toBeNull()
     depot.clock.advance(10_000_000n)
-    await depot.message({ consumers: [consumer] })
-    courier.wake([consumer])
+    await depot.message([consumer])
+    courier.wake([consumer.number])
     await receiver.gets(4)
     await expect.poll(() => depot.pauseOf(consumer), SOON).not.toBeNull()
     return {
@@ -51,29 +52,29 @@ describe.each(stores)('a consumer whose every delivery fails, on $name', (store:
     expect(warnings()).toMatchObject([
       { details: { channelId: 'orders', consumerId: 'billing', triedAgainAt: expect.any(String) } },
     ])
-    await depot.message({ consumers: [consumer] })
-    courier.wake([consumer])
-    await depot.pass(4, 2)
-    expect((await depot.jobs()).at(-1)).toMatchObject({ state: JOB.ready, attempts: 0 })
+    await depot.message([consumer])
+    courier.wake([consumer.number])
+    await depot.passInSteps(4, 2)
+    expect((await depot.jobRows()).at(-1)).toMatchObject({ state: JOB.ready, attempts: 0 })
     expect(receiver.requests).toHaveLength(4)
   })
 
   it('is tried with one job after the pause; longer pauses follow, and success ends them', async () => {
     const { receiver, consumer, mend } = await paused()
     depot.courier({ breaker, backoffSeconds: [1_000] }, { another: true })
-    for (let i = 0; i < 3; i++) await depot.message({ consumers: [consumer] })
+    for (let i = 0; i < 3; i++) await depot.message([consumer])
     for (const [failed, seconds] of [10, 12].entries()) {
       await depot.passUntil(() => receiver.requests.length === 5 + failed)
       await expect.poll(async () => (await depot.pauseOf(consumer))?.seconds, SOON).toBe(seconds)
-      await depot.pass(4, 2)
+      await depot.passInSteps(4, 2)
     }
     expect(receiver.requests).toHaveLength(6)
     expect(warnings()).toHaveLength(3)
     mend()
     await depot.passUntil(() => receiver.requests.length === 7)
     await expect.poll(() => depot.pauseOf(consumer), SOON).toBeNull()
-    await depot.pass(4, 2)
-    expect((await depot.jobs()).filter(({ state }) => state === JOB.delivered)).toHaveLength(1)
+    await depot.passInSteps(4, 2)
+    expect((await depot.jobRows()).filter(({ state }) => state === JOB.delivered)).toHaveLength(1)
     expect(depot.log.lines.at(-1)?.message).toContain('delivered to again')
   })
 
@@ -82,9 +83,9 @@ describe.each(stores)('a consumer whose every delivery fails, on $name', (store:
     const receiver = await depot.receiver((response) => {
       if (!hangs) response.writeHead(200).end()
     })
-    const consumer = await depot.consumer({ url: receiver.url() })
-    await depot.message({ consumers: [consumer] })
-    await pauseConsumer(depot.db, consumer, { now: depot.clock.now(), seconds: 5, reason: 'it fails' })
+    const consumer = await depot.subscriber({ url: receiver.url() })
+    await depot.message([consumer])
+    await pauseConsumer(depot.db, consumer.number, { now: depot.clock.now(), seconds: 5, reason: 'it fails' })
     depot.clock.advance(5_000_000n)
     const stopping = depot.courier({ breaker })
     await receiver.gets(1)
@@ -96,12 +97,12 @@ describe.each(stores)('a consumer whose every delivery fails, on $name', (store:
   })
 
   it('is paused for parts of seconds too', async () => {
-    const consumer = await depot.consumer({ url: 'http://localhost' })
+    const consumer = await depot.subscriber({ url: 'http://localhost' })
     const now = depot.clock.now()
     const reason = 'it fails'
-    expect(await pauseConsumer(depot.db, consumer, { now, seconds: 1.5, reason })).toBe(true)
+    expect(await pauseConsumer(depot.db, consumer.number, { now, seconds: 1.5, reason })).toBe(true)
     expect(await depot.pauseOf(consumer)).toMatchObject({ until: now + 1_500_000n, seconds: 2 })
-    expect(await prolongPause(depot.db, consumer, { now, longestSeconds: 2.5, reason })).toBe(
+    expect(await prolongPause(depot.db, consumer.number, { now, longestSeconds: 2.5, reason })).toBe(
       now + 3_000_000n,
     )
   })
@@ -109,10 +110,10 @@ describe.each(stores)('a consumer whose every delivery fails, on $name', (store:
   it('is delivered to again when its pause is ended by hand', async () => {
     const { receiver, consumer, courier, mend } = await paused()
     mend()
-    await depot.message({ consumers: [consumer] })
-    expect(await resumeConsumer(depot.db, consumer)).toBe(true)
-    expect(await resumeConsumer(depot.db, consumer)).toBe(false)
-    courier.wake([consumer])
+    await depot.message([consumer])
+    expect(await resumeConsumer(depot.db, consumer.number)).toBe(true)
+    expect(await resumeConsumer(depot.db, consumer.number)).toBe(false)
+    courier.wake([consumer.number])
     await receiver.gets(5)
     expect(await depot.pauseOf(consumer)).toBeNull()
   })

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { type StoreKind, stores } from '../../../../test/world/stores.ts'
-import { Depot } from '../../../../test/world/webhook-courier.ts'
+import { Depot } from '../../../../test/world/webhooks/couriers.ts'
 import { type Xid, xid, xidAfter } from '../../../core/xid.ts'
 import { Contents } from './contents.ts'
 
@@ -16,8 +16,8 @@ describe.each(stores)('the contents of messages, on $name', (store: StoreKind) =
   const stored = async (count: number, bytes: number): Promise<Xid[]> => {
     const ids: Xid[] = []
     for (let i = 0; i < count; i++) {
-      const consumer = await depot.consumer({ url: 'http://localhost' })
-      const [job] = await depot.message({ consumers: [consumer], payload: Buffer.alloc(bytes, i) })
+      const consumer = await depot.subscriber({ url: 'http://localhost' })
+      const [job] = await depot.message([consumer], { payload: Buffer.alloc(bytes, i) })
       // The fixture numbers a message just before its jobs.
       ids.push(xidAfter(job ?? xid(''), -1))
     }
@@ -27,7 +27,9 @@ describe.each(stores)('the contents of messages, on $name', (store: StoreKind) =
   it('come as they were stored, once for each job', async () => {
     const headers = [['X-A', 'é "1"']] as const
     const payload = Buffer.from([0, 1, 255])
-    const [job = xid('')] = await depot.message({ consumers: [2], messageId: 'mine', payload, headers })
+    const [job = xid('')] = await depot.message([await depot.subscriber()], {
+      ...{ messageId: 'mine', contentType: 'text/plain', payload, headers },
+    })
     const id = xidAfter(job, -1)
     const contents = new Contents(depot.db)
     const content = { messageId: 'mine', contentType: 'text/plain', headers }

@@ -1,9 +1,10 @@
 import type { ServerResponse } from 'node:http'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { SOON } from '../../../../test/world/store-world.ts'
 import { type StoreKind, stores } from '../../../../test/world/stores.ts'
-import { Depot, SOON } from '../../../../test/world/webhook-courier.ts'
+import { Depot } from '../../../../test/world/webhooks/couriers.ts'
 import { sql } from '../../../store/database.ts'
-import { JOB } from '../webhook.ts'
+import { type Consumer, JOB } from '../webhook.ts'
 
 const stealClaim = sql('test.courier.steal', "UPDATE bartleby.webhook_jobs SET claim = 'another'")
 
@@ -20,9 +21,9 @@ describe.each(stores)('a courier, on $name', (store: StoreKind) => {
 
   it('delivers what is ready, counts it, and holds nothing afterwards', async () => {
     const receiver = await depot.receiver()
-    const one = await depot.consumer({ url: receiver.url() })
-    const two = await depot.consumer({ url: receiver.url() })
-    await depot.message({ consumers: [one, two], payload: 'hello' })
+    const one = await depot.subscriber({ url: receiver.url() })
+    const two = await depot.subscriber({ url: receiver.url() })
+    await depot.message([one, two], { payload: 'hello' })
     const courier = depot.courier()
     const attempts: unknown[] = []
     courier.onAttempt((attempt) => attempts.push(attempt))
@@ -30,12 +31,12 @@ describe.each(stores)('a courier, on $name', (store: StoreKind) => {
     const settled = { attempts: 0, claim: null, dueAt: null }
     expect(jobs).toMatchObject([settled, settled])
     expect(bodies(receiver)).toEqual(['hello', 'hello'])
-    expect(await depot.tallies(one)).toEqual({ queued: 0, inFlight: 0, delivered: 1 })
+    expect(await depot.counted(one)).toEqual({ delivered: 1 })
     await expect.poll(() => courier.held, SOON).toBe(0)
     expect(attempts).toHaveLength(2)
     expect(attempts).toContainEqual({
       channelId: 'orders',
-      consumerId: 'k2',
+      consumerId: one.consumerId,
       outcome: 'success',
       seconds: expect.any(Number),
     })
@@ -43,13 +44,13 @@ describe.each(stores)('a courier, on $name', (store: StoreKind) => {
 
   it('is woken for jobs that come later, and finds those of which nobody told it', async () => {
     const receiver = await depot.receiver()
-    const consumer = await depot.consumer({ url: receiver.url() })
+    const consumer = await depot.subscriber({ url: receiver.url() })
     const courier = depot.courier()
     await depot.rest()
-    await depot.message({ consumers: [consumer], payload: 'told' })
-    courier.wake([consumer])
+    await depot.message([consumer], { payload: 'told' })
+    courier.wake([consumer.number])
     await depot.until(JOB.delivered)
-    await depot.message({ consumers: [consumer], payload: 'untold' })
+    await depot.message([consumer], { payload: 'untold' })
     await depot.rest()
     expect(bodies(receiver)).toEqual(['told'])
     depot.clock.advance(2_000_001n)
@@ -58,19 +59,19 @@ describe.each(stores)('a courier, on $name', (store: StoreKind) => {
 
   it('asks all that it was woken for, however many have nothing', async () => {
     const receiver = await depot.receiver()
-    const consumer = await depot.consumer({ url: receiver.url() })
+    const consumer = await depot.subscriber({ url: receiver.url() })
     const courier = depot.courier()
     await depot.rest()
-    await depot.message({ consumers: [consumer] })
-    courier.wake([...Array.from({ length: 500 }, (_, i) => 1_000_000 + i), consumer])
+    await depot.message([consumer])
+    courier.wake([...Array.from({ length: 500 }, (_, i) => 1_000_000 + i), consumer.number])
     // Without a look for what is ready, for which time would have to pass.
     await depot.until(JOB.delivered)
   })
 
   it('delivers the most urgent first and the oldest first among equals, whoever gets them', async () => {
     const receiver = await depot.receiver()
-    const one = await depot.consumer({ url: receiver.url() })
-    const two = await depot.consumer({ url: receiver.url() })
+    const one = await depot.subscriber({ url: receiver.url() })
+    const two = await depot.subscriber({ url: receiver.url() })
     for (const [payload, consumer, priority] of [
       ['a0', one, 0],
       ['b0', two, 0],
@@ -79,7 +80,7 @@ describe.each(stores)('a courier, on $name', (store: StoreKind) => {
       ['e5', one, 5],
       ['f9', one, 9],
     ] as const) {
-      await depot.message({ consumers: [consumer], payload, priority })
+      await depot.message([consumer], { payload, priority })
       depot.clock.advance(1n)
     }
     depot.courier({ workers: 1 })
@@ -90,29 +91,29 @@ describe.each(stores)('a courier, on $name', (store: StoreKind) => {
   it('delivers each job once when several servers share the store', async () => {
     const receiver = await depot.receiver()
     const consumers = [
-      await depot.consumer({ url: receiver.url() }),
-      await depot.consumer({ url: receiver.url() }),
+      await depot.subscriber({ url: receiver.url() }),
+      await depot.subscriber({ url: receiver.url() }),
     ]
-    for (let i = 0; i < 40; i++) await depot.message({ consumers, payload: `m${i}` })
+    for (let i = 0; i < 40; i++) await depot.message(consumers, { payload: `m${i}` })
     const couriers = [depot.courier({ workers: 8 }), depot.courier({ workers: 8 }, { another: true })]
     await depot.until(...Array.from({ length: 80 }, () => JOB.delivered))
     expect(receiver.requests).toHaveLength(80)
     await expect.poll(() => couriers.map(({ held }) => held), SOON).toEqual([0, 0])
-    expect(await depot.tallies(consumers[0] ?? 0)).toEqual({ queued: 0, inFlight: 0, delivered: 40 })
+    expect(await depot.counted(consumers[0] ?? expect.fail())).toEqual({ delivered: 40 })
   })
 
   it('leaves pull consumers alone, also those that became one, and follows a changed address', async () => {
     const old = await depot.receiver()
     const receiver = await depot.receiver()
-    const pulls = await depot.consumer({ url: old.url(), pulls: true })
-    const turned = await depot.consumer({ url: old.url() })
-    const moved = await depot.consumer({ url: old.url() })
+    const pulls = await depot.subscriber({ url: old.url(), type: 'pull' })
+    const turned = await depot.subscriber({ url: old.url() })
+    const moved = await depot.subscriber({ url: old.url() })
     const courier = depot.courier()
     await depot.rest()
-    await depot.change(turned, true, old.url())
-    await depot.change(moved, false, receiver.url())
-    await depot.message({ consumers: [pulls, turned, moved] })
-    courier.wake([pulls, turned, moved])
+    await depot.change(turned, 'pull', old.url())
+    await depot.change(moved, 'push', receiver.url())
+    await depot.message([pulls, turned, moved])
+    courier.wake([pulls.number, turned.number, moved.number])
     await depot.until(JOB.ready, JOB.ready, JOB.delivered)
     expect(old.requests).toHaveLength(0)
     expect(receiver.requests).toHaveLength(1)
@@ -122,9 +123,9 @@ describe.each(stores)('a courier, on $name', (store: StoreKind) => {
     const held: ServerResponse[] = []
     const slow = await depot.receiver((response) => held.push(response))
     const quick = await depot.receiver()
-    const limited = await depot.consumer({ url: slow.url(), mostAtOnce: 2 })
-    const rated = await depot.consumer({ url: quick.url(), mostPerSecond: 2 })
-    for (let i = 0; i < 5; i++) await depot.message({ consumers: [limited, rated] })
+    const limited = await depot.subscriber({ url: slow.url(), mostAtOnce: 2 })
+    const rated = await depot.subscriber({ url: quick.url(), mostPerSecond: 2 })
+    for (let i = 0; i < 5; i++) await depot.message([limited, rated])
     depot.courier()
     await slow.gets(2)
     await quick.gets(1)
@@ -145,15 +146,15 @@ describe.each(stores)('a courier, on $name', (store: StoreKind) => {
   it('lets no consumer that hangs slow down another one', async () => {
     const hangs = await depot.receiver(() => {})
     const receiver = await depot.receiver()
-    const stuck = await depot.consumer({ url: hangs.url() })
-    const alsoStuck = await depot.consumer({ url: hangs.url() })
-    const fine = await depot.consumer({ url: receiver.url() })
-    for (let i = 0; i < 12; i++) await depot.message({ consumers: [stuck, alsoStuck] })
+    const stuck = await depot.subscriber({ url: hangs.url() })
+    const alsoStuck = await depot.subscriber({ url: hangs.url() })
+    const fine = await depot.subscriber({ url: receiver.url() })
+    for (let i = 0; i < 12; i++) await depot.message([stuck, alsoStuck])
     const courier = depot.courier({ workers: 8 })
     await hangs.gets(2)
     await depot.rest()
-    for (let i = 0; i < 12; i++) await depot.message({ consumers: [fine], payload: `${i}` })
-    courier.wake([fine])
+    for (let i = 0; i < 12; i++) await depot.message([fine], { payload: `${i}` })
+    courier.wake([fine.number])
     await receiver.gets(12)
     // After their first timeouts they are trusted with one attempt at a time.
     depot.clock.advance(30_000_001n)
@@ -170,9 +171,9 @@ describe.each(stores)('a courier, on $name', (store: StoreKind) => {
         response.writeHead(200).end()
       })
     })
-    const consumers: number[] = []
-    for (let i = 0; i < 4; i++) consumers.push(await depot.consumer({ url: receiver.url(), mostAtOnce: 4 }))
-    for (let i = 0; i < 25; i++) await depot.message({ consumers })
+    const consumers: Consumer[] = []
+    for (let i = 0; i < 4; i++) consumers.push(await depot.subscriber({ url: receiver.url(), mostAtOnce: 4 }))
+    for (let i = 0; i < 25; i++) await depot.message(consumers)
     depot.courier({ workers: 4 })
     await receiver.gets(100)
     expect(most).toBeLessThanOrEqual(4)
@@ -186,24 +187,24 @@ describe.each(stores)('a courier, on $name', (store: StoreKind) => {
       else held.push(response)
     })
     const other = await depot.receiver((response) => held.push(response))
-    const consumer = await depot.consumer({ url: receiver.url(), mostAtOnce: 2 })
+    const consumer = await depot.subscriber({ url: receiver.url(), mostAtOnce: 2 })
     const courier = depot.courier()
-    await depot.message({ consumers: [consumer, consumer] })
-    courier.wake([consumer])
+    await depot.message([consumer, consumer])
+    courier.wake([consumer.number])
     await depot.until(JOB.delivered, JOB.delivered)
     isQuick = false
-    for (let i = 0; i < 6; i++) await depot.message({ consumers: [consumer] })
-    courier.wake([consumer])
+    for (let i = 0; i < 6; i++) await depot.message([consumer])
+    courier.wake([consumer.number])
     await receiver.gets(4)
     await depot.rest()
     // Time stands still from here on.
-    await depot.change(consumer, false, other.url())
+    await depot.change(consumer, 'push', other.url())
     held.shift()?.writeHead(200).end()
     await other.gets(1)
-    await depot.change(consumer, true, other.url())
+    await depot.change(consumer, 'pull', other.url())
     for (const response of held.splice(0)) response.writeHead(200).end()
     const { delivered, ready } = JOB
-    const states = async () => (await depot.jobs()).map(({ state }) => state).sort()
+    const states = async () => (await depot.jobRows()).map(({ state }) => state).sort()
     await expect.poll(states, SOON).toEqual([ready, ready, ready, ...Array(5).fill(delivered)].sort())
     expect([receiver.requests.length, other.requests.length]).toEqual([4, 1])
   })
@@ -211,16 +212,16 @@ describe.each(stores)('a courier, on $name', (store: StoreKind) => {
   it.runIf(store.name === 'postgres')('tells other servers of what it does not get to', async () => {
     const held: ServerResponse[] = []
     const receiver = await depot.receiver((response) => held.push(response))
-    const consumer = await depot.consumer({ url: receiver.url() })
-    await depot.message({ consumers: [consumer] })
+    const consumer = await depot.subscriber({ url: receiver.url() })
+    await depot.message([consumer])
     const busy = depot.courier({ workers: 1 })
     await receiver.gets(1)
     depot.courier({ workers: 8 }, { another: true })
     // Time stands still: after its first look the other one gets only what it is told of, once it listens.
     for (const all of [2, 3]) {
-      await depot.message({ consumers: [consumer] })
+      await depot.message([consumer])
       const arrived = () => {
-        busy.wake([consumer])
+        busy.wake([consumer.number])
         return receiver.requests.length
       }
       await expect.poll(arrived, SOON).toBe(all)
@@ -232,17 +233,17 @@ describe.each(stores)('a courier, on $name', (store: StoreKind) => {
   it('ignores a result that comes after its claim is over', async () => {
     const held: ServerResponse[] = []
     const receiver = await depot.receiver((response) => held.push(response))
-    const consumer = await depot.consumer({ url: receiver.url() })
-    await depot.message({ consumers: [consumer] })
+    const consumer = await depot.subscriber({ url: receiver.url() })
+    await depot.message([consumer])
     const courier = depot.courier()
     await receiver.gets(1)
-    const [job] = await depot.jobs()
+    const [job] = await depot.jobRows()
     expect(job).toMatchObject({ state: JOB.inFlight, claim: expect.any(String) })
     await depot.db.session('test', (session) => session.run(stealClaim))
     held[0]?.writeHead(200).end()
     await expect.poll(() => courier.held, SOON).toBe(0)
-    expect(await depot.jobs()).toMatchObject([{ state: JOB.inFlight, claim: 'another', attempts: 0 }])
-    expect(await depot.tallies(consumer)).toMatchObject({ queued: 0, inFlight: 1 })
+    expect(await depot.jobRows()).toMatchObject([{ state: JOB.inFlight, claim: 'another', attempts: 0 }])
+    expect(await depot.counted(consumer)).toEqual({ inFlight: 1 })
   })
 
   it('begins nothing that it has held for too long already', async () => {
@@ -252,8 +253,8 @@ describe.each(stores)('a courier, on $name', (store: StoreKind) => {
       calledAt.push(depot.clock.now() - startedAt)
       response.writeHead(200).end()
     })
-    const consumer = await depot.consumer({ url: receiver.url() })
-    await depot.message({ consumers: [consumer] })
+    const consumer = await depot.subscriber({ url: receiver.url() })
+    await depot.message([consumer])
     let stalls = 0
     depot.db.onCall(({ verb }) => {
       if (verb !== 'webhooks.claim' || stalls === 3) return
@@ -268,18 +269,18 @@ describe.each(stores)('a courier, on $name', (store: StoreKind) => {
   it('waits for what runs when it is stopped, and hands back what runs too long', async () => {
     const held: ServerResponse[] = []
     const receiver = await depot.receiver((response) => held.push(response))
-    const consumer = await depot.consumer({ url: receiver.url(), mostAtOnce: 2 })
-    for (let i = 0; i < 3; i++) await depot.message({ consumers: [consumer] })
+    const consumer = await depot.subscriber({ url: receiver.url(), mostAtOnce: 2 })
+    for (let i = 0; i < 3; i++) await depot.message([consumer])
     const courier = depot.courier()
     await receiver.gets(2)
     const stopped = courier.stop(100)
     held[0]?.writeHead(200).end()
     await stopped
-    const jobs = await depot.jobs()
+    const jobs = await depot.jobRows()
     expect(jobs.map(({ state }) => state).sort()).toEqual([JOB.ready, JOB.ready, JOB.delivered])
     expect(jobs).toEqual(jobs.map((job) => ({ ...job, attempts: 0, claim: null, dueAt: null })))
     expect(courier.held).toBe(0)
-    expect(await depot.tallies(consumer)).toEqual({ queued: 2, inFlight: 0, delivered: 1 })
+    expect(await depot.counted(consumer)).toEqual({ queued: 2, delivered: 1 })
     await receiver.allClosed()
     expect(receiver.requests).toHaveLength(2)
   })
@@ -287,8 +288,8 @@ describe.each(stores)('a courier, on $name', (store: StoreKind) => {
   it('writes results down when the store is back, and makes no attempt twice for that', async () => {
     const held: ServerResponse[] = []
     const receiver = await depot.receiver((response) => held.push(response))
-    const consumer = await depot.consumer({ url: receiver.url() })
-    await depot.message({ consumers: [consumer] })
+    const consumer = await depot.subscriber({ url: receiver.url() })
+    await depot.message([consumer])
     const courier = depot.courier()
     await receiver.gets(1)
     await depot.place.refuseWrites()

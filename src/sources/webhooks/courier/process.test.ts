@@ -11,7 +11,7 @@ import { PATIENCE_MS } from '../../../../test/world/limits.ts'
 import { doorTo } from '../../../../test/world/proxy.ts'
 import { type FreshStore, freshPostgres, freshSqlite } from '../../../../test/world/stores.ts'
 import { httpReceiver } from '../../../../test/world/stub-receiver.ts'
-import { jobRows } from '../../../../test/world/webhook-courier-rows.ts'
+import { jobRows } from '../../../../test/world/webhooks/rows.ts'
 import { openDatabase } from '../../../store/open.ts'
 import { JOB } from '../webhook.ts'
 

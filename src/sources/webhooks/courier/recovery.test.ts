@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { wrapped } from '../../../../test/world/intercepted-database.ts'
 import { type StoreKind, stores } from '../../../../test/world/stores.ts'
-import { Depot } from '../../../../test/world/webhook-courier.ts'
+import { Depot } from '../../../../test/world/webhooks/couriers.ts'
 import { instant } from '../../../core/clock.ts'
-import { type Database, StoreUnavailable, type Transaction } from '../../../store/database.ts'
+import { StoreUnavailable } from '../../../store/database.ts'
 import { DEFAULT_WEBHOOK_SETTINGS } from '../settings.ts'
 import { JOB } from '../webhook.ts'
 import { Recovery } from './recovery.ts'
@@ -15,23 +16,14 @@ describe.each(stores)('recovery, on $name', (store: StoreKind) => {
   afterAll(() => depot.close())
 
   it('does not try claims one by one while the store is away', async () => {
-    const consumer = await depot.consumer({ url: 'http://localhost' })
+    const consumer = await depot.subscriber({ url: 'http://localhost' })
     const lapsed = { state: JOB.inFlight, dueAt: instant(1n), claim: 'of a server that is gone' }
-    for (let i = 0; i < 3; i++) await depot.message({ consumers: [consumer], ...lapsed })
+    for (let i = 0; i < 3; i++) await depot.message([consumer], { ...lapsed })
     let isAway = true
     let tries = 0
-    const transaction = <T>(verb: string, work: (tx: Transaction) => Promise<T>): Promise<T> => {
-      if (verb !== 'webhooks.recover') return depot.db.transaction(verb, work)
-      tries += 1
-      if (isAway) return Promise.reject(new StoreUnavailable('it is away'))
-      return depot.db.transaction(verb, work)
-    }
-    const db: Database = new Proxy(depot.db, {
-      get(target, key) {
-        // Whatever else a database has, of this one.
-        const value: unknown = Reflect.get(target, key)
-        return key === 'transaction' ? transaction : typeof value === 'function' ? value.bind(target) : value
-      },
+    const db = wrapped(depot.db, 'webhooks.recover', (call, go) => {
+      tries = call
+      return isAway ? Promise.reject(new StoreUnavailable('it is away')) : go()
     })
     const { clock, log, registers } = depot
     const settings = DEFAULT_WEBHOOK_SETTINGS

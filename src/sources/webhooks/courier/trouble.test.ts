@@ -2,9 +2,10 @@
 import type { ServerResponse } from 'node:http'
 import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
-import { Gate, type Intercept, intercepted } from '../../../../test/webhooks/intercepted-database.ts'
+import { Gate, type Intercept, intercepted, overriding } from '../../../../test/world/intercepted-database.ts'
+import { SOON } from '../../../../test/world/store-world.ts'
 import { type StoreKind, stores } from '../../../../test/world/stores.ts'
-import { Depot, SOON } from '../../../../test/world/webhook-courier.ts'
+import { Depot } from '../../../../test/world/webhooks/couriers.ts'
 import {
   type Database,
   StoreUnavailable,
@@ -12,7 +13,7 @@ import {
   type Transaction,
   type Value,
 } from '../../../store/database.ts'
-import { JOB } from '../webhook.ts'
+import { type Consumer, JOB } from '../webhook.ts'
 
 /** More than a stop may take that has nothing to wait for but the store. */
 const STOP_MS = 4_000
@@ -32,8 +33,8 @@ describe.each(stores)('a courier, on $name', (store: StoreKind) => {
   const holding = async (messages: number) => {
     const held: ServerResponse[] = []
     const receiver = await depot.receiver((response) => held.push(response))
-    const consumer = await depot.consumer({ url: receiver.url() })
-    for (let i = 0; i < messages; i++) await depot.message({ consumers: [consumer] })
+    const consumer = await depot.subscriber({ url: receiver.url() })
+    for (let i = 0; i < messages; i++) await depot.message([consumer])
     const answer = () => {
       for (const response of held.splice(0)) response.writeHead(200).end()
     }
@@ -84,7 +85,7 @@ describe.each(stores)('a courier, on $name', (store: StoreKind) => {
       expect(performance.now() - startedMs).toBeLessThan(STOP_MS)
       state.isAway = false
       await pause(300)
-      expect(await depot.jobs()).toMatchObject([{ state: JOB.inFlight, claim: expect.any(String) }])
+      expect(await depot.jobRows()).toMatchObject([{ state: JOB.inFlight, claim: expect.any(String) }])
     })
 
     it('still writes what it can when the store is back before it has stopped', async () => {
@@ -99,7 +100,7 @@ describe.each(stores)('a courier, on $name', (store: StoreKind) => {
       await pause(200)
       state.isAway = false
       await stopped
-      expect(await depot.jobs()).toMatchObject([{ state: JOB.delivered }])
+      expect(await depot.jobRows()).toMatchObject([{ state: JOB.delivered }])
       expect(courier.held).toBe(0)
     })
 
@@ -134,7 +135,7 @@ describe.each(stores)('a courier, on $name', (store: StoreKind) => {
 
     it('writes the others, tells of it once, and gives it up when its claim is over', async () => {
       const { receiver, consumer, answer } = await holding(4)
-      const [bad = ''] = await depot.message({ consumers: [consumer] })
+      const [bad = ''] = await depot.message([consumer])
       const courier = depot.courier({}, { db: without(bad), recovery: false })
       await receiver.gets(5)
       answer()
@@ -149,7 +150,7 @@ describe.each(stores)('a courier, on $name', (store: StoreKind) => {
 
     it('stops soon all the same', async () => {
       const { receiver, answer } = await holding(1)
-      const [{ id } = { id: '' }] = await depot.jobs()
+      const [{ id } = { id: '' }] = await depot.jobRows()
       const courier = depot.courier({}, { db: without(id) })
       await receiver.gets(1)
       answer()
@@ -157,7 +158,7 @@ describe.each(stores)('a courier, on $name', (store: StoreKind) => {
       const startedMs = performance.now()
       await courier.stop()
       expect(performance.now() - startedMs).toBeLessThan(STOP_MS)
-      expect(await depot.jobs()).toMatchObject([{ state: JOB.inFlight }])
+      expect(await depot.jobRows()).toMatchObject([{ state: JOB.inFlight }])
     })
   })
 
@@ -170,8 +171,8 @@ describe.each(stores)('a courier, on $name', (store: StoreKind) => {
     gate.open()
     await stopped
     const back = { state: JOB.ready, attempts: 0, claim: null, dueAt: null, letter: null }
-    expect(await depot.jobs()).toMatchObject([back, back, back])
-    expect(await depot.tallies(consumer)).toEqual({ queued: 3, inFlight: 0 })
+    expect(await depot.jobRows()).toMatchObject([back, back, back])
+    expect(await depot.counted(consumer)).toEqual({ queued: 3 })
     expect(receiver.requests).toHaveLength(0)
     expect(courier.held).toBe(0)
   })
@@ -182,8 +183,8 @@ describe.each(stores)('a courier, on $name', (store: StoreKind) => {
       if (verb === 'webhooks.contents' && failures-- > 0) throw new Error('it cannot be read')
     }
     const receiver = await depot.receiver()
-    const consumer = await depot.consumer({ url: receiver.url() })
-    await depot.message({ consumers: [consumer] })
+    const consumer = await depot.subscriber({ url: receiver.url() })
+    await depot.message([consumer])
     depot.courier({}, { db: intercepted(depot.db, failing) })
     expect(await depot.until(JOB.delivered)).toMatchObject([{ attempts: 0, letter: null }])
     expect(told('webhook jobs could not be claimed')).toHaveLength(2)
@@ -195,8 +196,8 @@ describe.each(stores)('a courier, on $name', (store: StoreKind) => {
       if (verb === 'webhooks.claim' && failures-- > 0) throw new StoreUnavailable('it is away')
     }
     const receiver = await depot.receiver()
-    const consumer = await depot.consumer({ url: receiver.url() })
-    await depot.message({ consumers: [consumer] })
+    const consumer = await depot.subscriber({ url: receiver.url() })
+    await depot.message([consumer])
     depot.courier({}, { db: intercepted(depot.db, failing) })
     await depot.until(JOB.delivered)
     expect(told('webhook jobs could not be claimed')).toMatchObject([{ level: 'error' }, { level: 'error' }])
@@ -204,8 +205,8 @@ describe.each(stores)('a courier, on $name', (store: StoreKind) => {
 
   it('fails a job whose message is gone', async () => {
     const receiver = await depot.receiver()
-    const consumer = await depot.consumer({ url: receiver.url() })
-    await depot.message({ consumers: [consumer] })
+    const consumer = await depot.subscriber({ url: receiver.url() })
+    await depot.message([consumer])
     await depot.db.session('test', (session) => session.run(eraseMessages))
     depot.courier()
     expect(await depot.until(JOB.later)).toMatchObject([{ attempts: 1 }])
@@ -219,7 +220,7 @@ describe.each(stores)('a courier, on $name', (store: StoreKind) => {
     await receiver.gets(1)
     depot.clock.advance(2_999_999n)
     await depot.rest()
-    expect(await depot.jobs()).toMatchObject([{ state: JOB.inFlight }])
+    expect(await depot.jobRows()).toMatchObject([{ state: JOB.inFlight }])
     depot.clock.advance(2n)
     await depot.until(JOB.later)
     expect(await depot.failures()).toEqual([expect.stringContaining('Timeout: POST')])
@@ -242,9 +243,9 @@ describe.each(stores)('a courier, on $name', (store: StoreKind) => {
       if (verb === 'webhooks.claim' && next === 'committed') claims += 1
     }
     const receiver = await depot.receiver()
-    const consumers: number[] = []
-    for (let i = 0; i < 4; i++) consumers.push(await depot.consumer({ url: receiver.url() }))
-    for (let i = 0; i < 100; i++) await depot.message({ consumers })
+    const consumers: Consumer[] = []
+    for (let i = 0; i < 4; i++) consumers.push(await depot.subscriber({ url: receiver.url() }))
+    for (let i = 0; i < 100; i++) await depot.message(consumers)
     depot.courier({ workers: 64 }, { db: intercepted(depot.db, counting) })
     await receiver.gets(400)
     expect(claims).toBeLessThan(100)
@@ -252,13 +253,3 @@ describe.each(stores)('a courier, on $name', (store: StoreKind) => {
 })
 
 const eraseMessages = sql('test.courier.erase', 'DELETE FROM bartleby.webhook_messages')
-
-/** The same object, with some of its methods replaced. */
-function overriding<T extends object>(whole: T, methods: Partial<T>): T {
-  return new Proxy(whole, {
-    get(target, key) {
-      const value: unknown = Reflect.get(methods, key) ?? Reflect.get(target, key)
-      return typeof value === 'function' ? value.bind(target) : value
-    },
-  })
-}

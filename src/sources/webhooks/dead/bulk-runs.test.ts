@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
-import { DeadJobStore } from '../../../../test/world/dead-job-store.ts'
+import { wrapped } from '../../../../test/world/intercepted-database.ts'
 import { PATIENCE_MS } from '../../../../test/world/limits.ts'
 import { stores } from '../../../../test/world/stores.ts'
-import { refusalOf } from '../../../../test/world/webhook-registry.ts'
+import { refusalOf, WebhookWorld } from '../../../../test/world/webhooks/world.ts'
 import type { Xid } from '../../../core/xid.ts'
 import { StoreUnavailable, sql } from '../../../store/database.ts'
 import { verifyStore } from '../../../verify/verify.ts'
@@ -14,13 +14,14 @@ const VERBS = { requeueAll: 'run.webhook-requeue', purge: 'run.webhook-purge' } 
 const lose = sql('test.loseLetter', 'DELETE FROM bartleby.letters WHERE id = $1')
 
 describe.each(stores)('all dead jobs of a consumer on $name', (kind) => {
-  let office: DeadJobStore
+  let office: WebhookWorld
   beforeAll(async () => {
-    office = await DeadJobStore.open(kind)
+    office = await WebhookWorld.open(kind)
   })
   afterAll(() => office?.close())
 
-  const newConsumer = async (type: 'push' | 'pull' = 'push') => office.consumer(await office.channel(), type)
+  const newConsumer = async (type: 'push' | 'pull' = 'push') =>
+    office.consumer(await office.channel(), { type })
   const states = (jobs: readonly Xid[]) =>
     Promise.all(jobs.map(async (job) => (await office.job(job))?.state ?? null))
   const runsOf = async (consumer: Consumer) =>
@@ -72,7 +73,7 @@ describe.each(stores)('all dead jobs of a consumer on $name', (kind) => {
     await office.deadJobs(other, 2)
     await office.bulk(SMALL).requeueAll(consumer, 'tester')
     expect(new Set(await states(jobs))).toEqual(new Set([JOB.ready]))
-    expect(await office.job(jobs[0] as Xid)).toMatchObject({ attempts: 0, exhausted: 0, dueAt: null })
+    expect(await office.job(jobs[0] as Xid)).toMatchObject({ attempts: 0, exhausted: false, dueAt: null })
     expect(await office.letter(jobs[9] as Xid)).toMatchObject({
       status: 'Resolved',
       resolution: 'retry',
@@ -81,29 +82,29 @@ describe.each(stores)('all dead jobs of a consumer on $name', (kind) => {
       sentAs: jobs[9],
     })
     expect([await office.deadCount(consumer), await office.deadCount(other)]).toEqual([0, 2])
-    expect(await office.store.counted(consumer)).toEqual({ queued: 10 })
+    expect(await office.counted(consumer)).toEqual({ queued: 10 })
     expect(office.woken.includes(consumer.number)).toBe(type === 'push')
     expect(await runsOf(consumer)).toMatchObject([
-      { kind: 'requeue', actor: 'tester', expected: 10, done: 10, finishedAt: office.store.clock.now() },
+      { kind: 'requeue', actor: 'tester', expected: 10, done: 10, finishedAt: office.clock.now() },
     ])
-    await office.expectClean()
+    await office.expectVerified()
   })
 
   it('are requeued to an end when each dies again at once', async () => {
     const consumer = await newConsumer()
     const jobs = await office.deadJobs(consumer, 9)
-    const db = office.intercepted(VERBS.requeueAll, async (_, go) => {
+    const db = wrapped(office.db, VERBS.requeueAll, async (_, go) => {
       const outcome = await go()
       const waiting: Xid[] = []
       for (const job of jobs) if ((await office.job(job))?.state === JOB.ready) waiting.push(job)
-      await office.die(waiting, 0)
+      await office.die(waiting, { attempts: 0 })
       return outcome
     })
     await office.bulk(SMALL, db).requeueAll(consumer, 'tester')
     await office.idle()
     expect(await office.deadCount(consumer)).toBe(9)
     expect((await runsOf(consumer))[0]).toMatchObject({ done: 9 })
-    await office.expectClean()
+    await office.expectVerified()
   })
 
   it.each(['requeueAll', 'purge'] as const)(
@@ -115,7 +116,7 @@ describe.each(stores)('all dead jobs of a consumer on $name', (kind) => {
       for (let i = 0; i < 3; i++) slow.push(await office.one(consumer))
       await office.deadJobs(consumer, 4)
       const seen: (readonly [done: number, expected: number])[] = []
-      const db = office.intercepted(VERBS[act], async (_, go) => {
+      const db = wrapped(office.db, VERBS[act], async (_, go) => {
         const outcome = await go()
         // Older than the newest that was dead at the start, and so in the way of the run.
         if (seen.length === 0) await office.die(slow)
@@ -129,7 +130,7 @@ describe.each(stores)('all dead jobs of a consumer on $name', (kind) => {
         [8, 8],
         [11, 11],
       ])
-      await office.expectClean()
+      await office.expectVerified()
     },
   )
 
@@ -147,7 +148,7 @@ describe.each(stores)('all dead jobs of a consumer on $name', (kind) => {
     expect(await office.removals(run?.id ?? '')).toEqual([{ letters: { webhooks: 9 } }])
     expect(await office.bulk(SMALL).purge(consumer, 'tester')).toBe(0)
     expect(await office.bulk({ ...SMALL, delivery: { maxRetry: 1 } }).purge(consumer, 'tester')).toBe(1)
-    await office.expectClean()
+    await office.expectVerified()
   })
 
   it('are done nothing to when there are none', async () => {
@@ -160,7 +161,7 @@ describe.each(stores)('all dead jobs of a consumer on $name', (kind) => {
   it('are requeued and purged at the same time, each of them once', async () => {
     const consumer = await newConsumer()
     const jobs = await office.deadJobs(consumer, 40)
-    const second = office.store.another()
+    const second = office.another()
     const [erased] = await Promise.all([
       office.bulk(SMALL).purge(consumer, 'one'),
       office.bulk(SMALL, second).requeueAll(consumer, 'two'),
@@ -172,8 +173,8 @@ describe.each(stores)('all dead jobs of a consumer on $name', (kind) => {
     expect(runs.reduce((sum, { done }) => sum + done, 0)).toBe(40)
     expect(await office.deadCount(consumer, second)).toBe(0)
     const left = (await states(jobs)).filter((state) => state !== null)
-    expect(await office.store.counted(consumer)).toEqual(left.length === 0 ? {} : { queued: left.length })
-    await office.expectClean()
+    expect(await office.counted(consumer)).toEqual(left.length === 0 ? {} : { queued: left.length })
+    await office.expectVerified()
   })
 
   it.each(['requeueAll', 'purge'] as const)(
@@ -181,7 +182,7 @@ describe.each(stores)('all dead jobs of a consumer on $name', (kind) => {
     async (act) => {
       const consumer = await newConsumer()
       const jobs = await office.deadJobs(consumer, 10)
-      const db = office.intercepted(VERBS[act], async (_, go) => {
+      const db = wrapped(office.db, VERBS[act], async (_, go) => {
         const outcome = await go()
         void first.runs.stop()
         return outcome
@@ -191,8 +192,8 @@ describe.each(stores)('all dead jobs of a consumer on $name', (kind) => {
       if (act === 'purge') await expect(call).rejects.toMatchObject({ code: 'service_stopping' })
       else await call
       expect(await office.deadCount(consumer)).toBe(6)
-      await office.expectClean()
-      office.server(SMALL, office.store.another()).runs.start()
+      await office.expectVerified()
+      office.server(SMALL, office.another()).runs.start()
       await office.idle()
       expect(await office.deadCount(consumer)).toBe(0)
       const [run] = await runsOf(consumer)
@@ -201,7 +202,7 @@ describe.each(stores)('all dead jobs of a consumer on $name', (kind) => {
       if (act === 'purge')
         expect(await office.removals(run?.id ?? '')).toEqual([{ letters: { webhooks: 10 } }])
       expect(new Set(await states(jobs))).toEqual(new Set([act === 'purge' ? null : JOB.ready]))
-      await office.expectClean()
+      await office.expectVerified()
     },
   )
 
@@ -210,7 +211,7 @@ describe.each(stores)('all dead jobs of a consumer on $name', (kind) => {
     const jobs = (await office.send([consumer], 6)).flat()
     await office.take(jobs, 1)
     await office.bury(jobs, { reason: 'rejected', exhausted: false })
-    const db = office.intercepted(VERBS.purge, async (_, go) => {
+    const db = wrapped(office.db, VERBS.purge, async (_, go) => {
       const outcome = await go()
       void first.runs.stop()
       return outcome
@@ -218,21 +219,21 @@ describe.each(stores)('all dead jobs of a consumer on $name', (kind) => {
     const first = office.server({ ...SMALL, delivery: { maxRetry: 1 } }, db)
     await expect(first.bulk.purge(consumer, 'tester')).rejects.toMatchObject({ code: 'service_stopping' })
     expect(await office.deadCount(consumer)).toBe(2)
-    office.server(SMALL, office.store.another()).runs.start()
+    office.server(SMALL, office.another()).runs.start()
     await office.idle()
     expect(await office.deadCount(consumer)).toBe(0)
-    await office.expectClean()
+    await office.expectVerified()
   })
 
   it('are left to who is at them, until the lease is over', async () => {
     const consumer = await newConsumer()
     await office.deadJobs(consumer, 10)
-    const db = office.intercepted(VERBS.requeueAll, (batch, go) =>
+    const db = wrapped(office.db, VERBS.requeueAll, (batch, go) =>
       batch === 1 ? go() : Promise.reject(new StoreUnavailable('it was killed')),
     )
     const call = office.bulk(SMALL, db).requeueAll(consumer, 'tester')
     await vi.waitFor(async () => expect(await office.deadCount(consumer)).toBe(6), { timeout: PATIENCE_MS })
-    const other = office.server(SMALL, office.store.another()).runs
+    const other = office.server(SMALL, office.another()).runs
     await other.settle()
     office.pass(2.9)
     await call
@@ -241,7 +242,7 @@ describe.each(stores)('all dead jobs of a consumer on $name', (kind) => {
     office.pass(0.2)
     await other.settle()
     expect(await office.deadCount(consumer)).toBe(0)
-    await office.expectClean()
+    await office.expectVerified()
   })
 
   it('that are erased are told from those that are lost', async () => {
@@ -250,7 +251,7 @@ describe.each(stores)('all dead jobs of a consumer on $name', (kind) => {
     await office.jobs.erase(consumer, erased)
     const { id } = await office.letter(job)
     await office.db.session('test', (session) => session.run(lose, id))
-    const { invariants } = await verifyStore(office.db, { clock: office.store.clock })
+    const { invariants } = await verifyStore(office.db, { clock: office.clock })
     const found = invariants.find(({ invariant }) => invariant === 'I11')
     expect(found?.violations[0]?.what).toMatch(
       /letters of engine 'webhooks' are gone that were pending, and history says/,

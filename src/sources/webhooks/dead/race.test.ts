@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { DeadJobStore } from '../../../../test/world/dead-job-store.ts'
 import { stores } from '../../../../test/world/stores.ts'
+import { WebhookWorld } from '../../../../test/world/webhooks/world.ts'
 import { BartlebyError } from '../../../core/errors.ts'
 import type { Xid } from '../../../core/xid.ts'
 import { Refused } from '../refusal.ts'
@@ -21,16 +21,19 @@ function dice(seed: number): (sides: number) => number {
 }
 
 describe.each(stores)('everybody at the same dead jobs on $name', (kind) => {
-  let office: DeadJobStore
+  let office: WebhookWorld
   beforeAll(async () => {
-    office = await DeadJobStore.open(kind)
+    office = await WebhookWorld.open(kind)
   })
   afterAll(() => office?.close())
 
   it('leaves every job in one state, with its letter, its counts and its history', async () => {
     const channel = await office.channel()
-    const consumers = [await office.consumer(channel, 'pull'), await office.consumer(channel, 'pull')]
-    const bulk = [office.bulk(SMALL), office.bulk(SMALL, office.store.another())]
+    const consumers = [
+      await office.consumer(channel, { type: 'pull' }),
+      await office.consumer(channel, { type: 'pull' }),
+    ]
+    const bulk = [office.bulk(SMALL), office.bulk(SMALL, office.another())]
     const roll = dice(1853)
     const one = <T>(of: readonly T[]): T => of[roll(of.length)] as T
 
@@ -73,7 +76,7 @@ describe.each(stores)('everybody at the same dead jobs on $name', (kind) => {
       )
       await office.idle()
       for (const consumer of consumers) await office.deadCount(consumer)
-      await office.expectClean()
+      await office.expectVerified()
       office.pass(1)
     }
   })

@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { DeadJobStore } from '../../../../test/world/dead-job-store.ts'
 import { stores } from '../../../../test/world/stores.ts'
-import { refusalOf } from '../../../../test/world/webhook-registry.ts'
+import { refusalOf, WebhookWorld } from '../../../../test/world/webhooks/world.ts'
 import type { Xid } from '../../../core/xid.ts'
 import { inOffice } from '../../../letters/work.ts'
 import { sql } from '../../../store/database.ts'
@@ -18,13 +17,13 @@ const enlarge = sql(
 )
 
 describe.each(stores)('jobs of consumers on $name', (kind) => {
-  let office: DeadJobStore
+  let office: WebhookWorld
   let consumer: Consumer
   beforeAll(async () => {
-    office = await DeadJobStore.open(kind, {
+    office = await WebhookWorld.open(kind, {
       delivery: { timeoutSeconds: 10, rationalDelaySeconds: 1, maxRetry: 2 },
     })
-    consumer = await office.consumer(await office.channel(), 'pull')
+    consumer = await office.consumer(await office.channel(), { type: 'pull' })
   })
   afterAll(() => office?.close())
 
@@ -50,7 +49,7 @@ describe.each(stores)('jobs of consumers on $name', (kind) => {
       expect(id).toBe(job)
       expect(shown).toEqual({
         status: 'QUEUED',
-        statusChangedAt: office.store.clock.now(),
+        statusChangedAt: office.clock.now(),
         attempts: 0,
         exhausted: false,
         listenerEndpoint: own.callbackUrl,
@@ -59,19 +58,23 @@ describe.each(stores)('jobs of consumers on $name', (kind) => {
         producerId: '',
       })
       expect(await refusalOf(office.jobs.get(other, job))).toBe('job_of_another')
-      for (const unknown of ['nope', '\0', office.store.xids.next()]) {
+      for (const unknown of ['nope', '\0', office.xids.next()]) {
         expect(await refusalOf(office.jobs.get(own, unknown))).toBe('job_unknown')
       }
     })
 
     it('that waits is listed, due or not: the highest priority first, then the oldest', async () => {
-      const puller = await office.consumer(await office.channel(), 'pull')
+      const puller = await office.consumer(await office.channel(), { type: 'pull' })
       const [low] = (await office.send([puller])).flat() as [Xid]
       office.pass(1)
-      const [urgent, later, gone] = (await office.send([puller], 3, 7)).flat() as [Xid, Xid, Xid]
-      const [high] = (await office.send([puller], 1, 9)).flat() as [Xid]
+      const [urgent, later, gone] = (await office.send([puller], 3, { priority: 7 })).flat() as [
+        Xid,
+        Xid,
+        Xid,
+      ]
+      const [high] = (await office.send([puller], 1, { priority: 9 })).flat() as [Xid]
       await office.take([later, gone], 0)
-      await office.settle(later, JOB.later)
+      await office.move([later], JOB.later)
       const queued = await office.jobs.queued(puller, 25)
       expect(queued.map(({ id }) => id)).toEqual([high, urgent, later, low])
       expect(queued[0]).toMatchObject({
@@ -83,7 +86,7 @@ describe.each(stores)('jobs of consumers on $name', (kind) => {
     })
 
     it('that is large leaves less room in the list, and none that waits is hidden behind it for ever', async () => {
-      const puller = await office.consumer(await office.channel(), 'pull')
+      const puller = await office.consumer(await office.channel(), { type: 'pull' })
       const jobs = (await office.send([puller], 4)).flat()
       const payload = Buffer.alloc(4_100_000, 7)
       for (const job of jobs.slice(0, 3)) {
@@ -129,12 +132,12 @@ describe.each(stores)('jobs of consumers on $name', (kind) => {
       expect(await move(inFlight, 'FOO', 5)).toBe('timeout_misplaced')
       expect(await move(await jobThatIs('DELIVERED'), 'INFLIGHT', 5)).toBe('transition_invalid')
       await office.deadCount(consumer)
-      await office.expectClean()
+      await office.expectVerified()
     })
 
     it('has a job for the time of an attempt, a grace and what it adds, which stays until it is replaced', async () => {
       const job = await office.one(consumer)
-      const now = office.store.clock.now()
+      const now = office.clock.now()
       await move(job, 'INFLIGHT', 10)
       const claimed = await office.job(job)
       expect(claimed).toMatchObject({ extraSeconds: 10, attempts: 0, changedAt: now })
@@ -157,7 +160,7 @@ describe.each(stores)('jobs of consumers on $name', (kind) => {
         const record = await seen()
         if (record === null) throw new Error('the job is gone')
         const go = (some: readonly MoveKind[]) =>
-          inOffice(db, office.store.clock, 'test.move', (work) =>
+          inOffice(db, office.clock, 'test.move', (work) =>
             moveJobs(
               work,
               { registers, maxRetry: 2, claimUs: SECOND },
@@ -172,11 +175,11 @@ describe.each(stores)('jobs of consumers on $name', (kind) => {
       expect(await moves('take', 'take')).toEqual([true, false, false])
       expect(await moves('deliver', 'give up')).toEqual([true, false, false])
       expect(await office.letter(job)).toMatchObject({ version: 3, dequeueCount: 1 })
-      await office.expectClean()
+      await office.expectVerified()
     })
 
     it('declares a job dead, takes it up again and declares it dead once more: one letter, counted once', async () => {
-      const puller = await office.consumer(await office.channel(), 'pull')
+      const puller = await office.consumer(await office.channel(), { type: 'pull' })
       const job = await office.one(puller)
       const go = (next: string) => office.jobs.move(puller, job, next, 0)
       await go('INFLIGHT')
@@ -186,7 +189,7 @@ describe.each(stores)('jobs of consumers on $name', (kind) => {
         errorClass: 'Rejected',
         dequeueCount: 1,
       })
-      expect(await office.job(job)).toMatchObject({ exhausted: 0, attempts: 0 })
+      expect(await office.job(job)).toMatchObject({ exhausted: false, attempts: 0 })
       expect(await office.deadCount(puller)).toBe(1)
       await go('INFLIGHT')
       expect(await office.deadCount(puller)).toBe(0)
@@ -203,14 +206,14 @@ describe.each(stores)('jobs of consumers on $name', (kind) => {
       await go('DELIVERED')
       expect(await office.letter(job)).toMatchObject({
         status: 'Resolved',
-        confirmedAt: office.store.clock.now(),
+        confirmedAt: office.clock.now(),
       })
-      expect(await office.store.counted(puller)).toEqual({ delivered: 1 })
-      await office.expectClean()
+      expect(await office.counted(puller)).toEqual({ delivered: 1 })
+      await office.expectVerified()
     })
 
     it('settles many jobs at once', async () => {
-      const puller = await office.consumer(await office.channel(), 'pull')
+      const puller = await office.consumer(await office.channel(), { type: 'pull' })
       const jobs = (await office.send([puller], 60)).flat()
       const all = (next: string, some = jobs) =>
         Promise.all(some.map((job) => office.jobs.move(puller, job, next, 0)))
@@ -218,25 +221,25 @@ describe.each(stores)('jobs of consumers on $name', (kind) => {
       await Promise.all([all('DELIVERED', jobs.slice(0, 20)), all('DEAD', jobs.slice(20))])
       await Promise.all([all('INFLIGHT', jobs.slice(40)), all('DEAD', jobs.slice(20, 40))])
       expect(await office.deadCount(puller)).toBe(20)
-      expect(await office.store.counted(puller)).toEqual({ delivered: 20, inFlight: 20 })
-      await office.expectClean()
+      expect(await office.counted(puller)).toEqual({ delivered: 20, inFlight: 20 })
+      await office.expectVerified()
     })
   })
 
   describe('a dead job', () => {
     it.each(['push', 'pull'] as const)('of a %s consumer starts over', async (type) => {
-      const own = await office.consumer(await office.channel(), type)
-      const other = await office.consumer(await office.channel(), type)
+      const own = await office.consumer(await office.channel(), { type })
+      const other = await office.consumer(await office.channel(), { type })
       const [job] = (await office.deadJobs(own, 1)) as [Xid]
       expect(await refusalOf(office.jobs.requeue(other, job))).toBe('job_of_another')
       expect(await refusalOf(office.jobs.requeue(own, 'nope'))).toBe('job_unknown')
       expect(await office.deadCount(own)).toBe(1)
       const [first, second] = await Promise.all([1, 2].map(() => refusalOf(office.jobs.requeue(own, job))))
       expect([first, second].sort()).toEqual(['done', 'job_not_dead'])
-      expect(await office.job(job)).toMatchObject({ state: JOB.ready, attempts: 0, exhausted: 0 })
+      expect(await office.job(job)).toMatchObject({ state: JOB.ready, attempts: 0, exhausted: false })
       expect(await office.deadCount(own)).toBe(0)
       expect(office.woken.includes(own.number)).toBe(type === 'push')
-      await office.expectClean()
+      await office.expectVerified()
     })
 
     it('is erased with its letter when its attempts are used up, and leaves one row of history', async () => {
@@ -255,11 +258,11 @@ describe.each(stores)('jobs of consumers on $name', (kind) => {
       await expect(office.letters.get(letter)).rejects.toMatchObject({ code: 'letter_unknown' })
       expect(await office.deadCount(own)).toBe(0)
       expect(await office.removals(letter.correlationId)).toEqual([{ letters: { webhooks: 1 } }])
-      await office.expectClean()
+      await office.expectVerified()
     })
 
     it('is erased only when its attempts were used up, then or by the present limit', async () => {
-      const own = await office.consumer(await office.channel(), 'pull')
+      const own = await office.consumer(await office.channel(), { type: 'pull' })
       const [early, once] = (await office.send([own], 2)).flat() as [Xid, Xid]
       await office.take([early], 1)
       await office.bury([early], { reason: 'rejected', exhausted: false })
@@ -272,19 +275,19 @@ describe.each(stores)('jobs of consumers on $name', (kind) => {
       await office.take([early], 2)
       await office.bury([early], { exhausted: false })
       expect(await refusalOf(office.jobs.erase(own, early))).toBe('done')
-      await office.expectClean()
+      await office.expectVerified()
     })
 
     it('is there with its letter and its count, or none of them is, when erasing fails', async () => {
       const own = await office.consumer(await office.channel())
       const [job] = (await office.deadJobs(own, 1)) as [Xid]
-      await office.store.refuseWrites()
+      await office.place.refuseWrites()
       await expect(office.jobs.erase(own, job)).rejects.toThrow()
       await expect(office.jobs.requeue(own, job)).rejects.toThrow()
-      await office.store.acceptWrites()
+      await office.place.acceptWrites()
       expect(await office.job(job)).toMatchObject({ state: JOB.dead })
       expect(await office.deadCount(own)).toBe(1)
-      await office.expectClean()
+      await office.expectVerified()
     })
   })
 })

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { noting } from '../../../../test/world/counted-statements.ts'
-import { claimOf, DeadJobStore } from '../../../../test/world/dead-job-store.ts'
 import { stores } from '../../../../test/world/stores.ts'
+import { claimOf, WebhookWorld } from '../../../../test/world/webhooks/world.ts'
 import { BartlebyError } from '../../../core/errors.ts'
 import type { Xid } from '../../../core/xid.ts'
 import { allocateLetterIds } from '../../../letters/capture.ts'
@@ -29,9 +29,9 @@ async function codeOf(call: Promise<unknown>): Promise<string> {
 }
 
 describe.each(stores)('letters of webhook jobs on $name', (kind) => {
-  let office: DeadJobStore
+  let office: WebhookWorld
   beforeAll(async () => {
-    office = await DeadJobStore.open(kind)
+    office = await WebhookWorld.open(kind)
   })
   afterAll(() => office?.close())
 
@@ -71,21 +71,21 @@ describe.each(stores)('letters of webhook jobs on $name', (kind) => {
       })
       expect(await office.job(job)).toMatchObject({
         state: JOB.dead,
-        exhausted: 1,
+        exhausted: true,
         attempts: 5,
         claim: null,
         dueAt: null,
       })
       expect(await office.deadCount(consumer)).toBe(1)
-      expect(await office.store.counted(consumer)).toEqual({})
-      await office.expectClean()
+      expect(await office.counted(consumer)).toEqual({})
+      await office.expectVerified()
     })
 
     it('is filed with the failures before its last', async () => {
       const consumer = await office.consumer(await office.channel())
       const [job, other] = [await office.one(consumer), await office.one(consumer)]
-      const firstAt = office.store.clock.now()
-      const caseId = await inOffice(office.db, office.store.clock, 'test.fail', async (work) => {
+      const firstAt = office.clock.now()
+      const caseId = await inOffice(office.db, office.clock, 'test.fail', async (work) => {
         const [id = letterId(0)] = await allocateLetterIds(work.tx, 1)
         const failure = {
           failedBy: 'courier',
@@ -108,7 +108,7 @@ describe.each(stores)('letters of webhook jobs on $name', (kind) => {
       const { failures } = await office.letters.get(keyOf(letter))
       expect(failures.map(({ errorClass }) => errorClass)).toEqual(['Timeout', 'HttpError'])
       expect((await office.letter(other)).firstFailureAt).toBe(firstAt + 60_000_000n)
-      await office.expectClean()
+      await office.expectVerified()
     })
 
     it('does not die under a claim that it is no longer under', async () => {
@@ -116,14 +116,14 @@ describe.each(stores)('letters of webhook jobs on $name', (kind) => {
       const jobs = (await office.send([consumer], 3)).flat()
       const [inFlight, ready, delivered] = jobs as [Xid, Xid, Xid]
       await office.take([inFlight, delivered])
-      await office.settle(delivered, JOB.delivered)
+      await office.move([delivered], JOB.delivered)
       expect(await office.bury([inFlight], { claim: 'an old one' })).toEqual(new Set())
       expect(await office.bury([inFlight, ready, delivered])).toEqual(new Set([inFlight]))
       // A second time, by who did not hear of the first.
       expect(await office.bury([inFlight])).toEqual(new Set())
       expect(await office.deadCount(consumer)).toBe(1)
-      expect(await office.store.counted(consumer)).toEqual({ queued: 1, delivered: 1 })
-      await office.expectClean()
+      expect(await office.counted(consumer)).toEqual({ queued: 1, delivered: 1 })
+      await office.expectVerified()
     })
 
     it('reopens its letter when it dies again, and is counted once', async () => {
@@ -144,28 +144,28 @@ describe.each(stores)('letters of webhook jobs on $name', (kind) => {
       expect(await office.deadCount(consumer)).toBe(2)
       const { history } = await office.letters.get(keyOf(await office.letter(again)))
       expect(history.map(({ operation }) => operation)).toEqual(['reopen', 'retry', 'capture'])
-      await office.expectClean()
+      await office.expectVerified()
     })
 
     it('dies with many others, of several consumers, in one transaction', async () => {
       const channel = await office.channel()
-      const consumers = [await office.consumer(channel), await office.consumer(channel, 'pull')]
+      const consumers = [await office.consumer(channel), await office.consumer(channel, { type: 'pull' })]
       const jobs = (await office.send(consumers, 40)).flat()
       await office.die(jobs)
       for (const consumer of consumers) expect(await office.deadCount(consumer)).toBe(40)
-      await office.expectClean()
+      await office.expectVerified()
     })
 
     it('leaves nothing behind when its death is rolled back', async () => {
       const consumer = await office.consumer(await office.channel())
       const job = await office.one(consumer)
       await office.take([job])
-      await office.store.refuseWrites()
+      await office.place.refuseWrites()
       await expect(office.bury([job])).rejects.toThrow()
-      await office.store.acceptWrites()
+      await office.place.acceptWrites()
       expect(await office.job(job)).toMatchObject({ state: JOB.inFlight, claim: claimOf(job) })
       expect(await office.deadCount(consumer)).toBe(0)
-      await office.expectClean()
+      await office.expectVerified()
     })
   })
 
@@ -178,19 +178,19 @@ describe.each(stores)('letters of webhook jobs on $name', (kind) => {
       expect(await office.job(job)).toMatchObject({
         state: JOB.ready,
         attempts: 0,
-        exhausted: 0,
+        exhausted: false,
         dueAt: null,
       })
       expect(office.woken).toContain(consumer.number)
-      expect(await office.store.counted(consumer)).toEqual({ queued: 1 })
+      expect(await office.counted(consumer)).toEqual({ queued: 1 })
       await office.take([job], 0)
-      await office.settle(job, JOB.delivered)
+      await office.move([job], JOB.delivered)
       expect((await office.letter(job)).confirmedAt).not.toBeNull()
-      await office.expectClean()
+      await office.expectVerified()
     })
 
     it('wakes nobody for a consumer that pulls', async () => {
-      const consumer = await office.consumer(await office.channel(), 'pull')
+      const consumer = await office.consumer(await office.channel(), { type: 'pull' })
       const [job] = (await office.deadJobs(consumer, 1)) as [Xid]
       await retry(job)
       expect(office.woken).not.toContain(consumer.number)
@@ -210,8 +210,8 @@ describe.each(stores)('letters of webhook jobs on $name', (kind) => {
       await office.bury([rejected], { reason: 'rejected', exhausted: false })
       const before = await office.job(job)
       for (const [id, exhausted] of [
-        [job, 1],
-        [rejected, 0],
+        [job, true],
+        [rejected, false],
       ] as const) {
         const letter = await office.letter(id)
         await change(letter, 'Resolved')
@@ -222,7 +222,7 @@ describe.each(stores)('letters of webhook jobs on $name', (kind) => {
       expect(await office.job(job)).toEqual(before)
       expect(await office.deadCount(consumer)).toBe(2)
       await retry(job)
-      await office.expectClean()
+      await office.expectVerified()
     })
 
     it('takes a retry back while the job waits, and not while it is in flight', async () => {
@@ -233,12 +233,12 @@ describe.each(stores)('letters of webhook jobs on $name', (kind) => {
       await retry(job)
       await office.take([job], 2)
       expect(await codeOf(change(letter, 'Pending'))).toBe('letter_in_flight')
-      await office.settle(job, JOB.later)
+      await office.move([job], JOB.later)
       await change(letter, 'Pending')
-      expect(await office.job(job)).toMatchObject({ state: JOB.dead, exhausted: 1, dueAt: null })
+      expect(await office.job(job)).toMatchObject({ state: JOB.dead, exhausted: true, dueAt: null })
       expect(await office.letter(job)).toMatchObject({ status: 'Pending', dequeueCount: 8 })
-      expect(await office.store.counted(consumer)).toEqual({})
-      await office.expectClean()
+      expect(await office.counted(consumer)).toEqual({})
+      await office.expectVerified()
     })
 
     it('restores a letter whose job was delivered since', async () => {
@@ -248,11 +248,11 @@ describe.each(stores)('letters of webhook jobs on $name', (kind) => {
       const letter = await office.letter(job)
       await retry(job)
       await office.take([job], 0)
-      await office.settle(job, JOB.delivered)
+      await office.move([job], JOB.delivered)
       await change(letter, 'Pending')
       expect(await office.job(job)).toMatchObject({ state: JOB.dead, letter: letter.id })
       expect(await office.deadCount(consumer)).toBe(1)
-      await office.expectClean()
+      await office.expectVerified()
     })
 
     it('is told when there is nothing to go back to', async () => {
@@ -263,13 +263,13 @@ describe.each(stores)('letters of webhook jobs on $name', (kind) => {
       const [letter, orphan] = [await office.letter(job), await office.letter(lonely)]
       await change(orphan, 'Resolved')
       const since = new Date(Number(leaving.updatedAt / 1000n)).toUTCString()
-      await office.store.consumers.delete(channel, leaving.consumerId, since)
+      await office.consumers.delete(channel, leaving.consumerId, since)
       expect(await codeOf(change(orphan, 'Pending'))).toBe('letter_consumer_gone')
       await change(letter, 'Resolved')
       await office.forgetMessage(letter.reference, consumer.channel)
       expect(await codeOf(change(letter, 'Pending'))).toBe('letter_message_gone')
       expect(await office.deadCount(consumer)).toBe(0)
-      await office.expectClean()
+      await office.expectVerified()
     })
 
     it('lets letters expire with their jobs, many at once', async () => {
@@ -280,7 +280,7 @@ describe.each(stores)('letters of webhook jobs on $name', (kind) => {
       expect(await office.letters.expireOlder(request)).toBeGreaterThanOrEqual(3)
       for (const job of jobs) expect(await office.job(job)).toBeNull()
       expect(await office.deadCount(consumer)).toBe(0)
-      await office.expectClean()
+      await office.expectVerified()
     })
   })
 
@@ -294,7 +294,7 @@ describe.each(stores)('letters of webhook jobs on $name', (kind) => {
       (act: (work: OfficeWork, letters: readonly Locked[]) => Promise<unknown>) =>
       (ids: readonly LetterId[]): Promise<unknown> => {
         office.pass(1)
-        return inOffice(office.db, office.store.clock, 'test', async (work) => {
+        return inOffice(office.db, office.clock, 'test', async (work) => {
           const locked = [...(await lockCandidates(work.tx, ids)).values()]
           return act(
             work,
@@ -340,13 +340,13 @@ describe.each(stores)('letters of webhook jobs on $name', (kind) => {
           // Changed counts are added one by one where they are few: these are as many as there are consumers.
           statements.push(asked.filter((name) => !name.startsWith('webhooks.add')))
           for (const job of [jobs.at(0), jobs.at(-1)])
-            expect(job && (await office.job(job))).toMatchObject({ state: JOB.dead, exhausted: 1 })
+            expect(job && (await office.job(job))).toMatchObject({ state: JOB.dead, exhausted: true })
         }
         const [one] = statements
         expect(statements).toEqual([one, one, one])
         expect(one?.length).toBeLessThanOrEqual(8)
       }
-      await office.expectClean()
+      await office.expectVerified()
     })
 
     it('become what each would become alone', async () => {
@@ -366,10 +366,10 @@ describe.each(stores)('letters of webhook jobs on $name', (kind) => {
       await retryAll(ids.slice(0, 3))
       await discardAll(ids.slice(3))
       await office.take([running, delivered], 0)
-      await office.settle(delivered, JOB.delivered)
+      await office.move([delivered], JOB.delivered)
       await office.forgetMessage(reference, consumer.channel)
       const since = new Date(Number(leaving.updatedAt / 1000n)).toUTCString()
-      await office.store.consumers.delete(channel, leaving.consumerId, since)
+      await office.consumers.delete(channel, leaving.consumerId, since)
       expect(await restoreAll(ids)).toEqual(
         new Map([
           [ids[1], 'letter_in_flight'],
@@ -379,9 +379,9 @@ describe.each(stores)('letters of webhook jobs on $name', (kind) => {
       )
       const states = await Promise.all(jobs.map(async (job) => (await office.job(job))?.state ?? null))
       expect(states).toEqual([JOB.dead, JOB.inFlight, JOB.dead, JOB.dead, null, null])
-      expect(await office.store.counted(consumer)).toEqual({ inFlight: 1 })
+      expect(await office.counted(consumer)).toEqual({ inFlight: 1 })
       expect(await office.deadCount(consumer)).toBe(3)
-      await office.expectClean()
+      await office.expectVerified()
     })
   })
 })

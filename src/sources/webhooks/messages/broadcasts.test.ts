@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { stores } from '../../../../test/world/stores.ts'
-import { refusalOf, WebhookStore } from '../../../../test/world/webhook-store.ts'
+import { refusalOf, WebhookWorld } from '../../../../test/world/webhooks/world.ts'
 import { type Instant, later } from '../../../core/clock.ts'
 import { parseXid, Xids, xid, xidAfter } from '../../../core/xid.ts'
 import { type Database, sql } from '../../../store/database.ts'
@@ -25,7 +25,7 @@ const draft = (messageId: string | null = null, change: Partial<MessageDraft> = 
 })
 
 describe.each(stores)('broadcasts on $name', (kind) => {
-  let store: WebhookStore
+  let store: WebhookWorld
   let broadcasts: Broadcasts
   let woken: number[]
 
@@ -38,7 +38,7 @@ describe.each(stores)('broadcasts on $name', (kind) => {
     })
 
   beforeAll(async () => {
-    store = await WebhookStore.open(kind)
+    store = await WebhookWorld.open(kind)
     woken = []
     broadcasts = server(store.db)
   })
@@ -50,7 +50,7 @@ describe.each(stores)('broadcasts on $name', (kind) => {
     it('is stored with a job for every consumer of its channel, and for no other', async () => {
       const channel = await store.channel()
       const push = await store.consumer(channel)
-      const pull = await store.consumer(channel, 'pull')
+      const pull = await store.consumer(channel, { type: 'pull' })
       const stranger = await store.consumer(await store.channel())
       const sender = await store.sender(channel)
       woken = []
@@ -61,7 +61,7 @@ describe.each(stores)('broadcasts on $name', (kind) => {
         draft('m1', { content: { payload, contentType: 'text/plain', priority: 7, headers } }),
       )
       expect(accepted).toEqual({ messageId: 'm1', scheduled: false })
-      const [message] = await store.messages(channel)
+      const [message] = await store.messageRows(channel)
       const now = store.clock.now()
       expect(message).toMatchObject({
         message_id: 'm1',
@@ -75,15 +75,15 @@ describe.each(stores)('broadcasts on $name', (kind) => {
       expect([Number(message?.priority), Number(message?.jobs)]).toEqual([7, 2])
       expect(Buffer.from(message?.payload ?? [])).toEqual(payload)
 
-      const jobs = [...(await store.jobs(push)), ...(await store.jobs(pull))]
+      const jobs = [...(await store.jobRows(push)), ...(await store.jobRows(pull))]
       const first = xid(message?.first_job ?? '')
       expect(jobs.map(({ id }) => id)).toEqual([first, xidAfter(first, 1)])
       for (const job of jobs) {
-        expect(job).toMatchObject({ message: message?.id, due_at: null })
+        expect(job).toMatchObject({ message: message?.id, dueAt: null })
         expect([job.state, job.attempts, job.priority].map(Number)).toEqual([JOB.ready, 0, 7])
-        expect([job.created_at, job.changed_at].map(BigInt)).toEqual([now, now])
+        expect([job.createdAt, job.changedAt]).toEqual([now, now])
       }
-      expect(await store.jobs(stranger)).toEqual([])
+      expect(await store.jobRows(stranger)).toEqual([])
       expect(await store.counted(channel)).toEqual({ dispatched: 1 })
       expect(await store.counted(push)).toEqual({ queued: 1 })
       expect(await store.counted(pull)).toEqual({ queued: 1 })
@@ -96,8 +96,8 @@ describe.each(stores)('broadcasts on $name', (kind) => {
       const { messageId } = await broadcasts.accept(sender, draft(''))
       expect(parseXid(messageId)).not.toBe(null)
       const consumer = await store.consumer(channel)
-      expect(await store.messages(channel)).toMatchObject([{ message_id: messageId, first_job: null }])
-      expect(await store.jobs(consumer)).toEqual([])
+      expect(await store.messageRows(channel)).toMatchObject([{ message_id: messageId, first_job: null }])
+      expect(await store.jobRows(consumer)).toEqual([])
       expect(await store.counted(channel)).toEqual({ dispatched: 1 })
     })
 
@@ -111,13 +111,13 @@ describe.each(stores)('broadcasts on $name', (kind) => {
         messageId: 's1',
         scheduled: true,
       })
-      const [message] = await store.messages(channel)
+      const [message] = await store.messageRows(channel)
       expect(message).toMatchObject({ received_at: null, first_job: null })
       expect([message?.scheduled_for, message?.next_try_at].map((at) => BigInt(at ?? 0))).toEqual([
         scheduledFor,
         scheduledFor,
       ])
-      expect(await store.jobs(consumer)).toEqual([])
+      expect(await store.jobRows(consumer)).toEqual([])
       expect(await store.counted(channel)).toEqual({ scheduled: 1 })
       expect(woken).toEqual([])
     })
@@ -131,7 +131,7 @@ describe.each(stores)('broadcasts on $name', (kind) => {
         expect(await refusalOf(broadcasts.accept(sender, draft(id)))).toBe('text_invalid')
       }
       await broadcasts.accept(sender, draft('😀'.repeat(255)))
-      expect(await store.messages(channel)).toHaveLength(1)
+      expect(await store.messageRows(channel)).toHaveLength(1)
     })
   })
 
@@ -151,8 +151,8 @@ describe.each(stores)('broadcasts on $name', (kind) => {
       expect(await refusalOf(broadcasts.accept(sender, draft('s', { scheduledFor })))).toBe(
         'scheduled_duplicate',
       )
-      expect(await refusalOf(broadcasts.accept(sender, draft('M')))).toBe(null)
-      expect(await refusalOf(broadcasts.accept(elsewhere, draft('m')))).toBe(null)
+      expect(await refusalOf(broadcasts.accept(sender, draft('M')))).toBe('done')
+      expect(await refusalOf(broadcasts.accept(elsewhere, draft('m')))).toBe('done')
       expect(await store.counted(channel)).toEqual({ dispatched: 2, scheduled: 1 })
     })
 
@@ -169,13 +169,13 @@ describe.each(stores)('broadcasts on $name', (kind) => {
           return [asked, other].map((call) => refusalOf(call ?? expect.fail('no server')))
         }),
       )
-      const refused = answers.filter((answer) => answer !== null)
+      const refused = answers.filter((answer) => answer !== 'done')
       expect(new Set(refused)).toEqual(new Set(['message_duplicate']))
-      const messages = await store.messages(channel)
+      const messages = await store.messageRows(channel)
       expect(messages).toHaveLength(240 - refused.length)
       expect(new Set(messages.map((message) => message.message_id)).size).toBe(messages.length)
       // Jobs of those that were refused are nowhere.
-      const jobs = await store.jobs(consumer)
+      const jobs = await store.jobRows(consumer)
       expect(new Set(jobs.map((job) => job.message))).toEqual(new Set(messages.map(({ id }) => id)))
       expect(jobs).toHaveLength(messages.length)
       expect(await store.counted(channel)).toEqual({ dispatched: messages.length })
@@ -199,8 +199,8 @@ describe.each(stores)('broadcasts on $name', (kind) => {
       const answers = await Promise.all(
         ['m1', 'm2'].map((id) => refusalOf(unlucky.accept(sender, draft(id)))),
       )
-      expect(answers).toEqual([null, null])
-      expect(await store.messages(channel)).toHaveLength(2)
+      expect(answers).toEqual(['done', 'done'])
+      expect(await store.messageRows(channel)).toHaveLength(2)
       expect(await store.counted(consumer)).toEqual({ queued: 2 })
     })
   })
@@ -222,7 +222,7 @@ describe.each(stores)('broadcasts on $name', (kind) => {
           ),
         ),
       )
-      const rows = [...(await store.messages(channels[0])), ...(await store.messages(channels[1]))]
+      const rows = [...(await store.messageRows(channels[0])), ...(await store.messageRows(channels[1]))]
       expect(rows).toHaveLength(60)
       for (const row of rows) {
         const i = Number(row.message_id.slice(1))
@@ -230,7 +230,7 @@ describe.each(stores)('broadcasts on $name', (kind) => {
         expect([Number(row.priority), row.headers]).toEqual([i, `[["X-I","${i}"]]`])
         expect(row.received_at === null).toBe(i % 5 === 0)
       }
-      const jobs = await store.jobs(consumer)
+      const jobs = await store.jobRows(consumer)
       const order = jobs.map((job) => rows.find(({ id }) => id === job.message)?.message_id)
       const expected = payloads.flatMap((_, i) => (i % 3 !== 0 && i % 5 !== 0 ? `m${i}` : []))
       expect(order).toEqual(expected)
@@ -239,13 +239,13 @@ describe.each(stores)('broadcasts on $name', (kind) => {
     it('all fail while the store takes nothing, and leave nothing', async () => {
       const channel = await store.channel()
       const sender = await store.sender(channel)
-      await store.refuseWrites()
+      await store.place.refuseWrites()
       const calls = Array.from({ length: 20 }, (_, i) => broadcasts.accept(sender, draft(`m${i}`)))
       const answers = await Promise.allSettled(calls)
-      await store.acceptWrites()
+      await store.place.acceptWrites()
       expect(answers.map(({ status }) => status)).toEqual(calls.map(() => 'rejected'))
       await broadcasts.idle()
-      expect(await store.messages(channel)).toEqual([])
+      expect(await store.messageRows(channel)).toEqual([])
       expect(await store.counted(channel)).toEqual({})
     })
   })
@@ -264,8 +264,8 @@ describe.each(stores)('broadcasts on $name', (kind) => {
         broadcasts.accept(sender, draft()),
         refusalOf(store.consumers.delete(channel, consumer.consumerId, date)),
       ])
-      expect([null, 'consumer_has_jobs']).toContain(deleted)
-      expect(await store.jobs(consumer)).toHaveLength(deleted === null ? 0 : 1)
+      expect(['done', 'consumer_has_jobs']).toContain(deleted)
+      expect(await store.jobRows(consumer)).toHaveLength(deleted === 'done' ? 0 : 1)
     }
     expect(await store.db.session('test', (session) => session.rows(orphans))).toEqual([])
   })

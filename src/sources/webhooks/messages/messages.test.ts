@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { stores } from '../../../../test/world/stores.ts'
-import { WebhookRegistry } from '../../../../test/world/webhook-registry.ts'
+import { WebhookWorld } from '../../../../test/world/webhooks/world.ts'
 import { type Instant, later } from '../../../core/clock.ts'
 import { xidsFrom } from '../../../core/xid.ts'
 import { sql } from '../../../store/database.ts'
@@ -28,10 +28,10 @@ interface Draft {
 }
 
 describe.each(stores)('messages on $name', (store) => {
-  let registry: WebhookRegistry
+  let registry: WebhookWorld
   let producer: Producer
   beforeAll(async () => {
-    registry = await WebhookRegistry.open(store)
+    registry = await WebhookWorld.open(store)
     producer = await registry.producers.put('p1', { name: 'Prod One', token: 't' }, null)
   })
   afterAll(() => registry.close())
@@ -56,7 +56,10 @@ describe.each(stores)('messages on $name', (store) => {
   describe('that were dispatched', () => {
     it('are shown with all of their jobs, newest first', async () => {
       const channel = await registry.channel('shown')
-      const consumers = [await registry.consumer(channel, 'k1'), await registry.consumer(channel, 'k2')]
+      const consumers = [
+        await registry.consumer(channel, { consumerId: 'k1' }),
+        await registry.consumer(channel, { consumerId: 'k2' }),
+      ]
       const [first, second] = [consumers[0] ?? expect.fail(), consumers[1] ?? expect.fail()]
       const payload = Buffer.from([0, 255, 10, 13, 0])
       const id = await insert(channel, 'm1', {
@@ -80,13 +83,13 @@ describe.each(stores)('messages on $name', (store) => {
         status: 'DISPATCHED',
         jobs: [
           {
-            listenerEndpoint: 'http://host/hook',
+            listenerEndpoint: 'http://127.0.0.1:9/hook',
             listenerName: 'k2',
             status: 'DEAD',
             statusChangedAt: later(now, 1n),
           },
           {
-            listenerEndpoint: 'http://host/hook',
+            listenerEndpoint: 'http://127.0.0.1:9/hook',
             listenerName: 'k1',
             status: 'DELIVERED',
             statusChangedAt: now,

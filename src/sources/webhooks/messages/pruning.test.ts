@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { stores } from '../../../../test/world/stores.ts'
-import { WebhookStore } from '../../../../test/world/webhook-store.ts'
+import { WebhookWorld } from '../../../../test/world/webhooks/world.ts'
 import { later } from '../../../core/clock.ts'
 import { type Log, silentLog } from '../../../core/log.ts'
 import { officeRuns } from '../../../letters/work.ts'
@@ -15,7 +15,7 @@ const HOUR = 3_600_000_000n
 const PATIENTLY = { interval: 5 }
 
 describe.each(stores)('messages that are done with on $name', (kind) => {
-  let store: WebhookStore
+  let store: WebhookWorld
   let broadcasts: Broadcasts
   let channel: Channel
   let consumers: readonly [Consumer, Consumer]
@@ -23,7 +23,7 @@ describe.each(stores)('messages that are done with on $name', (kind) => {
   const onJobs = () => {}
 
   beforeAll(async () => {
-    store = await WebhookStore.open(kind)
+    store = await WebhookWorld.open(kind)
     const { db, clock, xids } = store
     broadcasts = new Broadcasts({ db, clock, xids, onJobs })
   })
@@ -53,7 +53,7 @@ describe.each(stores)('messages that are done with on $name', (kind) => {
     )
   }
 
-  const left = async () => (await store.messages(channel)).map((row) => row.message_id)
+  const left = async () => (await store.messageRows(channel)).map((row) => row.message_id)
 
   it('go with their jobs and counts once they are old enough', async () => {
     await fresh()
@@ -66,7 +66,7 @@ describe.each(stores)('messages that are done with on $name', (kind) => {
     expect(await pruner(1).runNow()).toBe(1)
     expect(await left()).toEqual(['young'])
     for (const consumer of consumers) {
-      expect(await store.jobs(consumer)).toHaveLength(1)
+      expect(await store.jobRows(consumer)).toHaveLength(1)
       expect(await store.counted(consumer)).toEqual({ delivered: 1 })
     }
     expect(await store.counted(channel)).toEqual({ dispatched: 1 })
@@ -81,13 +81,13 @@ describe.each(stores)('messages that are done with on $name', (kind) => {
     await fresh()
     await send('done', 'open')
     await store.settleJobs(channel, JOB.delivered)
-    const [open] = (await store.messages(channel)).filter((row) => row.message_id === 'open')
-    await store.settleJob(open?.first_job ?? '', state)
+    const [open] = (await store.messageRows(channel)).filter((row) => row.message_id === 'open')
+    await store.move([open?.first_job ?? ''], state)
     store.clock.advance(3n * DAY)
     expect(await pruner(1).runNow()).toBe(1)
     expect(await left()).toEqual(['open'])
     expect(await store.counted(channel)).toEqual({ dispatched: 1 })
-    await store.settleJob(open?.first_job ?? '', JOB.delivered)
+    await store.move([open?.first_job ?? ''], JOB.delivered)
     expect(await pruner(1).runNow()).toBe(1)
     expect(await store.counted(channel)).toEqual({})
     expect(await store.counted(consumers[0])).toEqual({})
@@ -100,8 +100,8 @@ describe.each(stores)('messages that are done with on $name', (kind) => {
     consumers = [await store.consumer(channel), await store.consumer(channel)]
     await send('erased')
     await store.settleJobs(channel, JOB.delivered)
-    const [erased] = (await store.messages(channel)).filter((row) => row.message_id === 'erased')
-    await store.settleJob(erased?.first_job ?? '', null)
+    const [erased] = (await store.messageRows(channel)).filter((row) => row.message_id === 'erased')
+    await store.move([erased?.first_job ?? ''], null)
     store.clock.advance(2n * DAY)
     expect(await pruner(1).runNow()).toBe(2)
     expect(await left()).toEqual([])
@@ -133,9 +133,9 @@ describe.each(stores)('messages that are done with on $name', (kind) => {
     const ids = Array.from({ length: 450 }, (_, i) => `m${i}`)
     await send(...ids)
     await store.settleJobs(channel, JOB.delivered)
-    const rows = await store.messages(channel)
+    const rows = await store.messageRows(channel)
     const open = rows.filter((_, i) => i % 90 === 0)
-    for (const { first_job } of open) await store.settleJob(first_job ?? '', JOB.dead)
+    for (const { first_job } of open) await store.move([first_job ?? ''], JOB.dead)
     store.clock.advance(2n * DAY)
     const told: object[] = []
     const log: Log = { ...silentLog, info: (details) => told.push(details) }

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { stores } from '../../../../test/world/stores.ts'
-import { WebhookStore } from '../../../../test/world/webhook-store.ts'
+import { WebhookWorld } from '../../../../test/world/webhooks/world.ts'
 import { type Instant, later } from '../../../core/clock.ts'
 import { type Log, silentLog } from '../../../core/log.ts'
 import { xid, xidAfter } from '../../../core/xid.ts'
@@ -14,13 +14,13 @@ const SECOND = 1_000_000n
 const MINUTE = 60n * SECOND
 
 describe.each(stores)('scheduled messages on $name', (kind) => {
-  let store: WebhookStore
+  let store: WebhookWorld
   let broadcasts: Broadcasts
   let woken: number[]
   const onJobs = (consumers: ReadonlySet<number>) => void woken.push(...consumers)
 
   beforeAll(async () => {
-    store = await WebhookStore.open(kind)
+    store = await WebhookWorld.open(kind)
     woken = []
     const { db, clock, xids } = store
     broadcasts = new Broadcasts({ db, clock, xids, onJobs })
@@ -46,7 +46,7 @@ describe.each(stores)('scheduled messages on $name', (kind) => {
   }
 
   const dispatchedOf = async (channel: Channel): Promise<string[]> =>
-    (await store.messages(channel)).filter((row) => row.received_at !== null).map((row) => row.message_id)
+    (await store.messageRows(channel)).filter((row) => row.received_at !== null).map((row) => row.message_id)
 
   it('are marked with work that grows with their number and not with its square', async () => {
     const channel = await store.channel()
@@ -74,14 +74,14 @@ describe.each(stores)('scheduled messages on $name', (kind) => {
     const push = await store.consumer(channel)
     const dueAt = later(store.clock.now(), 3n * MINUTE)
     await schedule(channel, 's1', dueAt, 4)
-    const pull = await store.consumer(channel, 'pull')
+    const pull = await store.consumer(channel, { type: 'pull' })
     store.clock.advance(3n * MINUTE - 1n)
     await scheduler().now()
     expect(await dispatchedOf(channel)).toEqual([])
     woken = []
     store.clock.advance(1n)
     await scheduler().now()
-    const [message] = await store.messages(channel)
+    const [message] = await store.messageRows(channel)
     expect(message).toMatchObject({ message_id: 's1', next_try_at: null })
     expect([message?.received_at, message?.scheduled_for].map((at) => BigInt(at ?? 0))).toEqual([
       dueAt,
@@ -89,11 +89,11 @@ describe.each(stores)('scheduled messages on $name', (kind) => {
     ])
     expect(Number(message?.jobs)).toBe(2)
     const first = xid(message?.first_job ?? '')
-    const jobs = [...(await store.jobs(push)), ...(await store.jobs(pull))]
+    const jobs = [...(await store.jobRows(push)), ...(await store.jobRows(pull))]
     expect(jobs.map(({ id }) => id)).toEqual([first, xidAfter(first, 1)])
     for (const job of jobs) {
       expect([job.state, job.attempts, job.priority].map(Number)).toEqual([JOB.ready, 0, 4])
-      expect(BigInt(job.created_at)).toBe(dueAt)
+      expect(job.createdAt).toBe(dueAt)
     }
     expect(woken).toEqual([push.number])
     expect(await store.counted(channel)).toEqual({ scheduledDispatched: 1, dispatched: 1 })
@@ -121,7 +121,7 @@ describe.each(stores)('scheduled messages on $name', (kind) => {
     const channel = await store.channel()
     await schedule(channel, 's', store.clock.now())
     await scheduler().now()
-    expect(await store.messages(channel)).toMatchObject([
+    expect(await store.messageRows(channel)).toMatchObject([
       { message_id: 's', first_job: null, next_try_at: null },
     ])
     expect(await store.counted(channel)).toEqual({ scheduledDispatched: 1, dispatched: 1 })
@@ -135,8 +135,8 @@ describe.each(stores)('scheduled messages on $name', (kind) => {
     for (const nth of order) await schedule(channel, `s${nth}`, later(now, BigInt(nth)))
     store.clock.advance(MINUTE)
     await scheduler({ batchSize: 2 }).now()
-    const names = new Map((await store.messages(channel)).map((row) => [row.id, row.message_id]))
-    const jobs = await store.jobs(consumer)
+    const names = new Map((await store.messageRows(channel)).map((row) => [row.id, row.message_id]))
+    const jobs = await store.jobRows(consumer)
     expect(jobs.map(({ message }) => names.get(message))).toEqual(['s0', 's1', 's2', 's3', 's4'])
     await expect(schedule(channel, 's3', now)).rejects.toMatchObject({ refusal: 'scheduled_duplicate' })
   })
@@ -161,7 +161,7 @@ describe.each(stores)('scheduled messages on $name', (kind) => {
     // Whoever finds less than a batch, because others hold the rest, leaves that to them or to the next round.
     await scheduler().now()
     expect(await dispatchedOf(channel)).toHaveLength(50)
-    expect(await store.jobs(consumer)).toHaveLength(50)
+    expect(await store.jobRows(consumer)).toHaveLength(50)
     expect(await store.counted(channel)).toEqual({ scheduledDispatched: 50, dispatched: 50 })
     expect(await store.counted(consumer)).toEqual({ queued: 50 })
   })
@@ -170,12 +170,12 @@ describe.each(stores)('scheduled messages on $name', (kind) => {
     const channel = await store.channel()
     const consumer = await store.consumer(channel)
     for (const id of ['a', 'poison', 'b']) await schedule(channel, id, store.clock.now())
-    const poison = (await store.messages(channel)).find((row) => row.message_id === 'poison')?.id ?? ''
+    const poison = (await store.messageRows(channel)).find((row) => row.message_id === 'poison')?.id ?? ''
     await store.refuseJobsOf(poison)
     const told: object[] = []
     const log: Log = { ...silentLog, error: (details) => told.push(details) }
     const left = async () => {
-      const [row] = (await store.messages(channel)).filter(({ next_try_at }) => next_try_at !== null)
+      const [row] = (await store.messageRows(channel)).filter(({ next_try_at }) => next_try_at !== null)
       const waits = row === undefined ? null : BigInt(row.next_try_at ?? 0) - store.clock.now()
       return { id: row?.message_id, tries: Number(row?.tries), waits }
     }
@@ -200,7 +200,7 @@ describe.each(stores)('scheduled messages on $name', (kind) => {
     store.clock.advance(20n * SECOND)
     await scheduler().now()
     expect(await left()).toMatchObject({ id: undefined })
-    expect(await store.jobs(consumer)).toHaveLength(5)
+    expect(await store.jobRows(consumer)).toHaveLength(5)
     expect(await store.counted(channel)).toEqual({ scheduledDispatched: 5, dispatched: 5 })
   })
 })

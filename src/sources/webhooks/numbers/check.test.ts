@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { stores } from '../../../../test/world/stores.ts'
-import { type BookedConsumer, WebhookBooks } from '../../../../test/world/webhook-books.ts'
+import { WebhookWorld } from '../../../../test/world/webhooks/world.ts'
 import { letterCounter } from '../../../letters/numbers/counts.ts'
 import { type Statement, sql } from '../../../store/database.ts'
 import { foldCounts } from '../../../store/fold.ts'
 import { leasedLock } from '../../../store/lock.ts'
 import { verifyStore } from '../../../verify/verify.ts'
-import { JOB } from '../webhook.ts'
+import { type Consumer, JOB } from '../webhook.ts'
 import { checkWebhooks } from './check.ts'
 import { readDeadCounts } from './dead-counts.ts'
 import { webhookCounter } from './tallies.ts'
@@ -49,21 +49,21 @@ const BREAKS: readonly (readonly [string, Statement, readonly string[]])[] = [
 ]
 
 describe.each(stores)('the check of webhook counts on $name', (store) => {
-  let books: WebhookBooks
-  let consumer: BookedConsumer
+  let books: WebhookWorld
+  let consumer: Consumer
 
   beforeAll(async () => {
-    books = await WebhookBooks.open(store)
+    books = await WebhookWorld.open(store)
     const channel = await books.channel('orders')
-    consumer = await books.consumer(channel, 'billing')
-    await books.consumer(channel, 'idle')
-    const jobs = await books.message(channel, [consumer, consumer, consumer, consumer])
+    consumer = await books.consumer(channel, { consumerId: 'billing' })
+    await books.consumer(channel, { consumerId: 'idle' })
+    const jobs = await books.message(Array(4).fill(consumer), { state: JOB.inFlight })
     const [waiting, delivered, dead] = jobs
     if (!waiting || !delivered || !dead) throw new Error('no job')
-    await books.move(waiting, JOB.later)
-    await books.move(delivered, JOB.delivered)
-    await books.die(dead)
-    await books.scheduled(channel, books.clock.now())
+    await books.move([waiting], JOB.later)
+    await books.move([delivered], JOB.delivered)
+    await books.die([dead])
+    await books.message([], { channel, scheduledFor: books.clock.now(), isWaiting: true })
     await fold()
   })
   afterAll(() => books?.close())
@@ -95,7 +95,7 @@ describe.each(stores)('the check of webhook counts on $name', (store) => {
     const mismatch = { channelId: 'orders', consumerId: 'billing', counted: 4, actual: 1 }
     expect(await check()).toEqual({ checked: 2, mismatches: [mismatch], tallies: [], repaired: false })
     expect(await broken()).toContain('W2')
-    const [report] = await Promise.all([check(true), books.job(consumer).then((job) => books.die(job))])
+    const [report] = await Promise.all([check(true), books.deadJobs(consumer, 1)])
     expect(report).toMatchObject({ repaired: true })
     expect(await deadCount()).toBe(2)
     expect(await check()).toMatchObject({ mismatches: [], tallies: [], repaired: false })

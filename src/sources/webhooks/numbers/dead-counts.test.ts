@@ -1,13 +1,14 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { stores } from '../../../../test/world/stores.ts'
-import { WebhookBooks } from '../../../../test/world/webhook-books.ts'
+import { WebhookWorld } from '../../../../test/world/webhooks/world.ts'
+import { formatHttpDate } from '../../../core/timestamp.ts'
 import { JOB } from '../webhook.ts'
 import { readDeadCounts } from './dead-counts.ts'
 
 describe.each(stores)('dead jobs on $name', (store) => {
-  let books: WebhookBooks
+  let books: WebhookWorld
   beforeAll(async () => {
-    books = await WebhookBooks.open(store)
+    books = await WebhookWorld.open(store)
   })
   afterAll(() => books?.close())
 
@@ -20,15 +21,15 @@ describe.each(stores)('dead jobs on $name', (store) => {
 
   it('are told of consumers from their first one on, and at 0 when none is left', async () => {
     const channel = await books.channel('first')
-    const consumer = await books.consumer(channel, 'billing')
-    const job = await books.job(consumer)
+    const consumer = await books.consumer(channel, { consumerId: 'billing' })
+    const [dead, other] = [await books.one(consumer), await books.one(consumer)]
     expect(await told('first')).toEqual([])
-    const dead = await books.die(job)
-    const other = await books.die(await books.job(consumer), 'another error, and so another drawer')
+    await books.die([dead])
+    await books.die([other], { errorMessage: 'another error, and so another drawer' })
     expect(await told('first')).toEqual([['billing', 2]])
-    await books.erase(dead)
+    await books.jobs.erase(consumer, dead)
     expect(await told('first')).toEqual([['billing', 1]])
-    await books.erase(other)
+    await books.jobs.erase(consumer, other)
     expect(await told('first')).toEqual([['billing', 0]])
   })
 
@@ -37,9 +38,10 @@ describe.each(stores)('dead jobs on $name', (store) => {
     for (const id of ids) {
       const channel = await books.channel(id, `channel ${id}`)
       // The same id of a consumer on every channel.
-      const consumer = await books.consumer(channel, 'k/%é', 'before')
-      await books.die(await books.job(consumer))
-      await books.rename(consumer, 'after')
+      const consumer = await books.consumer(channel, { consumerId: 'k/%é', name: 'before' })
+      await books.deadJobs(consumer, 1)
+      const renamed = { name: 'after', token: null, callbackUrl: consumer.callbackUrl, type: null }
+      await books.consumers.put(channel, 'k/%é', renamed, formatHttpDate(consumer.updatedAt))
     }
     const counts = (await read()).filter(({ channelId }) => ids.includes(channelId))
     expect(counts.map(({ channelId }) => channelId)).toEqual([
@@ -63,29 +65,30 @@ describe.each(stores)('dead jobs on $name', (store) => {
 
   it('vanish with their consumer, and are not those of one that comes after it', async () => {
     const channel = await books.channel('gone')
-    const consumer = await books.consumer(channel, 'billing')
-    await books.erase(await books.die(await books.job(consumer)))
+    const consumer = await books.consumer(channel, { consumerId: 'billing' })
+    const [dead = ''] = await books.deadJobs(consumer, 1)
+    await books.jobs.erase(consumer, dead)
     expect(await told('gone')).toEqual([['billing', 0]])
-    await books.remove(consumer)
+    await books.consumers.delete(channel, 'billing', formatHttpDate(consumer.updatedAt))
     expect(await told('gone')).toEqual([])
     books.pass(1)
-    const successor = await books.consumer(channel, 'billing')
+    const successor = await books.consumer(channel, { consumerId: 'billing' })
     expect(await told('gone')).toEqual([])
-    await books.die(await books.job(successor))
+    await books.deadJobs(successor, 1)
     expect(await told('gone')).toEqual([['billing', 1]])
   })
 
   it('tell since when they are dead, when asked', async () => {
     const channel = await books.channel('since')
-    const consumer = await books.consumer(channel, 'billing')
-    const [first, second, third] = await Promise.all([0, 1, 2].map(() => books.job(consumer)))
+    const consumer = await books.consumer(channel, { consumerId: 'billing' })
+    const [first, second, third] = (await books.send([consumer], 3)).flat()
     if (first === undefined || second === undefined || third === undefined) throw new Error('no job')
     const start = books.clock.now()
-    await books.die(first)
+    await books.die([first])
     books.pass(5)
-    await books.die(second)
+    await books.die([second])
     books.pass(5)
-    await books.move(third, JOB.delivered)
+    await books.move([third], JOB.delivered)
     const ofChannel = async (ends: boolean) =>
       (await read(ends)).filter(({ channelId }) => channelId === 'since')
     expect(await ofChannel(true)).toMatchObject([{ oldestAt: start, newestAt: start + 5_000_000n }])

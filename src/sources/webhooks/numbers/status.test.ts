@@ -1,15 +1,15 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { stores } from '../../../../test/world/stores.ts'
-import { WebhookBooks } from '../../../../test/world/webhook-books.ts'
+import { WebhookWorld } from '../../../../test/world/webhooks/world.ts'
 import { later } from '../../../core/clock.ts'
 import { JOB } from '../webhook.ts'
 import { Status } from './status.ts'
 
 describe.each(stores)('the status of webhooks on $name', (store) => {
-  let books: WebhookBooks
+  let books: WebhookWorld
   let status: Status
   beforeAll(async () => {
-    books = await WebhookBooks.open(store)
+    books = await WebhookWorld.open(store)
     status = new Status(books.db)
   })
   afterAll(() => books?.close())
@@ -26,19 +26,19 @@ describe.each(stores)('the status of webhooks on $name', (store) => {
 
   it('of jobs has each status that a consumer has jobs of, oldest and newest in whole seconds', async () => {
     const channel = await books.channel('__proto__')
-    const consumer = await books.consumer(channel, 'k1', 'Con One')
-    const other = await books.consumer(channel, 'k2', 'Con Two')
+    const consumer = await books.consumer(channel, { consumerId: 'k1', name: 'Con One' })
+    const other = await books.consumer(channel, { consumerId: 'k2', name: 'Con Two' })
     // 2027-01-15T08:00:00.999999Z
     books.clock.advance(999_999n)
-    const jobs = await books.message(channel, [consumer, consumer, consumer, consumer, consumer, other])
+    const jobs = await books.message([...Array(5).fill(consumer), other], { state: JOB.inFlight })
     const [waiting, ready, delivered, dead] = jobs
     if (!waiting || !ready || !delivered || !dead) throw new Error('no job')
     books.clock.advance(1_000_000n)
-    await books.move(waiting, JOB.later)
+    await books.move([waiting], JOB.later)
     books.clock.advance(1_000_000n)
-    await books.move(ready, JOB.ready)
-    await books.move(delivered, JOB.delivered)
-    await books.die(dead)
+    await books.move([ready], JOB.ready)
+    await books.move([delivered], JOB.delivered)
+    await books.die([dead])
     const names = { consumerId: 'k1', consumerName: 'Con One' }
     const at = (oldest: string, newest = oldest) => ({
       oldestItemTimestamp: `2027-01-15T08:00:${oldest}Z`,
@@ -75,12 +75,12 @@ describe.each(stores)('the status of webhooks on $name', (store) => {
 
   it('of messages has a link for each count, and when the next one is to be sent', async () => {
     const channel = await books.channel('a b')
-    await books.message(channel, [])
-    await books.message(channel, [])
+    await books.message([], { channel })
+    await books.message([], { channel })
     const inAnHour = later(books.clock.now(), 3_600_500_000n)
-    await books.scheduled(channel, later(inAnHour, 1_000_000n))
-    await books.scheduled(channel, inAnHour)
-    await books.scheduled(channel, books.clock.now(), 'scheduledDispatched')
+    await books.message([], { channel, scheduledFor: later(inAnHour, 1_000_000n), isWaiting: true })
+    await books.message([], { channel, scheduledFor: inAnHour, isWaiting: true })
+    await books.message([], { channel, scheduledFor: books.clock.now() })
     expect(await status.messages('a b')).toEqual({
       counts: {
         DISPATCHED: { Count: 3, Links: { messages: '/channel/a%20b/messages?status=102' } },

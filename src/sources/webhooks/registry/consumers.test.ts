@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { stores } from '../../../../test/world/stores.ts'
-import { refusalOf, WebhookRegistry } from '../../../../test/world/webhook-registry.ts'
+import { refusalOf, WebhookWorld } from '../../../../test/world/webhooks/world.ts'
 import { formatHttpDate } from '../../../core/timestamp.ts'
 import { sql } from '../../../store/database.ts'
 import { shareChannels } from '../messages/dispatch.ts'
@@ -18,10 +18,12 @@ const insertTotal = sql(
 )
 
 describe.each(stores)('a consumer on $name', (store) => {
-  let registry: WebhookRegistry
+  let registry: WebhookWorld
   let channel: Channel
   beforeAll(async () => {
-    registry = await WebhookRegistry.open(store)
+    registry = await WebhookWorld.open(store)
+    // Conditions know whole seconds only.
+    registry.pass(0.9)
     channel = await registry.channel('c1')
   })
   afterAll(() => registry.close())
@@ -112,7 +114,10 @@ describe.each(stores)('a consumer on $name', (store) => {
 
   it('of the same id on another channel is another one', async () => {
     const other = await registry.channel('c2')
-    const [here, there] = [await registry.consumer(channel, 'twin'), await registry.consumer(other, 'twin')]
+    const [here, there] = [
+      await registry.consumer(channel, { consumerId: 'twin' }),
+      await registry.consumer(other, { consumerId: 'twin' }),
+    ]
     expect(here.number).not.toBe(there.number)
     await registry.consumers.delete(other, 'twin', dateOf(there))
     expect(await registry.consumers.get(other, 'twin')).toBeNull()
@@ -124,8 +129,8 @@ describe.each(stores)('a consumer on $name', (store) => {
       refusalOf(registry.consumers.delete(channel, consumerId, condition))
 
     it('must exist, be known to the caller, and have no jobs, in this order', async () => {
-      const consumer = await registry.consumer(channel, 'busy')
-      await registry.job(consumer, JOB.delivered)
+      const consumer = await registry.consumer(channel, { consumerId: 'busy' })
+      await registry.one(consumer, { state: JOB.delivered })
       expect(await remove('nobody', null)).toBe('resource_unknown')
       expect(await remove('a\0b', null)).toBe('resource_unknown')
       expect(await remove('busy', null)).toBe('condition_missing')
@@ -135,14 +140,14 @@ describe.each(stores)('a consumer on $name', (store) => {
     })
 
     it.each(Object.entries(JOB))('stays while it has a job that is %s', async (name, state) => {
-      const consumer = await registry.consumer(channel, `with ${name}`)
-      await registry.job(consumer, state)
+      const consumer = await registry.consumer(channel, { consumerId: `with ${name}` })
+      await registry.one(consumer, { state })
       expect(await remove(`with ${name}`, dateOf(consumer))).toBe('consumer_has_jobs')
     })
 
     it('leaves nothing behind', async () => {
-      const consumer = await registry.consumer(channel, 'gone')
-      const neighbour = await registry.consumer(channel, 'neighbour')
+      const consumer = await registry.consumer(channel, { consumerId: 'gone' })
+      const neighbour = await registry.consumer(channel, { consumerId: 'neighbour' })
       for (const { number } of [consumer, neighbour]) {
         await registry.write(insertTotal, number)
         await registry.db.transaction('test', async (tx) => {
@@ -159,7 +164,7 @@ describe.each(stores)('a consumer on $name', (store) => {
     })
 
     it('is deleted once by several', async () => {
-      const consumer = await registry.consumer(channel, 'contended')
+      const consumer = await registry.consumer(channel, { consumerId: 'contended' })
       const outcomes = await Promise.all(
         Array.from({ length: 4 }, () => remove('contended', dateOf(consumer))),
       )
@@ -167,14 +172,14 @@ describe.each(stores)('a consumer on $name', (store) => {
     })
 
     it('may come back, as another one', async () => {
-      const consumer = await registry.consumer(channel, 'phoenix')
+      const consumer = await registry.consumer(channel, { consumerId: 'phoenix' })
       await registry.consumers.delete(channel, 'phoenix', dateOf(consumer))
-      const again = await registry.consumer(channel, 'phoenix')
+      const again = await registry.consumer(channel, { consumerId: 'phoenix' })
       expect(again.number).not.toBe(consumer.number)
     })
 
     it('waits for who is making jobs of its channel', async () => {
-      const consumer = await registry.consumer(channel, 'awaited')
+      const consumer = await registry.consumer(channel, { consumerId: 'awaited' })
       let deleting: Promise<string> | undefined
       await registry.db.transaction('test', async (tx) => {
         await shareChannels(tx, [channel.number])

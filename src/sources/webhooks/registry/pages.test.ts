@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { stores } from '../../../../test/world/stores.ts'
-import { refusalOf, WebhookRegistry } from '../../../../test/world/webhook-registry.ts'
+import { refusalOf, WebhookWorld } from '../../../../test/world/webhooks/world.ts'
 import { instant } from '../../../core/clock.ts'
 import { xid } from '../../../core/xid.ts'
 import { Refused } from '../refusal.ts'
@@ -52,18 +52,20 @@ describe('a cursor', () => {
 })
 
 describe.each(stores)('lists on $name', (store) => {
-  let registry: WebhookRegistry
+  let registry: WebhookWorld
   let channel: Channel
   beforeAll(async () => {
-    registry = await WebhookRegistry.open(store)
+    registry = await WebhookWorld.open(store)
+    // Conditions know whole seconds only.
+    registry.pass(0.9)
     channel = await registry.channel('c1')
     const other = await registry.channel('c2')
     for (let i = 0; i < 80; i++) {
       // Most of them of the same moment, so that ids decide.
       if (i % 30 === 29) registry.clock.advance(1n)
       await registry.producers.put(`p${i}`, { name: null, token: 't' }, null)
-      await registry.consumer(channel, `k${i}`)
-      if (i < 3) await registry.consumer(other, `k${i}`)
+      await registry.consumer(channel, { consumerId: `k${i}` })
+      if (i < 3) await registry.consumer(other, { consumerId: `k${i}` })
     }
   })
   afterAll(() => registry.close())

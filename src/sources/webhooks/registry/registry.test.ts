@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { stores } from '../../../../test/world/stores.ts'
-import { refusalOf, WebhookRegistry } from '../../../../test/world/webhook-registry.ts'
+import { refusalOf, WebhookWorld } from '../../../../test/world/webhooks/world.ts'
 import type { Instant } from '../../../core/clock.ts'
 import { formatHttpDate } from '../../../core/timestamp.ts'
 import type { Channel } from '../webhook.ts'
@@ -21,10 +21,12 @@ interface Kind {
 const TOKEN = /^[A-Za-z0-9]{12}$/
 
 describe.each(stores)('on $name', (store) => {
-  let registry: WebhookRegistry
+  let registry: WebhookWorld
   let channel: Channel
   beforeAll(async () => {
-    registry = await WebhookRegistry.open(store)
+    registry = await WebhookWorld.open(store)
+    // Conditions know whole seconds only.
+    registry.pass(0.9)
     channel = await registry.channel('the-channel')
   })
   afterAll(() => registry.close())
@@ -156,9 +158,9 @@ describe.each(stores)('on $name', (store) => {
   it('gives no number twice', async () => {
     const made = [
       await registry.channel('numbered'),
-      await registry.consumer(channel, 'numbered'),
+      await registry.consumer(channel, { consumerId: 'numbered' }),
       await registry.channel('numbered too'),
-      await registry.consumer(channel, 'numbered too'),
+      await registry.consumer(channel, { consumerId: 'numbered too' }),
     ]
     expect(new Set(made.map(({ number }) => number)).size).toBe(4)
   })

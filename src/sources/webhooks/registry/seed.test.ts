@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { stores } from '../../../../test/world/stores.ts'
-import { WebhookRegistry } from '../../../../test/world/webhook-registry.ts'
+import { WebhookWorld } from '../../../../test/world/webhooks/world.ts'
 import { formatHttpDate } from '../../../core/timestamp.ts'
 import { Xids } from '../../../core/xid.ts'
 import { sql } from '../../../store/database.ts'
@@ -23,9 +23,11 @@ const CLEAR = ['producers', 'channels', 'consumers', 'seed'].map((table) =>
 )
 
 describe.each(stores)('a seed on $name', (store) => {
-  let registry: WebhookRegistry
+  let registry: WebhookWorld
   beforeAll(async () => {
-    registry = await WebhookRegistry.open(store)
+    registry = await WebhookWorld.open(store)
+    // Conditions know whole seconds only.
+    registry.pass(0.9)
   })
   afterAll(() => registry.close())
   beforeEach(async () => {

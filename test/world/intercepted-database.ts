@@ -3,7 +3,7 @@
  * goes on, waits or fails; a transaction that fails is rolled back by the store itself, as after a crash.
  */
 import type { Database, Session, Statement, Transaction, Value } from '../../src/store/database.ts'
-import { asSnapshot } from '../world/as-snapshot.ts'
+import { asSnapshot } from './as-snapshot.ts'
 
 export interface Step {
   /** What the transaction is for. */
@@ -34,19 +34,34 @@ export function intercepted(db: Database, intercept: Intercept): Database {
     await intercept({ verb, next: 'committed' })
     return result
   }
-  const overrides = new Map<string | symbol, unknown>(
-    Object.entries({
-      transaction,
-      // As one that has a moment before its commit.
-      statement: transaction,
-      session: (verb, work) => db.session(verb, (session) => reading(verb, session, work)),
-      snapshot: (verb, work, options) =>
-        db.snapshot(verb, (at) => reading(verb, at, (session) => work(asSnapshot(session))), options),
-    } satisfies Partial<Database>),
-  )
-  return new Proxy(db, {
+  return overriding(db, {
+    transaction,
+    // As one that has a moment before its commit.
+    statement: transaction,
+    session: (verb, work) => db.session(verb, (session) => reading(verb, session, work)),
+    snapshot: (verb, work, options) =>
+      db.snapshot(verb, (at) => reading(verb, at, (session) => work(asSnapshot(session))), options),
+  })
+}
+
+/** The same store, but `around` has every transaction of this name in its hands, and its number, counted from 1. */
+export function wrapped(
+  db: Database,
+  verb: string,
+  around: <T>(call: number, go: () => Promise<T>) => Promise<T>,
+): Database {
+  let calls = 0
+  return overriding(db, {
+    transaction: (name, work) =>
+      name === verb ? around(++calls, () => db.transaction(name, work)) : db.transaction(name, work),
+  })
+}
+
+/** The same object, with some of its methods replaced. */
+export function overriding<T extends object>(whole: T, methods: Partial<T>): T {
+  return new Proxy(whole, {
     get(target, key) {
-      const value: unknown = overrides.get(key) ?? Reflect.get(target, key)
+      const value: unknown = Reflect.get(methods, key) ?? Reflect.get(target, key)
       return typeof value === 'function' ? value.bind(target) : value
     },
   })
