@@ -1,9 +1,8 @@
 /**
- * Everything that is done to a redrive as a whole: what operators ask for, and what the server that is at it decides. Each is one
- * transaction that changes the redrive and its run together and leaves a row in history.
+ * Everything done to a redrive as a whole, by operators or by the server that drives it. Each act is one transaction that changes the
+ * redrive and its run together and leaves a row in history.
  *
- * Locks are taken in this order: the run, the redrive, its lanes. Batches at hand are waited for at the lanes, which takes a moment;
- * when it returns, nothing is sent any more that it forbids.
+ * Lock order: run, redrive, lanes. Locking the lanes waits for running batches, so nothing is sent afterwards that the act forbids.
  */
 import { said } from '../core/content.ts'
 import { failure } from '../core/errors.ts'
@@ -20,10 +19,9 @@ import { readProgress } from './rows/counts.ts'
 import { holdLanes } from './rows/lanes.ts'
 import { lockRedrive, type StoredRedrive, writeRedrive } from './rows/rows.ts'
 
-/** What an operator wants of a redrive. */
 export type RedriveCommand = RunCommand | { readonly act: 'start'; readonly actor: string }
 
-/** From which states it is done, and how refusals name it. */
+/** States that allow a command, and its name in refusals. */
 const COMMANDS: Readonly<
   Record<RedriveCommand['act'], { readonly words: string; readonly needs: readonly RedriveState[] }>
 > = {
@@ -34,7 +32,7 @@ const COMMANDS: Readonly<
   rate: { words: 'given another rate', needs: ['planned', 'canary', 'running', 'paused'] },
 }
 
-/** Does it; gives the redrive, and its run, as they are then. One of any number of equal starts does; the others are told who. */
+/** Carries out a command; gives the redrive and its run afterwards. Of equal starts one succeeds; the others learn who it was. */
 export async function commandRedrive(
   work: OfficeWork,
   runs: OfficeRuns,
@@ -97,7 +95,7 @@ function changeBy(
         note: command.reason ?? `by ${actor}`,
       }
     case 'resume':
-      // A canary waits for its outcomes anew.
+      // A canary waits for its outcomes again.
       return { state: resumesAs ?? 'running', resumesAs: null, note: null, canarySentAt: null }
     case 'cancel':
       return { state: 'cancelled', resumesAs: null, note: command.reason ?? `by ${actor}`, endedAt: now }
@@ -106,7 +104,7 @@ function changeBy(
   }
 }
 
-/** What a server decides about a redrive that it is at: that it goes on after its canary, pauses, stops or is done. */
+/** Decision of the driving server. */
 export interface Verdict {
   readonly state: Extract<RedriveState, 'running' | 'paused' | 'stopped' | 'done'>
   readonly note: string | null
@@ -114,7 +112,7 @@ export interface Verdict {
 
 const VERBS = { running: 'go-on', paused: 'pause', stopped: 'stop', done: 'finish' } as const
 
-/** Makes the redrive what the verdict says, unless somebody else decided something meanwhile; gives whether it did. */
+/** Applies the verdict, unless somebody else decided meanwhile; gives whether it did. */
 export async function decide(
   work: OfficeWork,
   id: Xid,
@@ -140,13 +138,13 @@ export async function decide(
 
 const isUnderWay = ({ state }: StoredRedrive): boolean => isWorking(state) || state === 'planning'
 
-/** How a run is called whose redrive is in these states. What is planned, and not started, has none. */
+/** The state of the run of a redrive. A plan that was not started has no run. */
 export const RUN_STATES: Readonly<Partial<Record<RedriveState, RunState>>> = {
   ...{ planning: 'running', canary: 'running', running: 'running' },
   ...{ paused: 'paused', done: 'done', stopped: 'failed', cancelled: 'cancelled' },
 }
 
-/** The run of a redrive is what the redrive is, and has done as much. What a plan has looked at, its run says alone. */
+/** Makes the run follow its redrive in state and counts. The progress of a plan is in its run alone. */
 function follow(
   { tx, now }: OfficeWork,
   run: Run,
@@ -165,7 +163,7 @@ function follow(
   })
 }
 
-/** Files what was done to a redrive, with its counts at that moment, which it gives. */
+/** Records an act in history with the counts of that moment, which it returns. */
 async function record(
   { tx, now }: OfficeWork,
   redrive: StoredRedrive,

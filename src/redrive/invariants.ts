@@ -1,4 +1,4 @@
-/** What redrives promise, and `verify` proves; and what their runs do. */
+/** What `verify` proves of redrives and their runs. */
 import type { Audit, Finding, FoundRow, Invariant } from '../letters/audit/invariant.ts'
 import { batchesOf, read, together } from '../letters/audit/walk.ts'
 import { sourceKinds } from '../letters/kinds.ts'
@@ -12,7 +12,7 @@ export const redriveInvariants: readonly Invariant[] = [captureOrder, redriveLan
 
 const states = Object.entries(RUN_STATES).map(([state, run]) => `WHEN '${state}' THEN '${run}'`)
 
-/** Redrives and their runs, of which one is not what the other says. A plan that was dropped once it was made has no run. */
+/** Redrives and runs that disagree. A plan dropped after it was made has no run. */
 const readApart = read(
   'redrivesAndRuns',
   `SELECT coalesce(redrive.id, run.id) AS redrive, redrive.state, run.state AS run
@@ -26,7 +26,7 @@ const readApart = read(
 
 const readNumbers = read('redriveNumbers', 'SELECT number AS key, id FROM bartleby.redrives ORDER BY number')
 
-/** Along the primary key. `late`: lanes of the sources `$1`, whose letters leave over a network: one of them may be counted after a pause. */
+/** Along the primary key. `late`: lanes of the sources `$1`, whose letters leave over a network; one each may be counted after a pause. */
 const readLaneSums = read(
   'laneSums',
   `SELECT redrive AS key, sum(planned) AS expected, sum(sent) AS done, sum(skipped) AS skipped, sum(failed) AS failed,
@@ -41,7 +41,7 @@ const readRedriveRuns = read(
 
 const COUNTS = ['done', 'skipped', 'failed'] as const
 
-/** Runs of redrives that count something else than the lanes. While one is running, its server notes a few times a second how far it is. */
+/** Runs that count something else than the lanes. A running one is noted only a few times a second. */
 async function* countedApart(audit: Audit): AsyncGenerator<Finding> {
   const byId = new Map<string, FoundRow>()
   for await (const rows of batchesOf(audit, readRedriveRuns))
@@ -59,10 +59,10 @@ async function* countedApart(audit: Audit): AsyncGenerator<Finding> {
     const isLate = run.state === 'running' || behind.reduce((sum, each) => sum + each) <= Number(counted.late)
     if (isLate && behind.every((each) => each >= 0) && Number(run.expected) === Number(counted.expected))
       continue
-    const told = (row: FoundRow) =>
+    const describe = (row: FoundRow) =>
       `${row.done} sent, ${row.skipped} skipped and ${row.failed} failed letters of ${row.expected}`
     yield {
-      what: `redrive ${redrive} has ${told(counted)}, and its run counts ${told(run)}`,
+      what: `redrive ${redrive} has ${describe(counted)}, and its run counts ${describe(run)}`,
       row: {
         redrive,
         lanes: COUNTS.map((count) => counted[count]).join(),
@@ -72,7 +72,7 @@ async function* countedApart(audit: Audit): AsyncGenerator<Finding> {
   }
 }
 
-/** R1, of redrives: the run of a redrive is in the state of the redrive, and counts what its lanes do. */
+/** R1 of redrives: the run has the state of its redrive and counts what the lanes do. */
 export const redriveRuns: Invariant = {
   ...runs,
   async *check(audit) {

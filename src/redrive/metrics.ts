@@ -1,4 +1,4 @@
-/** Redrives as Prometheus sees them: how many are under way and how much is before them, and what this server did. */
+/** Prometheus metrics of redrives: how many are under way, how much is left, what this server did. */
 import { Counter, Gauge, type Registry } from 'prom-client'
 import type { Step } from './driving/drive.ts'
 import type { RedriveStanding } from './redrive.ts'
@@ -44,29 +44,26 @@ export class RedriveMetrics {
       help: 'Redrives that this server went on with after another, or before its restart, had begun them, since it started.',
       registers,
     })
-    // A counter that comes into being with its first event has not increased, for whoever watches the increase.
+    // Counters start at zero: one born with its first event shows no increase.
     for (const action of REDRIVE_ACTIONS) this.observeStep({ action, sent: 0, skipped: 0, failed: 0 })
     for (const state of ENDS) this.#ended.inc({ state }, 0)
   }
 
-  /** Some letters are through. */
   observeStep({ action, sent, skipped, failed }: Step): void {
     this.#letters.inc({ action, outcome: 'sent' }, sent)
     this.#letters.inc({ action, outcome: 'skipped' }, skipped)
     this.#letters.inc({ action, outcome: 'failed' }, failed)
   }
 
-  /** A redrive is over. */
   observeEnded(state: RedriveState): void {
     this.#ended.inc({ state })
   }
 
-  /** This server goes on with a redrive that it had not begun. */
   observeResumed(): void {
     this.#resumed.inc()
   }
 
-  /** Takes in what is under way; null when that is not known: a number that is missing says more than an old one. */
+  /** Shows what is under way. null is unknown and shows nothing, which says more than an old number. */
   show(active: readonly RedriveStanding[] | null): void {
     this.#redrives.reset()
     this.#remaining.remove()

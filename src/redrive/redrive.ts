@@ -2,34 +2,29 @@
  * The words of redrives: one act on many letters, planned first, then carried out under control.
  *
  *   planning ──► planned ──► canary ──► running ──► done
- *       │            │          │  ▲      │  ▲  └─► stopped     its stop rule, or its canary, said no; or it could not be planned
+ *       │            │          │  ▲      │  ▲  └─► stopped     by its stop rule or canary, or it could not be planned
  *       │            │          ▼  │      ▼  │
  *       │            │          paused ◄──────           by an operator, or because it could not go on
  *       └────────────┴──────────┴─────────┴────────► cancelled
  *
- * A plan is a frozen set: these letters, in these versions. They are dealt into *lanes*, one for every destination and several for
- * a large one; all letters of a key lie in the same lane, in the order in which they were captured. A lane is walked from its
- * beginning to its end, so how far it is says what became of each of its letters: behind, it was sent, unless it is among the
- * exceptions; ahead, it remains.
+ * A plan is a frozen set of letters in their versions, dealt into *lanes*: one per destination, several for a large one. All letters of a
+ * key are in one lane, in capture order. A lane is walked from start to end, so its position says what became of each letter: behind it,
+ * sent unless among the exceptions; ahead of it, remaining.
  */
-
-import type { LetterId, RedriveRef } from '../letters/letter.ts'
+import type { LetterId, Outgoing, RedriveRef } from '../letters/letter.ts'
 import type { LetterFilter } from '../letters/lists/filter.ts'
 import type { LetterKey } from '../letters/shapes.ts'
 import type { Recipe } from './repair/recipe.ts'
 import type { StoredRedrive } from './rows/rows.ts'
 import type {
-  Canary,
   ExceptionReason,
-  MemberOutcome,
-  PlanNumbers,
   RedriveAction,
   RedriveCounts,
   RedriveDestination,
-  RedriveOrder,
+  RedriveItem,
+  RedriveLetter,
   RedriveState,
-  StopRule,
-  RedriveDetail as ToldDetail,
+  RedriveDetail as ShownDetail,
 } from './shapes.ts'
 
 export type {
@@ -42,22 +37,21 @@ export type {
   RedriveOrder,
   RedriveState,
   StopRule,
-}
+} from './shapes.ts'
 
 declare const redriveNumberBrand: unique symbol
 
-/** A redrive's number in the store; users know it by its id. */
+/** Number in the store; users know the id. */
 export type RedriveNumber = number & { readonly [redriveNumberBrand]: true }
 
-/** Marks a number from the store as a redrive's. */
 export const redriveNumber = (value: bigint | number | string): RedriveNumber =>
   Number(value) as RedriveNumber
 
-/** The kinds of the runs by which redrives are planned and carried out. */
+/** Kinds of runs that plan and carry out redrives. */
 export const PLAN_RUN = 'redrive-plan'
 export const REDRIVE_RUN = 'redrive'
 
-/** Those that a server works on. */
+/** States in which a server drives. */
 export type WorkingState = 'canary' | 'running'
 
 export const isWorking = (state: RedriveState): state is WorkingState =>
@@ -66,29 +60,21 @@ export const isWorking = (state: RedriveState): state is WorkingState =>
 export const isOver = (state: RedriveState): boolean =>
   state === 'done' || state === 'stopped' || state === 'cancelled'
 
-/** Whether letters leave the office by it, and something may be heard of them afterwards. */
+/** Whether letters leave the office, so that something may be heard of them. */
 export const isSending = (action: RedriveAction): action is 'retry' | 'move' =>
   action === 'retry' || action === 'move'
 
-/** How a redrive is to go. */
-export interface Terms {
-  /** Letters a second, to each destination; null: as fast as it goes. */
-  readonly rate: number | null
-  readonly canary: Canary | null
-  readonly stopRule: StopRule | null
-  readonly order: RedriveOrder
-}
+/** How a redrive is to go; `rate` is in letters a second, to each destination. */
+export type Terms = Pick<RedriveItem, 'rate' | 'canary' | 'stopRule' | 'order'>
 
-/** Which letters. */
 export type Selection =
   | { readonly by: 'filter'; readonly filter: LetterFilter }
   | { readonly by: 'ids'; readonly ids: readonly LetterKey[] }
 
-/** What an operator asks for. */
 export interface PlanRequest {
   readonly selection: Selection
   readonly action: RedriveAction
-  /** Where `move` sends them; null for the other actions. */
+  /** Destination of `move`; null for other actions. */
   readonly queue: string | null
   readonly recipe: Recipe | null
   readonly terms: Terms
@@ -97,72 +83,62 @@ export interface PlanRequest {
   readonly actor: string
 }
 
-/** A letter of a plan that was not sent. */
+/** A planned letter that was not sent. */
 export interface Exception {
   readonly letter: LetterId
   readonly outcome: 'skipped' | 'failed'
   readonly reason: ExceptionReason
-  /** What exactly; null when the reason says it all. */
+  /** null when the reason says it all. */
   readonly detail: string | null
 }
 
-/** A redrive as it stands in its row, without its counts. */
+/** A redrive without its counts. */
 export type Redrive = Omit<StoredRedrive, 'owner' | 'canarySentAt' | 'recent' | 'rateMeasured'>
 
-/** How letters and history name a redrive. */
+/** A redrive as letters and history name it. */
 export const refOf = ({ number, id, recipe }: Redrive): RedriveRef => ({
   number,
   id,
   recipe: recipe?.version ?? null,
 })
 
-/** Letters that go to the same place. */
+/** Letters with the same destination. */
 export type Destination = Omit<RedriveDestination, 'remaining'>
 
-/** A redrive and how far it is. */
+/** A redrive with its progress. */
 export interface RedriveStanding extends Redrive {
   readonly counts: RedriveCounts
-  /** Letters a second, over the last seconds; null when it is not under way on any server or too young. */
+  /** Letters a second over the last seconds; null when no server drives it or it is too young. */
   readonly rateNow: number | null
-  /** At this rate; null when that is not known. */
+  /** At that rate. */
   readonly secondsLeft: number | null
 }
 
-/** With everything that is on file about it. */
 export interface RedriveDetail extends RedriveStanding {
   readonly destinations: readonly Destination[]
-  readonly exceptions: ToldDetail['exceptions']
-  /** The first letters as they would be sent; empty once it was started. */
+  readonly exceptions: ShownDetail['exceptions']
+  /** The first letters as they would be sent; empty once started. */
   readonly sample: readonly SampleLetter[]
 }
 
-/** A letter of a plan as it would be sent. */
+/** A planned letter as it would be sent. */
 export interface SampleLetter {
   readonly key: LetterKey
   readonly instanceId: string
   readonly errorMessage: string
   /** null: it does not leave the office, or cannot (see `refusal`). */
-  readonly outgoing: {
-    readonly queue: string
-    readonly encoding: string
-    readonly kind: string
-    readonly reference: string
-    readonly payload: Uint8Array
-  } | null
-  /** What it would be without the repair; null when there is none. */
+  readonly outgoing: Pick<Outgoing, 'queue' | 'encoding' | 'kind' | 'reference' | 'payload'> | null
+  /** Without the repair; null when there is none. */
   readonly before: { readonly payload: Uint8Array } | null
-  /** Why it would be refused; null when it would not. */
+  /** Why it would be refused. */
   readonly refusal: string | null
 }
 
-export interface Member {
+export interface Member extends Pick<RedriveLetter, 'destination' | 'outcome' | 'detail'> {
   /** null: retention has removed the letter. */
   readonly key: LetterKey | null
   readonly letter: LetterId
-  readonly destination: string
-  readonly outcome: MemberOutcome
   readonly reason: ExceptionReason | null
-  readonly detail: string | null
 }
 
 /** How long a plan can be started. */

@@ -1,4 +1,4 @@
-/** Redrives: what the rest of the office and its users ask of them. Plans are made here, commands given, and progress told. */
+/** Redrives as the office and its users see them: plans, commands, progress. */
 import type { Clock } from '../core/clock.ts'
 import { failure, refuse } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
@@ -37,30 +37,28 @@ export interface RedrivesOptions {
   readonly runs: OfficeRuns
   readonly sources: ReadonlyMap<SourceName, LetterSource>
   readonly engines: EngineNames
-  /** How long redrives that ended are kept. */
+  /** How long ended redrives are kept. */
   readonly retentionDays: number
 }
 
-/** Who wants to hear of what this server does. */
 export interface RedriveListener {
   step(step: Step): void
   ended(state: RedriveState): void
-  /** It goes on with what another, or an earlier run of it, left. */
+  /** This server goes on with a redrive that another server, or an earlier run, left. */
   resumed(): void
 }
 
-/** Which redrives a list shows. */
 export interface RedrivePage {
   readonly limit: number
-  /** Older than this one; null: from the newest on. */
+  /** Only redrives older than this one. */
   readonly before: Xid | null
   /** null: all that were started. */
   readonly states: readonly RedriveState[] | null
 }
 
-/** What is kept for the key of a plan. */
+/** The answer kept for the key of a plan. */
 function plannedIn({ body }: Answer): Xid {
-  // Our own; earlier versions kept the whole plan, which has it as well.
+  // Written by us; earlier versions kept the whole plan, which has an id too.
   return (body as { readonly id: Xid }).id
 }
 
@@ -69,9 +67,9 @@ type AnswerCommand<T> = (work: OfficeWork, run: () => Promise<RedriveDetail>) =>
 
 const plainly: AnswerCommand<RedriveDetail> = (_work, run) => run()
 
-/** Plans that are made at once on a server. */
+/** Plans made at once on a server. */
 const MOST_PLANS = 4
-/** Whoever asks for a plan waits for it so long; then it is looked at like everything else that takes longer than a request. */
+/** How long a request waits for its plan. */
 const PLAN_WAIT_US = 30_000_000n
 
 const STARTED: readonly RedriveState[] = ['canary', 'running', 'paused', 'done', 'stopped', 'cancelled']
@@ -79,12 +77,12 @@ const STARTED: readonly RedriveState[] = ['canary', 'running', 'paused', 'done',
 export class Redrives {
   readonly #options: RedrivesOptions
   readonly #xids: Xids
-  /** Of plans, apart from that of letters that are sent: those wait in their transactions, and never for a plan. */
+  /** Apart from the other: letters being sent wait in their transactions, and never for a plan. */
   readonly #planRepairer: Repairer
   readonly #repairer: Repairer
   readonly #stopped = new AbortController()
   readonly #listeners = new Set<Partial<RedriveListener>>()
-  /** Plans that somebody waits for here, and why there will be none. */
+  /** Plans awaited here, and why there will be none. */
   readonly #awaited = new Map<Xid, { waiting: number; refusal?: unknown }>()
   #plans = 0
 
@@ -94,18 +92,18 @@ export class Redrives {
     this.#xids = new Xids(clock)
     this.#planRepairer = new Repairer(log)
     this.#repairer = new Repairer(log)
-    const tell = (): Pick<DriveParts, 'onStep' | 'onEnded'> => ({
-      onStep: (step) => this.#tell(({ step: hear }) => hear?.(step)),
-      onEnded: (state) => this.#tell(({ ended }) => ended?.(state)),
+    const listening = (): Pick<DriveParts, 'onStep' | 'onEnded'> => ({
+      onStep: (step) => this.#notify((listener) => listener.step?.(step)),
+      onEnded: (state) => this.#notify((listener) => listener.ended?.(state)),
     })
     const command = (work: OfficeWork, id: Xid, asked: RedriveCommand) => this.#command(work, id, asked)
     runs.define({
       kind: REDRIVE_RUN,
       walk: (run, here) =>
-        new Drive({ db, clock, log, sources, repairer: this.#repairer, ...here, ...tell() }, run),
+        new Drive({ db, clock, log, sources, repairer: this.#repairer, ...here, ...listening() }, run),
       command,
       sourcesOf: ({ id }: { readonly id: Xid }) => this.sourcesOf(id),
-      resumed: () => this.#tell(({ resumed }) => resumed?.()),
+      resumed: () => this.#notify((listener) => listener.resumed?.()),
     })
     const refused = (id: Xid, error: unknown): boolean => this.#refuse(id, error)
     runs.define({
@@ -117,15 +115,15 @@ export class Redrives {
     runs.define(redriveRemoval(options.retentionDays))
   }
 
-  /** Ends what is no run; those have ended before. */
+  /** Closes the repairers; the runs have stopped before. */
   async stop(): Promise<void> {
     this.#stopped.abort(failure('service_stopping'))
     await Promise.all([this.#planRepairer.close(), this.#repairer.close()])
   }
 
   /**
-   * Makes a plan: the set of letters is frozen, nothing about them changes. One that takes longer than a request is answered as it
-   * stands, and goes on. For a key, whoever asks again with it is shown the plan that there is, also when the answer was lost.
+   * Makes a plan: freezes the set of letters and changes nothing. One that outlives the request is answered as it stands and goes on. A
+   * repeated key shows the plan that exists, also when the first answer was lost.
    */
   async plan(request: PlanRequest, once: OnceKey | null = null): Promise<RedriveDetail> {
     const { db, clock, engines } = this.#options
@@ -148,7 +146,7 @@ export class Redrives {
     }
   }
 
-  /** Writes down what is asked for, and begins to plan it here; gives the id, of the one before for a known key. */
+  /** Begins a plan on this server; gives its id, or that of the first plan with this key. */
   async #beginPlan(id: Xid, request: PlanRequest, once: OnceKey | null): Promise<Xid> {
     const { db, clock, runs } = this.#options
     const { action, actor } = request
@@ -165,7 +163,7 @@ export class Redrives {
     return plannedIn(begun)
   }
 
-  /** The plan, once it is made; as it stands after so long. `begin` gives which plan it is. */
+  /** The plan once it is made, or as it stands after the wait. `begin` says which plan it is. */
   async #planned(id: Xid, once: OnceKey | null, begin = async () => id): Promise<RedriveDetail> {
     const awaited = this.#awaited.get(id) ?? { waiting: 0 }
     this.#awaited.set(id, awaited)
@@ -182,7 +180,7 @@ export class Redrives {
     throw awaited.refusal
   }
 
-  /** Whoever waits for a plan is told why there is none; false when nobody does. */
+  /** Reports why there is no plan to whoever waits for it; false when nobody does. */
   #refuse(id: Xid, error: unknown): boolean {
     const awaited = this.#awaited.get(id)
     if (awaited === undefined) return false
@@ -191,17 +189,15 @@ export class Redrives {
     return true
   }
 
-  /** A redrive with everything that is on file about it. */
   async read(id: Xid): Promise<RedriveDetail> {
     return this.#detail(await this.#byId(id))
   }
 
-  /** The sources that its letters go back to. */
   async sourcesOf(id: Xid): Promise<readonly string[]> {
     return (await this.read(id)).destinations.map(({ source }) => source)
   }
 
-  /** Redrives, the newest first. */
+  /** The newest first. */
   list({ limit, before, states }: RedrivePage): Promise<readonly RedriveStanding[]> {
     return this.#options.db.session('redrive.list', async (session) => {
       const found = await newestRedrives(session, states ?? STARTED, before, limit)
@@ -209,48 +205,46 @@ export class Redrives {
     })
   }
 
-  /** Redrives that are under way or paused. */
+  /** Under way or paused. */
   active(): Promise<readonly RedriveStanding[]> {
     return this.#options.db.session('redrive.active', async (session) =>
       readSummaries(session, await openRedrives(session)),
     )
   }
 
-  /** The letters of a redrive, with what became of each. */
   async members(id: Xid, page: MemberPage): Promise<Members> {
     return listMembers(this.#options.db, await this.#byId(id), page)
   }
 
-  /** Begins a plan. When this returns it is durable: this server goes on with it, or another one does. */
+  /** Starts a plan. It is durable on return: this server or another one drives it. */
   start(id: Xid, actor: string): Promise<RedriveDetail> {
     return this.steer(id, { act: 'start', actor }, plainly)
   }
 
-  /** Halts a redrive: when this returns, nothing more is sent until it is resumed. */
+  /** Halts a redrive: on return nothing more is sent until it is resumed. */
   pause(id: Xid, actor: string, reason: string | null): Promise<RedriveDetail> {
     return this.steer(id, { act: 'pause', actor, reason }, plainly)
   }
 
-  /** Goes on with a redrive that is paused. */
   resume(id: Xid, actor: string): Promise<RedriveDetail> {
     return this.steer(id, { act: 'resume', actor }, plainly)
   }
 
-  /** Ends a redrive, or drops a plan: when this returns, nothing more is sent. */
+  /** Ends a redrive or drops a plan: on return nothing more is sent. */
   cancel(id: Xid, actor: string, reason: string | null): Promise<RedriveDetail> {
     return this.steer(id, { act: 'cancel', actor, reason }, plainly)
   }
 
-  /** Sends at another rate from now on; null: as fast as it goes. */
+  /** Changes the rate; null: as fast as it goes. */
   setRate(id: Xid, rate: number | null, actor: string): Promise<RedriveDetail> {
     return this.steer(id, { act: 'rate', actor, rate }, plainly)
   }
 
-  /** Gives a command in one transaction, in which `answer` runs it, or gives what it was answered before. */
+  /** Gives a command in one transaction, in which `answer` runs it or repeats an earlier answer. */
   async steer<T>(id: Xid, command: RedriveCommand, answer: AnswerCommand<T>): Promise<T> {
     const { db, clock } = this.#options
     this.#stopped.signal.throwIfAborted()
-    // Its letters are read and repaired, which is no part of a transaction; what a plan sends does not change.
+    // Before the transaction: its letters are read and repaired, and a plan does not change.
     const sample = command.act === 'rate' ? await this.#sample(await this.#byId(id)) : []
     return inOffice(db, clock, `redrive.${command.act}`, (work) =>
       answer(work, async () => {
@@ -263,13 +257,13 @@ export class Redrives {
 
   async #command(work: OfficeWork, id: Xid, command: RedriveCommand) {
     const changed = await commandRedrive(work, this.#options.runs, id, command)
-    // A plan that was dropped never was under way.
+    // A dropped plan was never under way.
     if (command.act === 'cancel' && changed.redrive.startedAt !== null)
-      work.afterCommit(() => this.#tell(({ ended }) => ended?.('cancelled')))
+      work.afterCommit(() => this.#notify((listener) => listener.ended?.('cancelled')))
     return changed
   }
 
-  /** Tells `listener` of what it has a word for: what this server did in every batch, redrives that ended on it, and how, and those that it took up. */
+  /** Notifies `listener` of batches, ended and resumed redrives on this server. */
   listen(listener: Partial<RedriveListener>): void {
     this.#listeners.add(listener)
   }
@@ -279,8 +273,8 @@ export class Redrives {
     return this.#options.runs.settle()
   }
 
-  #tell(tell: (listener: Partial<RedriveListener>) => void): void {
-    for (const listener of this.#listeners) tell(listener)
+  #notify(notify: (listener: Partial<RedriveListener>) => void): void {
+    for (const listener of this.#listeners) notify(listener)
   }
 
   async #byId(id: Xid): Promise<StoredRedrive> {
@@ -296,7 +290,7 @@ export class Redrives {
   }
 
   async #factsOf(session: Session, redrive: StoredRedrive): Promise<Omit<RedriveDetail, 'sample'>> {
-    // Of one moment: what the destinations say adds up to the counts.
+    // Read at one moment, so that destinations add up to the counts.
     const { lanes, counts } = await readProgress(session, redrive)
     const exceptions = await exceptionCounts(session, redrive.number)
     return { ...summaryOf(redrive, counts), destinations: destinationsOf(lanes), exceptions }

@@ -1,19 +1,13 @@
 /**
- * The tables that redrives own.
+ * The tables that redrives own. Instants are microseconds since 1970.
  *
- * `redrive_letters` is the frozen set, in the order in which it is walked: nothing in it changes while a redrive runs, so a million
- * letters cost a million rows once. How far a lane is, and how many of its letters were sent, skipped or failed, is in one row of
- * `redrive_lanes`, written in the transaction that moves the letters. Who walks a lane holds that row; who pauses or cancels a
- * redrive holds all of its lanes, and so meets no letter between two states.
- *
- * Instants are microseconds since 1970.
+ * `redrive_letters` is the frozen set in walking order; a running redrive changes nothing in it, so a million letters cost a million rows
+ * once. The position and counts of a lane are one row of `redrive_lanes`, written in the transaction that moves its letters. Whoever walks
+ * a lane locks that row, and whoever pauses or cancels a redrive locks all of them, so no letter is met between two states.
  */
-import type { Migration } from '../store/migrations.ts'
+import { inSqlite, type Migration } from '../store/migrations.ts'
 
-export const redriveMigration: Migration = {
-  number: 11,
-  name: 'redrives',
-  postgres: `
+const TABLES = `
     CREATE TABLE bartleby.redrives (
       number int GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
       -- Ascends with time.
@@ -84,74 +78,23 @@ export const redriveMigration: Migration = {
       detail text,
       PRIMARY KEY (redrive, letter)
     );
-  `,
-  sqlite: `
-    CREATE TABLE redrives (
-      -- Never given a second time: letters keep the number of a redrive that was forgotten.
-      number INTEGER PRIMARY KEY AUTOINCREMENT,
-      id TEXT NOT NULL UNIQUE,
-      state TEXT NOT NULL,
-      resumes_as TEXT,
-      action TEXT NOT NULL,
-      queue TEXT,
-      selection TEXT NOT NULL,
-      numbers TEXT NOT NULL,
-      terms TEXT NOT NULL,
-      recipe TEXT,
-      reason TEXT,
-      planned_by TEXT NOT NULL,
-      planned_at INTEGER NOT NULL,
-      valid_until INTEGER NOT NULL,
-      started_by TEXT,
-      started_at INTEGER,
-      ended_at INTEGER,
-      note TEXT,
-      canary_sent_at INTEGER,
-      recent TEXT,
-      resumed INTEGER NOT NULL DEFAULT 0,
-      rate_now REAL,
-      owner TEXT,
-      owned_until INTEGER
-    ) STRICT;
-    CREATE INDEX redrives_open ON redrives (number) WHERE ended_at IS NULL;
+  `
 
-    CREATE TABLE redrive_lanes (
-      redrive INTEGER NOT NULL,
-      lane INTEGER NOT NULL,
-      source TEXT NOT NULL,
-      engine TEXT NOT NULL,
-      destination TEXT NOT NULL,
-      planned INTEGER NOT NULL,
-      sent INTEGER NOT NULL DEFAULT 0,
-      skipped INTEGER NOT NULL DEFAULT 0,
-      failed INTEGER NOT NULL DEFAULT 0,
-      at_captured INTEGER NOT NULL DEFAULT (-9223372036854775807),
-      at_letter INTEGER NOT NULL DEFAULT 0,
-      PRIMARY KEY (redrive, lane)
-    ) STRICT, WITHOUT ROWID;
-
-    CREATE TABLE redrive_letters (
-      redrive INTEGER NOT NULL,
-      lane INTEGER NOT NULL,
-      captured_at INTEGER NOT NULL,
-      letter INTEGER NOT NULL,
-      version INTEGER NOT NULL,
-      PRIMARY KEY (redrive, lane, captured_at, letter)
-    ) STRICT, WITHOUT ROWID;
-    CREATE INDEX redrive_letters_of ON redrive_letters (letter);
-
-    CREATE TABLE redrive_exceptions (
-      redrive INTEGER NOT NULL,
-      letter INTEGER NOT NULL,
-      outcome INTEGER NOT NULL,
-      reason TEXT NOT NULL,
-      detail TEXT,
-      PRIMARY KEY (redrive, letter)
-    ) STRICT, WITHOUT ROWID;
-  `,
+export const redriveMigration: Migration = {
+  number: 11,
+  name: 'redrives',
+  postgres: TABLES,
+  sqlite: inSqlite(TABLES)
+    .replace(
+      'number INTEGER PRIMARY KEY',
+      `-- Never given a second time: letters keep the number of a redrive that was forgotten.
+      number INTEGER PRIMARY KEY AUTOINCREMENT`,
+    )
+    // SQLite reads the smallest integer as a real number.
+    .replace('DEFAULT -9223372036854775808', 'DEFAULT (-9223372036854775807)'),
 }
 
-/** Redrives that were started go on as runs, which have who is at them; those that nobody is at are taken up. */
+/** Started redrives go on as runs; those without an owner are taken up. */
 const moveToRuns = (rate: string): string => `
     -- Rests of plans that were never complete, and of redrives that were being removed.
     UPDATE bartleby.redrives SET state = 'forgotten' WHERE state = 'planning';
@@ -178,7 +121,7 @@ export const redriveRunsMigration: Migration = {
   sqlite: moveToRuns(`json_extract(terms, '$.rate')`).replaceAll('bartleby.', ''),
 }
 
-/** Both columns find a letter in a redrive: by one, PostgreSQL without statistics takes the letter for hundreds, or walks the redrive. */
+/** Both columns, because with one PostgreSQL without statistics takes a letter for hundreds, or walks the redrive. */
 const membersOf = 'CREATE INDEX redrive_letters_of ON bartleby.redrive_letters (letter, redrive);'
 
 export const redriveMembersMigration: Migration = {

@@ -1,13 +1,9 @@
-/**
- * A redrive in one sentence, the same wherever it is shown: what it will do, what it does, or what it did. Whoever reads nothing
- * else has read what matters.
- */
-
+/** A redrive in one sentence, the same wherever it is shown: what it will do, does or did. */
 import { placeOf } from './planning/destinations.ts'
 import type { Destination, PlanNumbers, RedriveAction, RedriveCounts, RedriveStanding } from './redrive.ts'
 import { isSending } from './redrive.ts'
 
-/** "Send 5 letters back to orders": what stands before the letters, and after them. */
+/** Words before the letters, and after them: "Send 5 letters back to orders". */
 const VERBS = {
   retry: { will: 'Send', does: 'Sending', did: 'Sent', after: ' back' },
   move: { will: 'Move', does: 'Moving', did: 'Moved', after: '' },
@@ -15,10 +11,9 @@ const VERBS = {
   restore: { will: 'Restore', does: 'Restoring', did: 'Restored', after: '' },
 } as const satisfies Record<RedriveAction, object>
 
-/** What became of those that are through. */
 const throughOf = (action: RedriveAction): string => VERBS[action].did.toLowerCase()
 
-/** Says how a redrive stands. Without `destinations`, which lists do not read, it does not name where retries go. */
+/** Without `destinations`, which lists do not read, the sentence does not name where retries go. */
 export function redriveSentence(redrive: RedriveStanding, destinations: readonly Destination[] = []): string {
   switch (redrive.state) {
     case 'planning':
@@ -70,7 +65,7 @@ function nothingToDo({ action, numbers }: RedriveStanding): string {
   return `Nothing to do: of ${lettersOf(matched)} ${listed(reasons)}.`
 }
 
-/** Why letters are not in a plan, for one and for many of them. */
+/** Why letters are not in a plan, for one and for many. */
 const obstacles = (action: RedriveAction, numbers: PlanNumbers) =>
   [
     { letters: numbers.inFlight, one: 'is in flight', many: 'are in flight' },
@@ -127,7 +122,7 @@ function done(redrive: RedriveStanding, destinations: readonly Destination[]): s
   return became.length === 0 ? `${act}.` : `${act}: ${became.join('; ')}.`
 }
 
-/** What was heard of letters that were sent. */
+/** Outcomes of sent letters. */
 const outcomes = (counts: RedriveCounts): string[] =>
   counted([
     [counts.confirmed, 'confirmed'],
@@ -149,7 +144,7 @@ const toGo = ({ remaining }: RedriveCounts): string => `${amount(remaining)} to 
 const howMany = (action: RedriveAction, { sent, planned: all }: RedriveCounts): string =>
   `${amount(sent)} of ${lettersOf(all)} ${throughOf(action)}`
 
-/** " to orders", " to 3 destinations", or nothing where letters do not leave or their places are not known. */
+/** " to orders", " to 3 destinations", or nothing where letters do not leave or their places are unknown. */
 function whereTo({ action, queue }: RedriveStanding, destinations: readonly Destination[]): string {
   if (action === 'move') return queue === null ? '' : ` to ${queue}`
   if (action !== 'retry') return ''
@@ -159,7 +154,7 @@ function whereTo({ action, queue }: RedriveStanding, destinations: readonly Dest
   return places.length === 1 ? ` to ${only}` : ` to ${amount(places.length)} destinations`
 }
 
-/** The rate holds for each destination by itself. */
+/** The rate holds for each destination. */
 const toEach = ({ action }: RedriveStanding, destinations: readonly Destination[]): string =>
   action === 'retry' && placesOf(destinations).length > 1 ? ' to each' : ''
 
@@ -172,7 +167,7 @@ function placesOf(destinations: readonly Destination[]): readonly string[] {
   return [...places.values()]
 }
 
-/** A note may be a sentence already, or only say who it was ("by nell"). */
+/** A note may be a sentence, or only say who it was ("by nell"). */
 function because(what: string, note: string | null): string {
   const reason = note?.trim().replace(/\.+$/, '') ?? ''
   if (reason === '') return `${what}.`

@@ -1,4 +1,4 @@
-/** Redrives on the wire: what is asked for, a line of a list, the whole of one, and its letters. */
+/** Redrives on the wire: requests, lists, details and letters. */
 import Type from 'typebox'
 import {
   BOOLEAN,
@@ -38,14 +38,14 @@ export const REDRIVE_ACTIONS = ['retry', 'move', 'discard', 'restore'] as const
 export type RedriveAction = (typeof REDRIVE_ACTIONS)[number]
 
 /**
- * `key`: letters of one key go out in the order in which they were captured, and none before one that stays behind; different keys
- * at once. `capture`: one after the other for each destination. `none`: as it comes.
+ * `key`: letters of one key go out in capture order, none before one that stays behind; different keys at once. `capture`: one after the
+ * other to each destination. `none`: in any order.
  */
 export const REDRIVE_ORDERS = ['key', 'capture', 'none'] as const
 export type RedriveOrder = (typeof REDRIVE_ORDERS)[number]
 
-/** Why letters of a plan were not sent; `SKIPS` and `FAILURES` say it in words. */
-export const EXCEPTION_REASONS = [
+/** Why planned letters were not sent. */
+const EXCEPTION_REASONS = [
   'changed',
   'leased',
   'gone',
@@ -56,7 +56,7 @@ export const EXCEPTION_REASONS = [
 ] as const
 export type ExceptionReason = (typeof EXCEPTION_REASONS)[number]
 
-/** What became of a letter of a redrive. `superseded`: it was sent, and something else was done to it since. */
+/** `superseded`: it was sent, and something else was done to it since. */
 export const MEMBER_OUTCOMES = [
   'remaining',
   'skipped',
@@ -70,7 +70,7 @@ export type MemberOutcome = (typeof MEMBER_OUTCOMES)[number]
 
 const ACTION = oneOf(REDRIVE_ACTIONS)
 
-/** About one letter a day at least: nobody means less, and the time until the next letter must be one that can be told. */
+/** At least about one letter a day, so that the time until the next letter can be told. */
 export const RATE = Type.Number({
   minimum: 0.00001,
   maximum: 1_000_000,
@@ -84,14 +84,14 @@ export const CANARY_LETTERS = Type.Integer({ minimum: 1, maximum: 10_000, defaul
 export interface Canary extends Shape<typeof CANARY> {}
 export const CANARY = Type.Object({
   letters: CANARY_LETTERS,
-  /** How many of these must be confirmed before the others follow, of a hundred. */
+  /** Percentage that must be confirmed before the others follow. */
   confirmPercent: Type.Number({
     minimum: 0,
     maximum: 100,
     default: 100,
     description: 'How many of them must be confirmed before the others follow, of a hundred',
   }),
-  /** How long that is waited for; then the redrive pauses. A day at most: whoever waits longer for ten letters has another plan. */
+  /** How long that is waited for; then the redrive pauses. A day at most. */
   waitSeconds: Type.Integer({
     minimum: 1,
     maximum: 86_400,
@@ -115,7 +115,7 @@ export const MOST_OPERATIONS = 100
 
 const REPAIRS = 'What is changed in every letter before it is sent; `patch` and `mapping` exclude each other'
 
-/** What is changed in every letter before it is sent; `patch` and `mapping` exclude each other. */
+/** Changes to every letter before it is sent; `patch` and `mapping` exclude each other. */
 export interface RedriveRepair extends Shape<typeof REPAIR> {}
 export const REPAIR = Type.Object(
   {
@@ -125,7 +125,7 @@ export const REPAIR = Type.Object(
         description: 'JSON Patch (RFC 6902)',
       }),
     ),
-    /** JSONata: the payload is its input, and what it gives is the new payload. */
+    /** JSONata from the old payload to the new one. */
     mapping: Type.Optional(
       textUpTo(MOST_MAPPING_BYTES, {
         description: 'JSONata: the payload is its input, what it gives the new payload',
@@ -146,18 +146,18 @@ export const REPAIR = Type.Object(
 
 export const MAX_FILTER_TEXT = 4_096
 export const MAX_IDS = 10_000
-export const LETTER_NAME = Type.Object({ engine: textUpTo(256), rowKey: textUpTo(4_096) })
+const LETTER_NAME = Type.Object({ engine: textUpTo(256), rowKey: textUpTo(4_096) })
 
-/** As the parameters of a list, whose texts have no limit but that of an address. */
+/** As the parameters of a list, with a limit for texts. */
 const FILTER = Object.fromEntries(
   Object.entries(FILTER_QUERY).map(([name, schema]) => {
     const isText = 'type' in schema && schema.type === 'string' && !('enum' in schema)
     return [name, isText ? { ...schema, minLength: 1, maxLength: MAX_FILTER_TEXT } : schema]
   }),
-  // The same fields.
+  // The cast holds: the same fields.
 ) as typeof FILTER_QUERY
 
-/** What is to be planned. Give exactly one of `filter`, `signature` and `ids`; beside a filter, a signature narrows it. */
+/** Give exactly one of `filter`, `signature` and `ids`; a signature may also narrow a filter. */
 export interface PlanBody extends Shape<typeof PLAN> {}
 export const PLAN = Type.Object({
   /** `{}`: all letters in the status that the action needs. */
@@ -178,12 +178,12 @@ export const PLAN = Type.Object({
     ),
   ),
   action: ACTION,
-  /** Only for `move`, and required there. */
+  /** Required for `move`, and only for it. */
   queue: Type.Optional(textUpTo(512, { description: 'Where move sends them; not for other actions' })),
   repair: Type.Optional(REPAIR),
-  /** Letters a second, to each destination, fractions allowed; null or left out: as fast as it goes. */
+  /** Letters a second, to each destination; null: as fast as it goes. */
   rate: Type.Optional(orNull(RATE)),
-  /** A number of letters, or more about them: left out, 10 letters, all of which must be confirmed within ten minutes. */
+  /** A number of letters, or more about them. Default: 10 letters, all confirmed within ten minutes. */
   canary: Type.Optional(
     Type.Unsafe<number | Partial<Canary> | null>({
       oneOf: [Type.Integer({ minimum: 1, maximum: 10_000 }), Type.Partial(CANARY), { type: 'null' }],
@@ -191,7 +191,6 @@ export const PLAN = Type.Object({
     }),
   ),
   stopRule: Type.Optional(orNull(STOP_RULE)),
-  /** Left out: `key`. */
   order: Type.Optional(
     oneOf(REDRIVE_ORDERS, {
       default: 'key',
@@ -199,11 +198,9 @@ export const PLAN = Type.Object({
         'key: letters of one key in the order of their capture, different keys at once; capture: one after the other for each destination; none: as it comes',
     }),
   ),
-  /** Required to discard. */
   reason: Type.Optional(Type.String({ maxLength: 4_000, description: 'Required to discard' })),
 })
 
-/** The body of a change of rate. */
 export const NEW_RATE = Type.Object({ rate: orNull(RATE) })
 
 /** planned = sent + skipped + failed + remaining; sent = confirmed + returned + unconfirmed. At every moment. */
@@ -211,15 +208,15 @@ export interface RedriveCounts extends Shape<typeof COUNTS> {}
 export const COUNTS = Type.Object(
   {
     planned: INTEGER,
-    /** Sent, discarded or restored: the act was done. */
+    /** The act was done: sent, discarded or restored. */
     sent: INTEGER,
-    /** Left as they are, because they were not what they were when they were planned, or must not go out. */
+    /** Left alone: changed since the plan, or not allowed to go out. */
     skipped: INTEGER,
-    /** It was tried, and refused. */
+    /** Tried, and refused. */
     failed: INTEGER,
     remaining: INTEGER,
     confirmed: INTEGER,
-    /** They died again. */
+    /** Died again. */
     returned: INTEGER,
     unconfirmed: INTEGER,
   },
@@ -231,11 +228,11 @@ export interface PlanNumbers extends Shape<typeof PLAN_NUMBERS> {}
 export const PLAN_NUMBERS = Type.Object(
   {
     matched: INTEGER,
-    /** Those that are in the plan. */
+    /** In the plan. */
     eligible: INTEGER,
     /** Somebody works on them: sent back and not heard of, leased from their dead queue, or in another redrive. */
     inFlight: INTEGER,
-    /** There is nowhere to send them to. */
+    /** Nowhere to send them. */
     noDestination: INTEGER,
     /** An earlier letter of their key is pending and not in the plan. */
     orderBlocked: INTEGER,
@@ -247,16 +244,15 @@ export const PLAN_NUMBERS = Type.Object(
   { description: 'What the plan found; matched is the sum of all others' },
 )
 
-/** A redrive as lists show it. */
+/** A redrive in a list. */
 export interface RedriveItem extends Shape<typeof REDRIVE> {}
 export const REDRIVE = Type.Object({
   id: TEXT,
   state: oneOf(REDRIVE_STATES),
-  /** How it stands, for people. */
   sentence: Type.String({ description: 'How it stands, for people' }),
   action: ACTION,
   queue: TEXT_OR_NULL,
-  /** null: its letters were named one by one, and `ids` says how many. */
+  /** null: letters were named one by one, and `ids` says how many. */
   filter: orNull(Type.Partial(Type.Object(FILTER_QUERY))),
   ids: orNull(INTEGER, { description: 'How many letters were named one by one; null: it has a filter' }),
   counts: COUNTS,
@@ -275,24 +271,22 @@ export const REDRIVE = Type.Object({
   startedBy: TEXT_OR_NULL,
   startedAtUtc: TIME_OR_NULL,
   endedAtUtc: TIME_OR_NULL,
-  /** Why it is paused, was stopped or was cancelled. */
   note: orNull(TEXT, { description: 'Why it is paused, was stopped or was cancelled' }),
   ...progressOf('Letters'),
 })
 
 const { id, state, sentence, action, counts, rateNow, secondsLeft, note, resumed } = REDRIVE.properties
 
-/** What those who watch are told again and again. */
-export interface RedriveNews extends Shape<typeof NEWS> {}
+/** Told again and again to those who watch. */
 export const NEWS = Type.Object({
   ...{ id, state, sentence, action, counts, rateNow, secondsLeft, note, resumed },
 })
 
-/** Letters of a redrive that go to the same place. */
+/** Letters of a redrive with the same destination. */
 export interface RedriveDestination extends Shape<typeof DESTINATION> {}
 export const DESTINATION = Type.Object({
   source: SOURCE,
-  /** A queue, an outbox, a consumer or a topic; '' when there is none. */
+  /** Queue, outbox, consumer or topic; '' without one. */
   name: TEXT,
   ...each(['planned', 'sent', 'skipped', 'failed', 'remaining'], INTEGER),
 })
@@ -303,10 +297,10 @@ const EXCEPTION = Type.Object({
   letters: INTEGER,
 })
 
-/** What of a payload is shown in a sample, in bytes. */
+/** Bytes of a payload shown in a sample. */
 export const MAX_SHOWN_PAYLOAD = 65_536
 
-/** A letter of a plan as it would be sent; its payload as far as 64 KiB. `bytesOf` makes bytes of its texts. */
+/** A planned letter as it would be sent, with at most 64 KiB of its payload. `bytesOf` makes bytes of its texts. */
 export interface RedriveSample extends Shape<typeof SAMPLE> {}
 export const SAMPLE = Type.Object({
   ...KEY.properties,
@@ -320,11 +314,11 @@ export const SAMPLE = Type.Object({
   payload: orNull(TEXT, { description: `As it would be sent, at most ${MAX_SHOWN_PAYLOAD} bytes of it` }),
   payloadEncoding: ENCODING_OR_NULL,
   payloadTruncated: BOOLEAN,
-  /** What it would be without the repair; null when there is none. */
+  /** Without the repair; null when there is none. */
   before: orNull(Type.Object({ payload: TEXT, payloadEncoding: ENCODING, payloadTruncated: BOOLEAN }), {
     description: 'What it would be without the repair',
   }),
-  /** Why it would be refused; null when it would not. */
+  /** Why it would be refused. */
   refusal: orNull(TEXT, { description: 'Why it would be refused' }),
 })
 
@@ -333,9 +327,8 @@ export interface RedriveDetail extends Shape<typeof REDRIVE_DETAIL> {}
 export const REDRIVE_DETAIL = Type.Object({
   ...REDRIVE.properties,
   destinations: Type.Array(DESTINATION),
-  /** How many letters were not sent, by reason. */
   exceptions: Type.Array(EXCEPTION, { description: 'How many letters were not sent, by reason' }),
-  /** The first letters as they would be sent; empty once it was started. */
+  /** Empty once started. */
   sample: Type.Array(SAMPLE, {
     description: 'The first letters as they would be sent; empty once started',
   }),
@@ -344,7 +337,7 @@ export const REDRIVE_DETAIL = Type.Object({
 /** A letter of a redrive. */
 export interface RedriveLetter extends Shape<typeof MEMBER> {}
 export const MEMBER = Type.Object({
-  /** null, as `rowKey`: the letter was removed when its time was over. */
+  /** null, as `rowKey`: retention removed the letter. */
   engine: orNull(TEXT, {
     description: 'null, as the rowKey: the letter was removed when its time was over',
   }),

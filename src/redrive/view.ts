@@ -1,4 +1,4 @@
-/** Redrives as the API shows them: a line of a list, the whole of one, its letters, and what is said of it as it goes. */
+/** Redrives as the API shows them. */
 import { isUtf8 } from 'node:buffer'
 import { viewOf } from '../api/view.ts'
 import { type Instant, instant } from '../core/clock.ts'
@@ -30,7 +30,7 @@ import {
   type RedriveLetter,
   type RedriveSample,
   SAMPLE,
-  type RedriveDetail as ToldDetail,
+  type RedriveDetail as ShownDetail,
 } from './shapes.ts'
 
 const itemOnWire = viewOf(REDRIVE)
@@ -42,12 +42,10 @@ const destinationOnWire = viewOf(DESTINATION)
 const sampleOnWire = viewOf(SAMPLE)
 const memberOnWire = viewOf(MEMBER)
 
-/** A redrive as lists show it. */
 export const redriveFields = (redrive: RedriveStanding, now: Instant): RedriveItem =>
   itemOnWire(seenAt(redrive, now, []))
 
-/** A redrive with everything on file about it. */
-export const redriveDetail = (redrive: RedriveDetail, now: Instant): ToldDetail =>
+export const redriveDetail = (redrive: RedriveDetail, now: Instant): ShownDetail =>
   detailOnWire({
     ...seenAt(redrive, now, redrive.destinations),
     destinations: redrive.destinations.map((destination) =>
@@ -57,7 +55,6 @@ export const redriveDetail = (redrive: RedriveDetail, now: Instant): ToldDetail 
     sample: redrive.sample.map(sampleFields),
   })
 
-/** What those who watch are told again and again. */
 export const redriveNews = (redrive: RedriveStanding) =>
   newsOnWire({
     ...redrive,
@@ -78,13 +75,13 @@ const seenAt = (redrive: RedriveStanding, now: Instant, destinations: readonly D
   rateNow: measuredRate(redrive.rateNow),
 })
 
-/** Of a list of ids only how many they were: the letters themselves have a call of their own. */
+/** Of named letters only how many: they have a call of their own. */
 const selectionFields = (selection: Selection) =>
   selection.by === 'ids'
     ? { filter: null, ids: selection.ids.length }
     : { filter: filterFields(selection.filter), ids: null }
 
-/** As it can be given again. */
+/** In a form that can be given again. */
 const filterFields = (filter: LetterFilter) =>
   Object.fromEntries(
     Object.entries(filter)
@@ -103,10 +100,10 @@ function sampleFields({ key, outgoing, before, ...letter }: SampleLetter): Redri
   })
 }
 
-/** Of a letter that does not leave. */
+/** For a letter that does not leave. */
 const NOTHING = { payload: null, payloadEncoding: null, payloadTruncated: false }
 
-/** A payload as far as it is shown: text when all of it is, and then never half a character. */
+/** The payload as far as it is shown, as text if all of it is text, and then without half a character. */
 function payloadStart(bytes: Uint8Array): NonNullable<RedriveSample['before']> {
   if (bytes.length <= MAX_SHOWN_PAYLOAD) {
     const { text, encoding } = showPayload(bytes)
@@ -117,7 +114,7 @@ function payloadStart(bytes: Uint8Array): NonNullable<RedriveSample['before']> {
   return { payload: Buffer.from(start).toString(payloadEncoding), payloadEncoding, payloadTruncated: true }
 }
 
-/** Where the character begins that the limit lies in. */
+/** The start of the character that the limit falls into. */
 function characterStart(bytes: Uint8Array): number {
   let at = MAX_SHOWN_PAYLOAD
   // The bytes of a character after its first are 10xxxxxx.
@@ -125,6 +122,5 @@ function characterStart(bytes: Uint8Array): number {
   return at
 }
 
-/** A letter of a redrive, and what became of it there. */
 export const memberFields = ({ key, ...member }: Member): RedriveLetter =>
   memberOnWire({ ...member, ...(key ?? { engine: null, rowKey: null }) })

@@ -1,11 +1,10 @@
 /**
- * One batch of a lane: the next letters are sent, discarded, restored or left out, with their history, their counts and how far the
- * lane is, in one transaction. After a crash all of it has happened or nothing. Letters that leave over a network are not within reach
- * of one: their source writes for which redrive a letter leaves before it does, and a server that finds the next letter sent counts it
- * instead of sending it again.
+ * One batch of a lane: the next letters are sent, discarded, restored or left out, with their history, counts and the lane's progress, in
+ * one transaction. Letters that leave over a network are beyond it: their source records the redrive before a letter leaves, and a server
+ * that finds the next letter sent counts it instead of sending it again.
  *
- * The lane is locked first and the state of the redrive read behind that lock: whoever pauses or cancels it holds all lanes, so
- * nothing is sent after that.
+ * The lane is locked first and the state of the redrive read behind that lock. Whoever pauses or cancels locks all lanes, so nothing is
+ * sent after that.
  */
 import type { Clock } from '../../core/clock.ts'
 import { change } from '../../letters/change.ts'
@@ -34,10 +33,9 @@ import { readRedriveByNumber, type StoredRedrive } from '../rows/rows.ts'
 import { firstOutOfTurn, keepOrder, lockEligible, repairLetters } from './eligibility.ts'
 import { exceptionOf, isAboutLetter } from './obstacles.ts'
 
-/** What a batch needs to know beside the work of its transaction. */
 interface BatchTerms {
   readonly owner: string
-  /** Letters that are looked at, at most. */
+  /** Letters looked at, at most. */
   readonly size: number
   readonly source: LetterSource
   readonly repairer: Repairer
@@ -48,14 +46,14 @@ export interface BatchDone {
   readonly sent: number
   readonly skipped: number
   readonly failed: number
-  /** As they are now: an operator may have changed the rate. */
+  /** Current terms: an operator may have changed the rate. */
   readonly terms: Terms
 }
 
-/** 'halted': it is paused or over, or another server's by now. */
+/** 'halted': paused, over, or another server's by now. */
 type BatchResult = BatchDone | { readonly outcome: 'halted' }
 
-/** Does the next letters of a lane. Refuses, and does nothing, when the redrive cannot go on. */
+/** Runs the next batch of a lane. Rejects, and does nothing, when the redrive cannot go on. */
 export function runBatch(
   db: Database,
   clock: Clock,
@@ -78,21 +76,20 @@ async function runInside(work: OfficeWork, lane: Lane, terms: BatchTerms): Promi
   return moveOn(work, both, members, [...exceptions, ...refused.map(exceptionOf)])
 }
 
-/** A redrive and one of its lanes, which nobody changes before the transaction ends. */
+/** A redrive and one of its lanes, locked until the transaction ends. */
 interface Both {
   readonly held: PlacedLane
   readonly redrive: StoredRedrive
 }
 
-/** The redrive and the lane, when this server may go on with them; null when it may not. */
+/** null when this server may not go on with them. */
 async function holdBoth({ tx }: OfficeWork, lane: Lane, owner: string): Promise<Both | null> {
-  // In one flight; the redrive is read when the lane is locked.
+  // In one flight; the redrive is read once the lane is locked.
   const [held, redrive] = await Promise.all([holdLane(tx, lane), readRedriveByNumber(tx, lane.redrive)])
   const isOurs = redrive?.owner === owner && isWorking(redrive.state)
   return held === null || !isOurs ? null : { held, redrive }
 }
 
-/** What is to be done with the next letters, as far as it can be told. */
 interface Chosen {
   /** All that is decided about. */
   readonly members: readonly LaneLetter[]
@@ -101,7 +98,7 @@ interface Chosen {
   readonly exceptions: readonly Exception[]
 }
 
-/** Locks the next letters and decides about them. */
+/** Locks the next letters and decides about them; the batch ends before the first that cannot be decided yet. */
 async function choose(
   { tx }: OfficeWork,
   { held, redrive }: Both,
@@ -127,13 +124,13 @@ async function choose(
   }
 }
 
-/** The letters of a batch that come before this one; all when there is none. */
+/** Letters before `end`; all without one. */
 function before(letters: readonly LaneLetter[], end: LetterId | null): readonly LaneLetter[] {
   const place = letters.findIndex(({ letter }) => letter === end)
   return place === -1 ? letters : letters.slice(0, place)
 }
 
-/** Does it to letters that are locked; gives those that were refused. Throws what keeps all of them from going on. */
+/** Acts on locked letters; gives the refused ones. Throws what concerns all of them. */
 async function act(
   work: OfficeWork,
   redrive: Redrive,
@@ -170,7 +167,7 @@ async function act(
   }
 }
 
-/** Refusals of single letters. Throws the first that concerns all of them. */
+/** Refusals of single letters. Throws the first that concerns all. */
 function aboutLetters(refused: readonly Refused[]): readonly Refused[] {
   for (const { refusal } of refused) if (!isAboutLetter(refusal)) throw refusal
   return refused
@@ -182,7 +179,7 @@ const sendingOf = (redrive: Redrive) => ({
   redrive: refOf(redrive),
 })
 
-/** With the commit that this travels with, the letters are sent and counted. */
+/** Records the batch, and how far the lane is, with the commit. */
 async function moveOn(
   { tx }: OfficeWork,
   { held, redrive }: Both,
@@ -197,7 +194,7 @@ async function moveOn(
   return { outcome: 'done', ...step, terms: redrive.terms }
 }
 
-/** Sends the next letter of a lane over the network, and counts it whatever was decided about the redrive meanwhile. */
+/** Sends the next letter over the network and counts it, whatever was decided about the redrive meanwhile. */
 async function runOutside(
   db: Database,
   clock: Clock,
@@ -222,15 +219,15 @@ async function runOutside(
   }
   return inOffice(db, clock, 'redrive.sent', async (work) => {
     const held = await holdLane(work.tx, lane)
-    // Not ahead any more: another server found it sent, and has counted it.
+    // Another server found it sent and has counted it.
     if (held === null || !isAhead(held, member)) return { outcome: 'halted' }
-    // One that was refused because nobody knew whether it had arrived may have come back meanwhile.
+    // Refused as uncertain, it may have come back meanwhile.
     const isSent = refused === null || (await wasSent(work, redrive, member))
     return leftBehind(work, { redrive, held }, member, isSent ? [] : [exceptionOf(refused)])
   })
 }
 
-/** A letter was sent, or left out for this reason. */
+/** Counts a letter as sent, or as left out. */
 async function leftBehind(
   work: OfficeWork,
   both: Both,
@@ -241,7 +238,6 @@ async function leftBehind(
   return moveOn(work, both, [member], exceptions)
 }
 
-/** The next letter of a lane, to be sent over the network. */
 interface Next {
   readonly redrive: StoredRedrive
   readonly member: LaneLetter
@@ -249,7 +245,7 @@ interface Next {
   readonly edits: Edits
 }
 
-/** The next letter; what is left out, or was sent before a crash, is counted. */
+/** The next letter to send; one left out, or sent before a crash, is counted here. */
 async function nextOutside(work: OfficeWork, lane: Lane, terms: BatchTerms): Promise<Next | BatchResult> {
   const both = await holdBoth(work, lane, terms.owner)
   if (both === null) return { outcome: 'halted' }
@@ -263,7 +259,7 @@ async function nextOutside(work: OfficeWork, lane: Lane, terms: BatchTerms): Pro
   return members.length === 0 ? moveOn(work, both, [], []) : leftBehind(work, both, member, exceptions)
 }
 
-/** Whether this redrive has sent the letter already, whatever became of it: its server ended between the two. */
+/** Whether this redrive sent the letter already: its server died before counting it. */
 async function wasSent({ tx }: OfficeWork, redrive: StoredRedrive, member: LaneLetter): Promise<boolean> {
   const letter = (await readCandidates(tx, [member.letter])).get(member.letter)
   if (letter === undefined || letter.version === member.version) return false

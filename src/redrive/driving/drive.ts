@@ -1,6 +1,6 @@
 /**
- * One redrive under way on this server: batch after batch of its lanes, at its rate, with a look at what became of the letters every
- * quarter of a second. Everything that must survive is in the store; what is here can be lost.
+ * One redrive under way on this server: batch after batch of its lanes, at its rate, with a look at the outcomes every quarter of a
+ * second. Everything that must survive is in the store.
  */
 import { type Clock, type Instant, later } from '../../core/clock.ts'
 import type { Log } from '../../core/log.ts'
@@ -17,11 +17,10 @@ import { placeOf } from '../planning/destinations.ts'
 import { isWorking, type RedriveAction, type RedriveCounts, type RedriveState } from '../redrive.ts'
 import type { Repairer } from '../repair/repairer.ts'
 import { readProgress } from '../rows/counts.ts'
-import { type CountedLane, holdLanes, remainingOf } from '../rows/lanes.ts'
+import { type CountedLane, holdLanes, type LaneStep, remainingOf } from '../rows/lanes.ts'
 import { lockRedrive, readRedrive, type StoredRedrive, writeRedrive } from '../rows/rows.ts'
 import { type BatchDone, runBatch } from './batch.ts'
-import { LaneTurns } from './lane-turns.ts'
-import { isObstacle, isPassing, wordsOf } from './obstacles.ts'
+import { isObstacle, isPassing, reasonOf } from './obstacles.ts'
 import {
   canaryVerdict,
   haltNote,
@@ -32,7 +31,7 @@ import {
   saysHalt,
 } from './stop-rule.ts'
 
-/** What was done in one batch. */
+/** Result of one batch. */
 export interface Step {
   readonly action: RedriveAction
   readonly sent: number
@@ -50,11 +49,11 @@ export interface DriveParts extends Here {
   readonly onEnded: (state: RedriveState) => void
 }
 
-/** How often the outcomes are looked at, and it is noted how far it is. */
+/** Distance between looks at the outcomes. */
 const LOOK_US = 250_000n
-/** Letters of one transaction. */
+/** Letters per transaction. */
 const BATCH = { postgres: 1_000, sqlite: 250 } as const
-/** Lanes at once. PostgreSQL has a process for each of them. */
+/** Lanes at once; PostgreSQL has a process for each. */
 const AT_ONCE = { postgres: 2, sqlite: 1 } as const
 
 export class Drive implements Course {
@@ -62,10 +61,10 @@ export class Drive implements Course {
   readonly #id: Xid
   readonly #pace: Pace
   readonly #lanes = new LaneTurns()
-  /** As it was last looked at. */
+  /** As of the latest look. */
   #seen: StoredRedrive | null = null
   #lookAt: Instant
-  /** What was noted last of how far it is. */
+  /** Progress noted last. */
   #noted = ''
 
   constructor(parts: DriveParts, { id, rate }: Run) {
@@ -85,14 +84,14 @@ export class Drive implements Course {
       const isDone = this.#lanes.areDone && this.#redrive.state === 'running'
       return isDone ? this.#decide({ state: 'done', note: null }) : this.#nextAt()
     }
-    // From when its last letter was sent its outcomes are waited for.
+    // The wait for outcomes starts with the last letter of the canary.
     if (this.#isCanaryOut) this.#lookNext()
     await yielding.rest(performance.now() - startedMs, signal)
     return 'more'
   }
 
   readonly pause = (note: string): Promise<Next> => this.#decide({ state: 'paused', note })
-  readonly obstacle = (error: unknown): string | null => (isObstacle(error) ? wordsOf(error) : null)
+  readonly obstacle = (error: unknown): string | null => (isObstacle(error) ? reasonOf(error) : null)
   readonly isPassing = isPassing
 
   #lookNext(): void {
@@ -104,7 +103,7 @@ export class Drive implements Course {
     return this.#seen
   }
 
-  /** Whoever was at it before may have batches at hand. */
+  /** The server before may still have batches running. */
   #waitForOthers(): Promise<void> {
     return this.#parts.db.transaction('redrive.take', async (tx) => {
       const redrive = await readRedrive(tx, this.#id)
@@ -112,7 +111,7 @@ export class Drive implements Course {
     })
   }
 
-  /** Reads the redrive anew, and what became of its letters. */
+  /** Reads the redrive and its outcomes again. */
   async #look(): Promise<'more' | 'over'> {
     const { db, clock, owner } = this.#parts
     this.#lookAt = later(clock.now(), LOOK_US)
@@ -122,7 +121,7 @@ export class Drive implements Course {
     })
     if (looked === null || looked.redrive.owner !== owner) return 'over'
     this.#seen = looked.redrive
-    // Another server may have had it for a while, and what a batch did is not always heard of.
+    // Another server may have driven it for a while, and a batch does not always report back.
     this.#lanes.learn(looked.lanes)
     if (!isWorking(looked.redrive.state)) return 'over'
     this.#pace.change(looked.redrive.terms.rate)
@@ -131,7 +130,7 @@ export class Drive implements Course {
     return verdict === null ? 'more' : this.#decide(verdict)
   }
 
-  /** For whoever looks at runs. */
+  /** Notes progress for those who watch runs. */
   async #noteProgress({ sent: done, skipped, failed }: RedriveCounts): Promise<void> {
     const { db, owner } = this.#parts
     const progress = { done, skipped, failed, rateNow: this.#pace.perSecond }
@@ -161,7 +160,7 @@ export class Drive implements Course {
     return canaryVerdict(terms.canary, counts, now - (canarySentAt ?? now))
   }
 
-  /** Writes what only the server at it decides. */
+  /** Writes what only the driving server decides. */
   async #note(change: { readonly recent?: string; readonly canarySentAt?: Instant }): Promise<void> {
     const { db, owner } = this.#parts
     await db.transaction('redrive.note', async (tx) => {
@@ -184,7 +183,7 @@ export class Drive implements Course {
     return 'over'
   }
 
-  /** Whether the last letter of the canary was sent. Looks before that would let lanes try in vain that wait for others. */
+  /** Whether the last canary letter was sent. Looking earlier would let waiting lanes try in vain. */
   get #isCanaryOut(): boolean {
     const { state, terms } = this.#redrive
     return state === 'canary' && terms.canary !== null && leftOfCanary(terms.canary, this.#lanes.sent) <= 0
@@ -239,9 +238,64 @@ export class Drive implements Course {
     this.#parts.onStep({ action: this.#redrive.action, ...step })
   }
 
-  /** When there may be something to do again. */
   #nextAt(): Instant {
     const open = this.#redrive.state === 'running' ? this.#lanes.open() : []
     return this.#pace.wakeAt(open.map(placeOf), this.#lookAt)
+  }
+}
+
+/** The lanes of a redrive as this server knows them, each in its turn. */
+export class LaneTurns {
+  #lanes: readonly CountedLane[] = []
+  /** Lanes that cannot go on before another one does. */
+  readonly #waiting = new Set<number>()
+  #next = 0
+  /** Steps done in any lane, now and when each lane's batch began. */
+  #steps = 0
+  readonly #stepsBefore = new Map<number, number>()
+
+  /** The lanes as the store has them. */
+  learn(lanes: readonly CountedLane[]): void {
+    this.#lanes = lanes
+    this.#waiting.clear()
+  }
+
+  /** Lanes with letters left that do not wait, the next one first. */
+  open(): readonly CountedLane[] {
+    const next = this.#next % Math.max(1, this.#lanes.length)
+    return [...this.#lanes.slice(next), ...this.#lanes.slice(0, next)].filter(
+      (lane) => remainingOf(lane) > 0 && !this.#waiting.has(lane.lane),
+    )
+  }
+
+  took({ lane }: CountedLane): void {
+    this.#next = this.#lanes.findIndex((each) => each.lane === lane) + 1
+    this.#stepsBefore.set(lane, this.#steps)
+  }
+
+  /**
+   * Counts a step. A lane without one waits for the others, unless one of them went on meanwhile: the batch may have looked before that
+   * was committed, and two lanes waiting for each other would stand still until the next look.
+   */
+  count({ lane }: CountedLane, { sent, skipped, failed }: Omit<LaneStep, 'to'>): void {
+    if (sent + skipped + failed === 0) {
+      if ((this.#stepsBefore.get(lane) ?? this.#steps) === this.#steps) this.#waiting.add(lane)
+      return
+    }
+    this.#steps++
+    this.#waiting.clear()
+    this.#lanes = this.#lanes.map((each) =>
+      each.lane === lane
+        ? { ...each, sent: each.sent + sent, skipped: each.skipped + skipped, failed: each.failed + failed }
+        : each,
+    )
+  }
+
+  get sent(): number {
+    return this.#lanes.reduce((sum, { sent }) => sum + sent, 0)
+  }
+
+  get areDone(): boolean {
+    return this.#lanes.every((lane) => remainingOf(lane) === 0)
   }
 }

@@ -1,8 +1,7 @@
 /**
- * Which letters of a batch go out, asked one question after the other: are they what they were when they were planned, can they be
- * repaired, and may they go before those that stay. Some cannot be told yet: the batch ends before the first of these.
+ * Which letters of a batch go out: those still as planned, repairable, and not due after one that stays. The batch ends before the first
+ * letter that cannot be decided yet.
  */
-
 import { contentPortions, type KeptEdit, readContents } from '../../letters/contents.ts'
 import { goesToQueues } from '../../letters/kinds.ts'
 import type { LetterId } from '../../letters/letter.ts'
@@ -24,16 +23,15 @@ import { type Lane, readLanes, remainingOf } from '../rows/lanes.ts'
 import { type LaneLetter, lettersAhead, nextLetters } from '../rows/members.ts'
 import { openRedrives, type StoredRedrive } from '../rows/rows.ts'
 
-/** Letters that go on to the next question, and those that do not. */
+/** Letters that pass a check, and those that do not. */
 interface Eligibility {
-  /** In the order of the lane. */
+  /** In lane order. */
   readonly fit: readonly Candidate[]
   readonly exceptions: readonly Exception[]
 }
 
-/** The same, as far as it can be told. */
 interface EligibilitySoFar extends Eligibility {
-  /** The first letter of which it cannot; null: there is none. */
+  /** The first letter that cannot be decided yet. */
   readonly next: LetterId | null
 }
 
@@ -48,7 +46,7 @@ export const skipped = (
   detail,
 })
 
-/** Locks the letters, and leaves out those that are not what they were when they were planned, and those of older redrives. */
+/** Locks the letters; leaves out those that changed since the plan and those of earlier redrives. */
 export async function lockEligible(
   tx: Transaction,
   redrive: StoredRedrive,
@@ -70,7 +68,7 @@ export async function lockEligible(
   return { fit, exceptions }
 }
 
-/** A letter that is in two redrives is left to the one that was started first. */
+/** A letter in two redrives is left to the one that was started first. */
 async function startedBefore(session: Session, { number, startedAt }: StoredRedrive) {
   const open = await openRedrives(session)
   return open
@@ -86,14 +84,13 @@ interface RepairedLetters extends EligibilitySoFar {
   readonly edits: ReadonlyMap<LetterId, KeptEdit>
 }
 
-/** A batch is repaired for so long at most: whoever pauses or cancels waits for it, and on SQLite every writer. */
+/** Longest repair of a batch: whoever pauses or cancels waits for it, and on SQLite every writer. */
 const REPAIR_MS = 250
 
-/** Whether a recipe made anything else of a letter. */
 export const isChanged = ({ payload, headers }: Omit<KeptEdit, 'id'>): boolean =>
   payload !== null || Object.keys(headers).length > 0
 
-/** Makes of each letter what the recipe says, and leaves out those that it cannot be applied to. */
+/** Applies the recipe; leaves out letters that refuse it. */
 export async function repairLetters(
   session: Session,
   { recipe }: Redrive,
@@ -132,8 +129,8 @@ export async function repairLetters(
 }
 
 /**
- * Leaves out letters of a key that has an earlier one pending: they would go out before it. When that one is in this redrive, on its
- * way to another place, they wait for its turn.
+ * Leaves out letters of a key with an earlier one pending. Where that one is in this redrive, on its way elsewhere, they wait for its
+ * turn.
  */
 export async function keepOrder(
   session: Session,
@@ -155,7 +152,7 @@ export async function keepOrder(
   const inBatch = new Set(batch.map(({ letter }) => letter))
   const others = [...firsts.values()].map(({ id }) => id).filter((id) => !inBatch.has(id))
   const ahead = await lettersAhead(session, others, [number])
-  // Another lane may have sent one between these looks: of a key whose first is another now, the next batch decides.
+  // Another lane may have sent one between these looks; a key with another first letter now is left to the next batch.
   const firstsNow = await firstOthers(session, engine, keyed)
   const waits = held.find(({ key }) => {
     const first = key === null ? undefined : firsts.get(key)
@@ -169,7 +166,7 @@ export async function keepOrder(
   }
 }
 
-/** The first letter of a lane that has to wait for another lane to the same place, where all go out in the order of capture. */
+/** The first letter that must wait for another lane to the same place, where all go out in capture order. */
 export async function firstOutOfTurn(
   session: Session,
   { number, action, terms }: Redrive,

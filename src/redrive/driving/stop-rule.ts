@@ -1,23 +1,19 @@
 /**
- * What outcomes say about a redrive.
- *
- * The canary: a few letters go first, and the others only when enough of these were confirmed.
- *
- * The stop rule: of the last outcomes, how many were deaths. Outcomes are counted in the order in which they are seen; those that are
- * seen together count together. What is remembered travels with the redrive, so that a server that goes on with it knows it too.
+ * What outcomes say about a redrive. The canary: a few letters go first, the others when enough of these are confirmed. The stop rule:
+ * how many of the last outcomes were deaths, in the order seen; those seen together count together. Its memory is stored with the redrive
+ * for the next server.
  */
 import type { Outcomes } from '../../letters/numbers/counts.ts'
 import type { Verdict } from '../commands.ts'
 import type { Canary, RedriveCounts, StopRule } from '../redrive.ts'
 
-/** How many of the letters of a canary are still to be sent. */
 export const leftOfCanary = ({ letters }: Canary, sent: number): number => Math.max(0, letters - sent)
 
-/** Whether all of its letters were sent: as many as it has, or all there are. */
+/** All of its letters, or all there are. */
 export const isCanarySent = ({ letters }: Canary, { sent, remaining }: RedriveCounts): boolean =>
   sent >= letters || remaining === 0
 
-/** What its outcomes say, `waitedUs` after the last was sent; null: nothing yet. */
+/** Verdict of a canary, `waitedUs` after its last letter; null: not yet. */
 export function canaryVerdict(canary: Canary, counts: RedriveCounts, waitedUs: bigint): Verdict | null {
   const { sent, confirmed, returned } = counts
   const needed = Math.ceil((sent * canary.confirmPercent) / 100)
@@ -31,7 +27,7 @@ export function canaryVerdict(canary: Canary, counts: RedriveCounts, waitedUs: b
 /** Outcomes of one look. */
 type Look = readonly [confirmed: number, returned: number]
 
-/** What has been seen, the newest last. */
+/** Outcomes seen, the newest last. */
 export interface Recent {
   readonly seen: Outcomes
   readonly looks: readonly Look[]
@@ -39,14 +35,13 @@ export interface Recent {
 
 const NOTHING: Recent = { seen: { confirmed: 0, returned: 0 }, looks: [] }
 
-/** What a redrive's row has of it. */
 export const readRecent = (text: string | null): Recent =>
   text === null ? NOTHING : (JSON.parse(text) as Recent)
 
-/** Looks that are kept apart at most; more are put together, the oldest first. */
+/** Looks kept apart; beyond that the oldest are merged. */
 const MOST_LOOKS = 200
 
-/** Adds what is new in `seen`, and forgets what is older than the last `of` outcomes. */
+/** Adds what is new in `seen` and forgets what is older than the last `of` outcomes. */
 export function lookAgain(
   { seen: before, looks }: Recent,
   { confirmed, returned }: Outcomes,
@@ -71,16 +66,12 @@ export function lookAgain(
 const size = ([confirmed, returned]: Look): number => confirmed + returned
 const sum = (looks: readonly Look[]): number => looks.reduce((total, look) => total + size(look), 0)
 
-/**
- * Whether the rule says halt: more of the last outcomes were deaths than it allows. With fewer outcomes than it looks at, the missing
- * ones count as good.
- */
+/** Whether more of the last outcomes were deaths than allowed. Missing outcomes count as good. */
 export function saysHalt({ looks }: Recent, { percent, of }: StopRule): boolean {
   const returned = looks.reduce((total, [, each]) => total + each, 0)
   return returned * 100 > percent * Math.max(of, sum(looks))
 }
 
-/** Why it halted, in words. */
 export function haltNote({ looks }: Recent, { percent, of }: StopRule): string {
   const returned = looks.reduce((total, [, each]) => total + each, 0)
   return `${returned} of the last ${Math.max(returned, Math.min(of, sum(looks)))} letters came back dead, and ${percent}% of ${of} are allowed`

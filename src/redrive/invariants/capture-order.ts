@@ -1,10 +1,8 @@
 /**
- * I9: letters of one key that a redrive kept in order went out as they were captured. Every item has a serial number, and these
- * ascend over the whole store: so the serials that the letters of a key were sent as must ascend with their captures. And none went
- * out before one that stayed behind: the first letter of a key that is pending, and to which nothing has happened since its
- * capture, has no successor that was sent long after it arrived.
+ * I9: letters of one key that a redrive kept in order went out as they were captured. Serials of items ascend over the whole store, so the
+ * serials that letters of a key were sent as must ascend with their captures. And no letter was sent long after the arrival of an earlier,
+ * still pending one to which nothing has happened since its capture.
  */
-
 import { instant } from '../../core/clock.ts'
 import { formatMicros } from '../../core/timestamp.ts'
 import type { Audit, Finding, FoundRow, Invariant } from '../../letters/audit/invariant.ts'
@@ -14,7 +12,7 @@ import { STATUS, UNNAMED_INSTANCE } from '../../letters/letter.ts'
 import { isSending } from '../redrive.ts'
 import { redriven, redrivePages } from './lanes.ts'
 
-/** Letters with a key, those of one key beside each other in the order of their capture. */
+/** Letters with a key, by key and capture. */
 const readKeys = read(
   'letterKeys',
   `SELECT id, engine, instance_id AS key, captured_at, resolved_at, drawer, version, status, redrive, sent_as AS "sentAs"
@@ -22,7 +20,7 @@ const readKeys = read(
    ORDER BY engine, instance_id, captured_at, id`,
 )
 
-/** A capture was there for whoever sent something so much later: its transaction was over. */
+/** After so long a capture is visible to every sender: its transaction was over. */
 const LATER_US = 60_000_000
 
 export const captureOrder: Invariant = {
@@ -30,11 +28,11 @@ export const captureOrder: Invariant = {
   promise: 'of a key, a redrive sends letters in the order of their capture',
   rows: async (audit) => ((await redriven(audit)) === 0 ? 0 : audit.sizes.letters),
   async *check(audit) {
-    /** The redrives that keep the order of keys, by their numbers. */
+    /** Redrives that keep the order of keys, by number. */
     const redrives = new Map<number, string>()
     for await (const page of redrivePages(audit))
-      for (const { number, id, action, order } of page)
-        if (isSending(action) && order === 'key') redrives.set(number, id)
+      for (const { number, id, action, terms } of page)
+        if (isSending(action) && terms.order === 'key') redrives.set(number, id)
     if (redrives.size === 0) return
     let key = new KeyInOrder()
     for await (const letters of batchesOf(audit, readKeys)) {
@@ -56,9 +54,9 @@ const isInQueue = ({ drawers }: Audit, { drawer }: FoundRow): boolean => {
 
 /** The letters of one key up to one of them. */
 class KeyInOrder {
-  /** The last one that each redrive sent. */
+  /** The last one sent, by redrive. */
   readonly #sent = new Map<number, FoundRow>()
-  /** The first one that is pending. */
+  /** The first pending one. */
   #pending: FoundRow | undefined
   #last: FoundRow | undefined
 
@@ -72,7 +70,7 @@ class KeyInOrder {
     if (Number(letter.status) === STATUS.Pending) this.#pending ??= letter
   }
 
-  /** What is wrong with a letter behind these that a redrive sent. */
+  /** Faults of a sent letter behind these. */
   *faultsOf(letter: FoundRow, redrive: string): Iterable<Finding> {
     const { engine, key, id, sentAs, resolved_at: sentAt } = letter
     const row = { redrive, engine, key, letter: id }
@@ -92,5 +90,5 @@ class KeyInOrder {
   }
 }
 
-/** The last nine characters of an item's id are its serial, in digits that sort as they are. */
+/** The last nine characters of an item's id: its serial, in digits that sort. */
 const serialOf = ({ sentAs }: FoundRow): string => String(sentAs).slice(-9)

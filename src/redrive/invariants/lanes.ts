@@ -1,9 +1,8 @@
 /**
- * I10: of every redrive, planned = sent + skipped + failed + remaining, and each number is what its letters say: the lane has as many
- * as were planned, and is past as many as it counts; those that it left out are noted; each of the others was sent, once, which
- * history has; no letter says that it was sent and was not; no more were heard of than were sent, and no fewer than letters say.
+ * I10: of every redrive, planned = sent + skipped + failed + remaining, and its letters agree. A lane has as many as planned and has passed
+ * as many as it counts. Letters left out are noted; each of the others was sent once, as history says. No letter claims a redrive that did
+ * not send it. Outcomes are no more than were sent, and no fewer than letters say.
  */
-
 import type {
   Audit,
   CaseFile,
@@ -18,64 +17,52 @@ import { kindOf } from '../../letters/kinds.ts'
 import { STATUS } from '../../letters/letter.ts'
 import { outcomesOf } from '../../letters/numbers/counts.ts'
 import { type Integer, type Session, sql } from '../../store/database.ts'
-import { isSending, type RedriveAction, type RedriveNumber, redriveNumber, type Terms } from '../redrive.ts'
+import { big, oneOf, orNull, type RowOf, rowShape, text } from '../../store/row.ts'
+import { isSending, type RedriveAction, redriveNumber, type Terms } from '../redrive.ts'
 import { type PlacedLane, readLanes } from '../rows/lanes.ts'
 
-/** A redrive as its row has it. */
-interface AuditedRedrive {
-  readonly number: RedriveNumber
-  readonly id: string
-  readonly action: RedriveAction
-  readonly order: Terms['order']
+const REDRIVE = rowShape({
+  number: redriveNumber,
+  id: text,
+  action: oneOf<RedriveAction>(),
+  // Written by the office, from a value of this type.
+  terms: (value: string) => JSON.parse(value) as Terms,
   /** null: it is a plan. */
-  readonly startedAt: bigint | null
-}
+  startedAt: orNull(big),
+})
+type AuditedRedrive = RowOf<typeof REDRIVE>
 
-/** What is being planned, or forgotten, is not whole and nobody is shown it. */
+/** Without those being planned or removed, which are not whole and hidden. */
 const readRedrives = read(
   'redrives',
-  `SELECT number, id, action, terms, started_at FROM bartleby.redrives
+  `SELECT ${REDRIVE.columns} FROM bartleby.redrives
    WHERE state NOT IN ('planning', 'forgotten') ORDER BY number`,
 )
 
-interface RedriveRow {
-  readonly number: Integer
-  readonly id: string
-  readonly action: RedriveAction
-  readonly terms: string
-  readonly started_at: Integer | null
-}
-
 /** All redrives, the oldest first, some at a time. */
 export async function* redrivePages(walker: Walker): AsyncGenerator<readonly AuditedRedrive[]> {
-  for await (const rows of batchesOf<RedriveRow>(walker, readRedrives))
-    yield rows.map(({ number, id, action, terms, started_at }) => ({
-      ...{ number: redriveNumber(number), id, action },
-      // Written by the office, from a value of this type.
-      order: (JSON.parse(terms) as Terms).order,
-      startedAt: started_at === null ? null : BigInt(started_at),
-    }))
+  for await (const rows of batchesOf<object>(walker, readRedrives)) yield rows.map(REDRIVE.read)
 }
 
-/** A lane with its redrive, and what its letters say of it. */
+/** A lane with its redrive, and what its letters say. */
 interface AuditedLane extends Omit<PlacedLane, 'redrive'> {
   readonly redrive: AuditedRedrive
   readonly census: LaneCensus
-  /** Of letters that leave over a network: the next one, which may have been sent. */
+  /** For letters that leave over a network: the next one, which may have been sent. */
   readonly next: NextLetter | null
 }
 
-/** `underWay`: sent over a network, and not counted yet. `confirmed`, `returned`: sent, and this was the last that was heard of them. */
+/** `underWay`: sent over a network, not counted yet. `confirmed`, `returned`: the last news of a sent letter. */
 const NOTHING = { behind: 0, ahead: 0, skipped: 0, failed: 0, underWay: 0, confirmed: 0, returned: 0 }
 type LaneCensus = typeof NOTHING
 
-/** All redrives and their lanes, which are few. */
+/** All redrives and lanes, which are few. */
 interface Register {
   readonly redrives: ReadonlyMap<number, AuditedRedrive>
   readonly lanes: ReadonlyMap<string, AuditedLane>
 }
 
-/** One of these may have been sent, and is counted in a moment. */
+/** One of these may have been sent and is counted in a moment. */
 const leavesOverNetwork = ({ source }: Pick<PlacedLane, 'source'>): boolean =>
   kindOf(source).sendsOutside === true
 
@@ -101,7 +88,7 @@ async function readRegister(audit: Audit): Promise<Register> {
   return { redrives, lanes }
 }
 
-/** What is in the lanes of redrives, which are `redriven` letters, and what redrives left out: no index has that in this order. */
+/** Letters in lanes, and letters left out; no index has this order. */
 const MEMBERS: CountedSide = {
   statement: read(
     'members',
@@ -121,7 +108,7 @@ const readRedriven = sql(
   'SELECT coalesce(sum(planned), 0) AS redriven FROM bartleby.redrive_lanes',
 )
 
-/** What the lanes of redrives were planned with; a letter that is in two counts twice. */
+/** Planned letters of all lanes; a letter in two redrives counts twice. */
 export async function redriven({ session }: Audit): Promise<number> {
   const [planned] = await session.rows<{ redriven: Integer }>(readRedriven)
   return Number(planned?.redriven)
@@ -135,7 +122,7 @@ export const redriveLanes: Invariant = {
   ofLetters: lanesOf,
 }
 
-/** The letters of all redrives, and those that say a redrive sent them; then what redrives and lanes count. */
+/** Checks every letter's places in redrives, then the counts of redrives and lanes. */
 async function lanesOf(audit: Audit): Promise<LetterCheck> {
   const register = await readRegister(audit)
   const notesOf = new Sums<number>()
@@ -150,7 +137,7 @@ async function lanesOf(audit: Audit): Promise<LetterCheck> {
   }
 }
 
-/** What is wrong with the places that a letter has in redrives, or should have. */
+/** Faults of the places that a letter has, or should have, in redrives. */
 function* placesOf(audit: Audit, { redrives, lanes }: Register, file: CaseFile): Iterable<Finding> {
   const { id, letter, beside } = file
   const { members = [], notes = [] } = beside
@@ -171,7 +158,7 @@ function* placesOf(audit: Audit, { redrives, lanes }: Register, file: CaseFile):
     isSent ||= member.isBehind ? note === undefined : lane.next?.letter === id
     if (member.isBehind && note === undefined) countOutcome(lane, letter)
   }
-  // Of a redrive that was forgotten nothing is known.
+  // A forgotten redrive is unknown.
   const named = redrives.get(Number(letter?.redrive))
   if (named !== undefined && !isSent)
     yield {
@@ -180,7 +167,7 @@ function* placesOf(audit: Audit, { redrives, lanes }: Register, file: CaseFile):
     }
 }
 
-/** Of one that went over a network and failed meanwhile for another reason, nobody has heard that it came back. */
+/** A letter that went over a network and failed for another reason since was not heard to come back. */
 function countOutcome(lane: AuditedLane, { confirmed_at, status }: FoundRow): void {
   const { census, redrive } = lane
   if (!isSending(redrive.action)) return
@@ -188,15 +175,14 @@ function countOutcome(lane: AuditedLane, { confirmed_at, status }: FoundRow): vo
   else if (Number(status) === STATUS.Pending && !leavesOverNetwork(lane)) census.returned++
 }
 
-/** A letter of a lane. */
 interface Member {
   readonly letter: number
-  /** Whether the letter has not been removed. */
+  /** Not removed. */
   readonly isThere: boolean
   readonly isBehind: boolean
-  /** null: it was not left out. */
+  /** null: not left out. */
   readonly outcome: number | null
-  /** How often history says that this redrive sent it. */
+  /** Times that history says this redrive sent it. */
   readonly recorded: number
 }
 
@@ -208,7 +194,7 @@ const isBehind = ({ behind }: AuditedLane, capturedAt: FoundRow[string], letter:
 const names = (output: unknown, { id }: AuditedRedrive): boolean =>
   output instanceof Uint8Array && Buffer.from(output).includes(`"redrive":"${id}"`)
 
-/** Behind the place of its lane a letter was sent once, or noted. */
+/** Passed letters were sent once, or noted. */
 function* passed({ historySince }: Audit, lane: AuditedLane, member: Member): Iterable<Finding> {
   const { outcome, recorded } = member
   lane.census.behind++
@@ -218,13 +204,13 @@ function* passed({ historySince }: Audit, lane: AuditedLane, member: Member): It
     if (recorded > 0) yield finding(lane, member, 'is noted as left out, and was sent')
   } else if (recorded > 1 && member.isThere) yield finding(lane, member, `was sent ${recorded} times`)
   else if (recorded === 0 && member.isThere && isSending(lane.redrive.action)) {
-    // What retention took from history is not missed.
+    // Retention may have removed older history.
     if ((lane.redrive.startedAt ?? 0n) >= historySince)
       yield finding(lane, member, 'counts as sent, and history does not have it')
   }
 }
 
-/** Ahead of it a letter was neither. */
+/** Letters ahead were neither. */
 function* remaining(lane: AuditedLane, member: Member): Iterable<Finding> {
   const { outcome, recorded } = member
   lane.census.ahead++
@@ -234,7 +220,6 @@ function* remaining(lane: AuditedLane, member: Member): Iterable<Finding> {
   else yield finding(lane, member, 'was sent before it was its turn')
 }
 
-/** The next letter of a lane, along the primary key. */
 const readNext = read(
   'nextMember',
   `SELECT member.letter, member.version AS planned, letter.version, letter.redrive FROM bartleby.redrive_letters AS member
@@ -249,8 +234,8 @@ interface NextLetter {
 }
 
 /**
- * Of letters that leave over a network the next one may have been sent, and is counted in a moment, or by the server that takes the
- * redrive up: history says so, or the letter, which is not what it was, names the redrive.
+ * The next letter, if it leaves over a network, may have been sent and is counted in a moment or by the next server: history says so, or
+ * the changed letter names the redrive.
  */
 async function nextLetter(
   session: Session,
@@ -262,7 +247,7 @@ async function nextLetter(
   return { letter: Number(next.letter), isNamed }
 }
 
-/** What redrives and their lanes count, and what was found. */
+/** Compares the counts of redrives and lanes with what was found. */
 async function* totals(
   { session }: Audit,
   { redrives, lanes }: Register,
@@ -285,7 +270,7 @@ async function* totals(
       found.confirmed += lane.census.confirmed
       found.returned += lane.census.returned
     }
-    // Others are on letters that are in no lane, or not behind its place.
+    // The surplus is on letters in no lane, or ahead of its place.
     const notes = notesOf.get(number) ?? 0
     if (notes !== leftOut)
       yield {
@@ -298,7 +283,7 @@ async function* totals(
         what: `redrive ${id} heard of ${confirmed + returned} letters, and has sent ${sent}`,
         row: { redrive: id, sent, confirmed, returned },
       }
-    // Of letters that something else was done to since, or that are gone, only the counts know.
+    // Counts alone remember letters that were acted on since, or are gone.
     if (found.confirmed > confirmed || found.returned > returned)
       yield {
         what: `redrive ${id} counts ${confirmed} confirmed and ${returned} returned letters, and has ${found.confirmed} and ${found.returned}`,

@@ -1,8 +1,4 @@
-/**
- * Where letters go, as far as it can be told without looking at each of them: by what they are filed under. What a source finds out
- * only when it renders a letter (a job or a row that is gone) is told when the letter is sent.
- */
-
+/** Where letters go, by what they are filed under. What a source finds out only when it renders a letter is known when it is sent. */
 import { goesToQueues, type SourceName } from '../../letters/kinds.ts'
 import { readDrawers } from '../../letters/numbers/find-drawers.ts'
 import { readEngineOf } from '../../queues/records.ts'
@@ -13,20 +9,17 @@ import { isSending, type PlanRequest } from '../redrive.ts'
 export interface Way {
   readonly source: SourceName
   readonly engine: string
-  /** A queue, an outbox, a consumer or a topic; '' where the action needs none. */
+  /** Queue, outbox, consumer or topic; '' where the action needs none. */
   readonly destination: string
-  /** False: there is no such place. */
   readonly exists: boolean
 }
 
-/** A place as rates and sentences tell it from others: a queue is one for all letters that go to it, whatever their source. */
+/** The place for rates and sentences: one queue is one place, whatever the source of its letters. */
 export const placeOf = ({ source, destination }: Pick<Way, 'source' | 'destination'>): string =>
   `${goesToQueues(source) ? 'queue' : source} ${destination}`
 
-/** One row by its unique name. */
 const findQueue = sql('redrive.queueExists', 'SELECT id FROM bartleby.queues WHERE name = $1')
 
-/** Whether there is such a queue. */
 export async function queueExists(session: Session, name: string): Promise<boolean> {
   return (await session.rows<{ id: Integer }>(findQueue, name)).length > 0
 }
@@ -45,14 +38,13 @@ export class Ways {
     this.#request = request
   }
 
-  /** Where the letters of a drawer go that was learnt. */
   of(drawer: number): Way {
     const way = this.#known.get(drawer)
     if (way === undefined) throw new Error(`a letter lies in drawer ${drawer}, which is not there`)
     return way
   }
 
-  /** Learns where the letters of these drawers go: the numbers of drawers are never given again, so each once. */
+  /** Learns where the letters of these drawers go, each once: drawer numbers are never reused. */
   async learn(session: Session, drawers: Iterable<number>): Promise<void> {
     const unknown = [...new Set(drawers)].filter((drawer) => !this.#known.has(drawer))
     if (unknown.length === 0) return
@@ -83,7 +75,7 @@ export class Ways {
     return { destination: queue, exists: await this.#takes(session, queue, engine) }
   }
 
-  /** An engine's own queue is made when the first letter goes back to it. */
+  /** An engine's own queue is created by the first letter that goes back. */
   async #takes(session: Session, queue: string, engine: string): Promise<boolean> {
     if (await this.#exists(session, queue)) return true
     if (!this.#owners.has(queue)) this.#owners.set(queue, await readEngineOf(session, queue))

@@ -1,7 +1,4 @@
-/**
- * Letters of a plan that would go out before an earlier one of their key, because that one is pending and not in the plan. Found
- * once the set is frozen, key by key.
- */
+/** Letters of a frozen plan that would overtake an earlier one of their key, which is pending and not in the plan. */
 import { instant } from '../../core/clock.ts'
 import { letterId, STATUS } from '../../letters/letter.ts'
 import {
@@ -20,8 +17,8 @@ import type { Lane } from '../rows/lanes.ts'
 import type { LaneLetter } from '../rows/members.ts'
 
 /**
- * Of a key, the first pending letter that is not in the set: letters_pending_of_key, and redrive_letters_of for each step. Said by what it is
- * not: of `IS NULL` PostgreSQL believes that all letters of a key have to be passed until one meets it.
+ * The first pending letter of a key outside the set: letters_pending_of_key, and redrive_letters_of for each step. `<> 1`, because of
+ * `IS NULL` PostgreSQL believes that it must pass all letters of a key.
  */
 const readFirstOutside = sql(
   'redrive.firstOutside',
@@ -34,10 +31,10 @@ const readFirstOutside = sql(
   { bigints: true },
 )
 
-/** Keys whose letters are counted while a plan is made. */
+/** Keys whose letters are counted while planning. */
 const MOST_COUNTED = 50_000
 
-/** The letters of a plan by their keys. Few plans hold letters back: those that have all letters of their keys are not gone through again. */
+/** The letters of a plan by key. A plan with all letters of its keys, as most have, is not gone through again. */
 export class KeysOfPlan {
   readonly #byEngine = new Map<string, Map<string, LettersOfKey>>()
   #size = 0
@@ -50,7 +47,7 @@ export class KeysOfPlan {
     addToKey(keys, key, place)
   }
 
-  /** Whether no other letter is pending before one of these. `session` is of the moment at which they were found. */
+  /** Whether no other letter is pending before one of these. `session` is the snapshot in which they were found. */
   async areWhole(session: Session): Promise<boolean> {
     if (this.#size > MOST_COUNTED) return false
     for (const [engine, keys] of this.#byEngine) {
@@ -62,13 +59,13 @@ export class KeysOfPlan {
   }
 }
 
-/** Of each key the first pending letter outside the set; null: there is none. */
+/** By key, the first pending letter outside the set. */
 export type FirstsOfKeys = Map<string, CapturePlace | null>
 
-/** Keys that are remembered: one with very many letters is looked into once, and not for every thousand of them. */
+/** Keys remembered: one with many letters is looked up once, not per thousand letters. */
 const MOST_KEYS = 10_000
 
-/** Those of the letters of a lane that an earlier one of their key holds back; `firsts` is what is known of keys. */
+/** Letters of a lane that an earlier one of their key holds back. */
 export async function blockedOf(
   session: Session,
   lane: Lane,
@@ -89,7 +86,7 @@ export async function blockedOf(
   })
 }
 
-/** Finds the first letter outside the set for keys that are not known yet. */
+/** Looks up unknown keys. */
 async function learn(
   session: Session,
   { redrive, engine }: { readonly redrive: RedriveNumber; readonly engine: string },

@@ -1,14 +1,13 @@
 /**
- * Makes a plan: looks at every letter that was asked for, says of each why it can or cannot be acted on, and freezes the set of
- * those that can, dealt into lanes. Nothing about a letter changes.
+ * Makes a plan: checks every letter that was asked for and freezes the set of those that can be acted on, dealt into lanes. Nothing about
+ * a letter changes.
  *
- *   freeze   on one moment of the store, so that letters that move meanwhile are met once; written in portions
- *   repair   letters that the recipe cannot be applied to are taken out again
- *   order    and so are those that would go before an earlier one
+ *   freeze   on one snapshot, so that letters moving meanwhile are met once; written in portions
+ *   repair   takes out letters that refuse the recipe
+ *   order    takes out letters that would overtake an earlier one
  *
- * A plan is a run: it may take longer than a request, and be taken up by another server.
+ * A plan is a run: it may outlive its request, and another server may take it up.
  */
-
 import { setImmediate as othersTurn } from 'node:timers/promises'
 import { type Clock, later } from '../../core/clock.ts'
 import { BartlebyError } from '../../core/errors.ts'
@@ -24,10 +23,10 @@ import type { Database, Session, Snapshot, Transaction } from '../../store/datab
 import type { Course, Here } from '../../work/run.ts'
 import { lockRun, noteProgress, type Run, removeRun } from '../../work/run-rows.ts'
 import { decide } from '../commands.ts'
-import { wordsOf } from '../driving/obstacles.ts'
+import { reasonOf } from '../driving/obstacles.ts'
 import { isSending, PLAN_VALID_US, type PlanNumbers, type RedriveNumber } from '../redrive.ts'
 import type { Recipe } from '../repair/recipe.ts'
-import { RepairBudget } from '../repair/repair-budget.ts'
+import { RepairBudget } from '../repair/repair-bounds.ts'
 import type { Repairer } from '../repair/repairer.ts'
 import { insertLanes, LANE_START, type Lane, type LanePlace } from '../rows/lanes.ts'
 import {
@@ -50,23 +49,23 @@ interface PlanParts extends Here {
   readonly log: Log
   readonly sources: Sources
   readonly repairer: Repairer
-  /** Tells whoever waits for the plan why there is none; false when nobody does. */
+  /** Reports to whoever waits for the plan why there is none; false when nobody does. */
   refused(id: Xid, error: unknown): boolean
 }
 
-/** Lanes of a destination whose letters have keys, or no order: so many go out at once. */
+/** Lanes per destination whose letters have keys, or no order. */
 const LANES_OF_KEYS = 4
-/** Letters that are looked at together once the set is frozen. */
+/** Letters looked at together once the set is frozen. */
 const LOOK = 1_000
-/** A recipe is applied for so long before it is looked whether the plan is still wanted. */
+/** Longest repair before checking that the plan is still wanted. */
 const REPAIR_MS = 500
-/** Letters without a key go one after the other, and in two lanes when there are more than this of all. */
+/** Letters without a key go in two lanes instead of one when the plan has more than this. */
 const FEW = 10_000
 
-/** After so many servers, or tries, a plan is given up. */
+/** Servers, or tries, before a plan is given up. */
 const MOST_TRIES = 5
 
-/** The plan was cancelled, or is another server's by now. */
+/** Cancelled, or another server's by now. */
 class PlanLost extends Error {}
 
 interface PlannedLane extends Lane {
@@ -74,20 +73,20 @@ interface PlannedLane extends Lane {
   hasKeys: boolean
 }
 
-/** A plan that is being made on this server. Taken up from another it is begun anew: its moment of the store is gone. */
+/** A plan being made on this server. One taken up from another starts anew, because its snapshot is gone. */
 export class Planning implements Course {
   readonly #parts: PlanParts
   readonly #run: Run
   #read: StoredRedrive | null = null
   #ways: Ways | null = null
   readonly #lanes = new Map<string, PlannedLane>()
-  /** The lanes of a way by their share. */
+  /** By share. */
   readonly #lanesOf = new Map<Way, PlannedLane[]>()
   readonly #numbers = { inFlight: 0, noDestination: 0, orderBlocked: 0, duplicate: 0, invalid: 0 }
-  /** Redrives whose letters are left to them. */
+  /** Redrives that keep their letters. */
   #others: readonly RedriveNumber[] = []
   readonly #keys = new KeysOfPlan()
-  /** Whether nothing comes before a letter of the set that is not in it, too. */
+  /** Whether no letter outside the set comes before one in it. */
   #isInOrder = false
   #areMany = false
   #dealt = 0
@@ -98,7 +97,7 @@ export class Planning implements Course {
     this.#run = run
   }
 
-  /** All of it. A plan that was cancelled is found out about at its next write. */
+  /** A cancelled plan is noticed at its next write. */
   readonly round = async (): Promise<'over' | 'left'> => {
     const { id, resumed } = this.#run
     try {
@@ -114,19 +113,18 @@ export class Planning implements Course {
     }
   }
 
-  /** What was asked for. */
   get #request(): StoredRedrive {
     if (this.#read === null) throw new PlanLost()
     return this.#read
   }
 
-  /** What another server found. */
+  /** Removes what another server found. */
   async #clear(): Promise<void> {
     const some = (tx: Transaction) => removeSomeLetters(tx, this.#request.number)
     while (await this.#write('redrive.clear', some)) await othersTurn()
   }
 
-  /** Writes some of the plan, and how far it is, unless it is not this server's any more. */
+  /** Writes a part of the plan and its progress, while it is this server's. */
   #write<T>(verb: string, act: (tx: Transaction) => Promise<T>): Promise<T> {
     const { db, owner } = this.#parts
     const numbers = this.#found
@@ -140,14 +138,13 @@ export class Planning implements Course {
     })
   }
 
-  /** What was found so far. */
   get #found(): PlanNumbers {
     const sum = (numbers: readonly number[]): number => numbers.reduce((total, each) => total + each, 0)
     const eligible = sum([...this.#lanes.values()].map(({ planned }) => planned))
     return { matched: eligible + sum(Object.values(this.#numbers)), eligible, ...this.#numbers }
   }
 
-  /** Refused, it is given up; anything else may be otherwise next time, for whoever takes it up. */
+  /** A refused plan is given up; another failure may pass for whoever takes it up. */
   async #onTrouble(error: unknown): Promise<'over' | 'left'> {
     const { db, clock, log, owner, signal, refused } = this.#parts
     const { id, resumed } = this.#run
@@ -159,12 +156,12 @@ export class Planning implements Course {
     if (signal.aborted) return 'left'
     log.warn({ err: error, redrive: id }, 'a redrive was not planned')
     if (!(error instanceof BartlebyError) && resumed < MOST_TRIES) return 'left'
-    const note = error instanceof BartlebyError ? wordsOf(error) : `it could not be planned: ${error}`
+    const note = error instanceof BartlebyError ? reasonOf(error) : `it could not be planned: ${error}`
     await inOffice(db, clock, 'redrive.decide', (work) => decide(work, id, owner, { state: 'stopped', note }))
     return 'over'
   }
 
-  /** Looks at the letters as they are now, portion by portion, and writes down those that can be acted on. */
+  /** Reads the letters of one snapshot in portions and writes those that can be acted on. */
   async #freeze(): Promise<void> {
     const { db, sources, signal } = this.#parts
     const { number, selection, action } = this.#request
@@ -178,7 +175,7 @@ export class Planning implements Course {
         signal.throwIfAborted()
         this.#numbers.duplicate += duplicate
         this.#numbers.invalid += unknown
-        // A look at SQLite holds the whole server up.
+        // A look at SQLite holds up the whole server.
         await othersTurn()
         if (letters.length === 0) continue
         const dealt = (await this.#eligible(session, letters)).map((each) => this.#deal(each))
@@ -192,7 +189,6 @@ export class Planning implements Course {
     await db.snapshot('redrive.select', look, { apart: true, signal }).finally(() => written)
   }
 
-  /** Takes letters out again that the recipe cannot be applied to. */
   async #repair(): Promise<void> {
     const { recipe } = this.#request
     if (recipe === null) return
@@ -203,7 +199,6 @@ export class Planning implements Course {
     }
   }
 
-  /** Takes letters out again that must not go before an earlier one. */
   async #keepOrder(): Promise<void> {
     if (this.#isInOrder) return
     for (const lane of this.#lanes.values()) {
@@ -215,7 +210,7 @@ export class Planning implements Course {
     }
   }
 
-  /** Takes those letters out of a lane that `choose` finds among the next of them; gives how many. */
+  /** Takes the letters that `choose` finds out of a lane; gives how many. */
   async #takeOut(
     lane: PlannedLane,
     choose: (letters: readonly LaneLetter[]) => Promise<readonly LaneLetter[]>,
@@ -248,7 +243,7 @@ export class Planning implements Course {
     })
   }
 
-  /** Those that can be acted on; the others are counted. */
+  /** Letters that can be acted on; the others are counted. */
   async #eligible(session: Session, letters: readonly LetterId[]): Promise<Eligible[]> {
     const found = await readPlannables(session, letters)
     this.#numbers.invalid += letters.length - found.length
@@ -272,7 +267,7 @@ export class Planning implements Course {
     return eligible
   }
 
-  /** Those that the recipe cannot be applied to. Refuses a recipe that costs more than a plan may. */
+  /** Letters that refuse the recipe. Refuses a recipe that costs more than a plan may. */
   async #beyondRepair(
     recipe: Recipe,
     { source }: Lane,
@@ -306,7 +301,7 @@ export class Planning implements Course {
     return { lane: lane.lane, letter: id, capturedAt, version }
   }
 
-  /** Which of the lanes of its destination. Lines of an outbox are of one tenant, which is the key of its letters. */
+  /** The share of a letter among the lanes of its destination. Lines of an outbox are of one tenant, which is the key of its letters. */
   #shareOf({ key, id }: Plannable, { source }: Way): number {
     const { action, terms } = this.#request
     if (!isSending(action) || kindOf(source).ordersByKey !== true) return 0
@@ -315,7 +310,7 @@ export class Planning implements Course {
         return 0
       case 'key':
         if (key !== null) return hashOf(key) % LANES_OF_KEYS
-        // One after the other into either: they are walked side by side, so the order of capture is nearly kept.
+        // Alternating: lanes are walked side by side, so capture order is nearly kept.
         return this.#areMany && goesToQueues(source) ? this.#dealt++ % 2 : 0
       case 'none':
         return Number(id % BigInt(LANES_OF_KEYS))
@@ -354,15 +349,14 @@ interface Eligible {
   readonly way: Way
 }
 
-/** Whether somebody works on it: whoever took it from its dead queue, or whoever it was sent back to. */
+/** Whether somebody works on it: a lessee in its dead queue, or whoever it was sent back to. */
 const isBusy = ({ action }: StoredRedrive, { isLeased, isUnconfirmed }: Plannable): boolean =>
   isLeased || (action !== 'restore' && isUnconfirmed)
 
-/** Whether it is in a status in which the action can be done. */
 const fits = ({ action }: StoredRedrive, { status }: Plannable): boolean =>
   action === 'restore' ? status === STATUS.Resolved || status === STATUS.Expired : status === STATUS.Pending
 
-/** The same for the same text, everywhere (FNV-1a). */
+/** FNV-1a: the same for the same text, everywhere. */
 function hashOf(text: string): number {
   let hash = 0x811c9dc5
   for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193) >>> 0

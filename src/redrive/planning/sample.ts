@@ -1,4 +1,4 @@
-/** The first letters of a plan as they would be sent: what an operator looks at before anything happens. */
+/** The first letters of a plan as they would be sent. */
 import { BartlebyError } from '../../core/errors.ts'
 import type { SourceName } from '../../letters/kinds.ts'
 import type { Edit, Letter, Outgoing } from '../../letters/letter.ts'
@@ -7,7 +7,7 @@ import { type LetterSource, NO_EDITS, onlyOne, outgoingOf } from '../../letters/
 import { insistOnStatus } from '../../letters/transitions.ts'
 import type { Database } from '../../store/database.ts'
 import { isChanged } from '../driving/eligibility.ts'
-import { wordsOf } from '../driving/obstacles.ts'
+import { reasonOf } from '../driving/obstacles.ts'
 import { isSending, type Redrive, type SampleLetter } from '../redrive.ts'
 import type { Recipe } from '../repair/recipe.ts'
 import type { Repairer } from '../repair/repairer.ts'
@@ -21,10 +21,10 @@ interface SampleParts {
 }
 
 const SAMPLE = 20
-/** Of very many lanes the first are looked at. */
+/** Lanes looked at. */
 const MOST_LANES = 50
 
-/** The first letters of a plan, as they were captured. Writes nothing. */
+/** In capture order. Writes nothing. */
 export async function sampleOf(parts: SampleParts, redrive: Redrive): Promise<SampleLetter[]> {
   const { db } = parts
   const first = await db.session('redrive.sample', async (session) => {
@@ -37,7 +37,7 @@ export async function sampleOf(parts: SampleParts, redrive: Redrive): Promise<Sa
   const sample: SampleLetter[] = []
   for (const { letter: id } of first) {
     const letter = await db.session('redrive.letterOfSample', (session) => readLetterById(session, id))
-    if (letter !== null) sample.push(await shown(parts, redrive, letter))
+    if (letter !== null) sample.push(await sampleLetter(parts, redrive, letter))
   }
   return sample
 }
@@ -45,7 +45,7 @@ export async function sampleOf(parts: SampleParts, redrive: Redrive): Promise<Sa
 const inOrder = (a: LaneLetter, b: LaneLetter): number =>
   a.capturedAt !== b.capturedAt ? (a.capturedAt < b.capturedAt ? -1 : 1) : a.letter < b.letter ? -1 : 1
 
-async function shown(parts: SampleParts, redrive: Redrive, letter: Letter): Promise<SampleLetter> {
+async function sampleLetter(parts: SampleParts, redrive: Redrive, letter: Letter): Promise<SampleLetter> {
   const { engine, rowKey, instanceId, errorMessage } = letter
   const facts = { key: { engine, rowKey }, instanceId, errorMessage }
   const nothing = { ...facts, outgoing: null, before: null, refusal: null }
@@ -62,7 +62,7 @@ async function shown(parts: SampleParts, redrive: Redrive, letter: Letter): Prom
     }
   } catch (error) {
     if (!(error instanceof BartlebyError)) throw error
-    return { ...nothing, refusal: wordsOf(error) }
+    return { ...nothing, refusal: reasonOf(error) }
   }
 }
 
@@ -73,7 +73,7 @@ async function render(
   edit: Edit | null,
 ): Promise<Pick<Outgoing, 'queue' | 'encoding' | 'kind' | 'reference' | 'payload'>> {
   const { id } = letter
-  // Whether there is such a queue was asked when it was planned.
+  // Planning has checked that the queue exists.
   if (action === 'move') return outgoingOf(letter, { letter, queue: queue ?? '', edit })
   const source = sources.get(letter.source)
   if (source === undefined) throw new Error(`no source is named '${letter.source}'`)
@@ -82,7 +82,7 @@ async function render(
   return outgoingOf(letter, onlyOne(await source.render(db.session.bind(db), [letter], edits)))
 }
 
-/** What a recipe makes of a letter as a retry would send it now: the edit to send it with, or why it must not be sent. */
+/** The edit that a recipe makes of a letter, or why it must not be sent. */
 async function repairLetter(
   repairer: Repairer,
   recipe: Recipe | null,

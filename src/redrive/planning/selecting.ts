@@ -1,5 +1,4 @@
-/** Which letters a plan is about: those that match a filter, page by page, or those that were named. */
-
+/** Which letters a plan is about: those of a filter, page by page, or those named. */
 import type { LetterId } from '../../letters/letter.ts'
 import { chooseLetters, type LetterFilter } from '../../letters/lists/filter.ts'
 import { readStretch } from '../../letters/lists/list.ts'
@@ -12,16 +11,16 @@ import { findNamed, type Sources } from '../../letters/source.ts'
 import type { Database, Session, Snapshot } from '../../store/database.ts'
 import type { RedriveAction, Selection } from '../redrive.ts'
 
-/** Some of the letters that were asked for. */
-export interface Selected {
+/** Some of the letters asked for. */
+interface Selected {
   readonly letters: readonly LetterId[]
-  /** Names that were given more than once. */
+  /** Names given more than once. */
   readonly duplicate: number
-  /** Names that no letter has. */
+  /** Names without a letter. */
   readonly unknown: number
 }
 
-/** Filters that a plan walks: those of the action's own status, when none is named. */
+/** The filters of a plan: without a status, that of the action. */
 function walkedFilters(filter: LetterFilter, action: RedriveAction): readonly LetterFilter[] {
   if (filter.status !== undefined || filter.outcome !== undefined) return [filter]
   if (action !== 'restore') return [{ ...filter, status: 'Pending' }]
@@ -31,7 +30,7 @@ function walkedFilters(filter: LetterFilter, action: RedriveAction): readonly Le
   ]
 }
 
-/** All letters of a selection, in bounded portions. `session` is of one moment of the store, in which no letter moves. */
+/** All letters of a selection, in bounded portions of one snapshot. */
 export async function* selectLetters(
   session: Snapshot,
   sources: Sources,
@@ -45,7 +44,7 @@ export async function* selectLetters(
   for (const filter of walkedFilters(selection.filter, action)) yield* matching(session, filter)
 }
 
-/** Whether a selection has more letters than this, at most 10,000, as far as that is quickly told. */
+/** Whether a selection has more letters than this (at most 10,000), as far as that is quickly known. */
 export async function isMoreThan(
   db: Database,
   selection: Selection,
@@ -61,14 +60,13 @@ export async function isMoreThan(
   return sum > letters
 }
 
-/** Letters of one portion at most. */
 const PORTION = 2_000
 
 async function* matching(session: Snapshot, filter: LetterFilter): AsyncIterable<Selected> {
   const needle = filter.q === undefined ? null : needleOf(filter.q)
   const choice = await chooseLetters(session, filter)
   if (choice === null) return
-  // Read once: walked in steps, each with a limit, PostgreSQL may read and sort all of them for every step.
+  // Read once: in limited steps PostgreSQL may read and sort all of them for every step.
   const all = needle === null ? allLetters(session, choice) : null
   if (all !== null) {
     for await (const letters of all) yield { letters, duplicate: 0, unknown: 0 }
@@ -83,7 +81,7 @@ async function* matching(session: Snapshot, filter: LetterFilter): AsyncIterable
   }
 }
 
-/** Names that are looked up at once. */
+/** Names looked up at once. */
 const NAMES = 200
 
 async function* named(

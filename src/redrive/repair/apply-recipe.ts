@@ -1,4 +1,4 @@
-/** What a recipe makes of one letter: a payload and headers in, what changes out, or why it cannot be done. */
+/** Applies a recipe to one letter: payload and headers in, changes or a reason out. */
 import { isUtf8 } from 'node:buffer'
 import { storedText } from '../../core/content.ts'
 import { type PatchOperation, patchText } from '../../core/json/patch.ts'
@@ -9,12 +9,10 @@ import { mappedText } from './mapping.ts'
 import type { HeaderRules, Recipe } from './recipe.ts'
 import { MOST_PAYLOAD_BYTES, TOO_LARGE } from './repair-bounds.ts'
 
-/** A letter before its repair. */
 export interface LetterContent extends Readonly<Record<ItemHeader, string>> {
   readonly payload: Uint8Array
 }
 
-/** What becomes of it. */
 export interface Repaired {
   /** null: unchanged. */
   readonly payload: Uint8Array | null
@@ -22,17 +20,15 @@ export interface Repaired {
   readonly headers: HeaderEdit
 }
 
-/** What becomes of it, or why it cannot be repaired, in plain words. */
 export type RepairResult =
   | { readonly ok: true; readonly repaired: Repaired }
   | { readonly ok: false; readonly reason: string }
 
-/** A text, or why there is none. */
 export type TextResult =
   | { readonly ok: true; readonly text: string }
   | { readonly ok: false; readonly reason: string }
 
-/** Applies a recipe. Bounded in size; time and memory are for whoever calls it to bound. */
+/** Bounds the size; time and memory are for the caller to bound. */
 export async function applyRecipe(recipe: Recipe, letter: LetterContent): Promise<RepairResult> {
   const { patch, mapping } = recipe
   const headers = recipe.headers === null ? {} : changedHeaders(recipe.headers, letter)
@@ -47,13 +43,13 @@ export async function applyRecipe(recipe: Recipe, letter: LetterContent): Promis
   return { ok: true, repaired: { payload, headers } }
 }
 
-/** Payloads that can be repaired are JSON in UTF-8, and not without end. */
+/** Only JSON in UTF-8 of a bounded size can be repaired. */
 function payloadText(payload: Uint8Array): TextResult {
   const refused = (reason: string): TextResult => ({ ok: false, reason: `the payload is ${reason}` })
   if (payload.length > MOST_PAYLOAD_BYTES) return refused('larger than 16 MiB')
   if (payload.length === 0) return refused('empty, and no JSON')
   if (!isUtf8(payload)) return refused('no UTF-8, and no JSON')
-  // With a byte order mark, which is no JSON.
+  // Keeps a byte order mark, which is no JSON.
   const text = storedText(payload)
   return isJson(text) ? { ok: true, text } : refused('no JSON')
 }
@@ -63,14 +59,14 @@ function patched(patch: readonly PatchOperation[], text: string): TextResult {
   return result.ok ? result : { ok: false, reason: `${naming(patch, result.index)}: ${result.reason}` }
 }
 
-/** An operation as its author finds it again: `patch[2] (replace /order/id)`. */
+/** An operation for its author: `patch[2] (replace /order/id)`. */
 function naming(patch: readonly PatchOperation[], index: number): string {
   const operation = patch[index]
-  const said = operation === undefined ? '' : ` (${operation.op} ${showPointer(operation.path)})`
-  return `patch[${index}]${said}`
+  const name = operation === undefined ? '' : ` (${operation.op} ${showPointer(operation.path)})`
+  return `patch[${index}]${name}`
 }
 
-/** The headers that change, and what they become; removed ones become empty. */
+/** Headers that change; removed ones become empty. */
 function changedHeaders(rules: HeaderRules, headers: Readonly<Record<ItemHeader, string>>): HeaderEdit {
   const changed: Partial<Record<ItemHeader, string>> = {}
   for (const name of ITEM_HEADERS) {

@@ -1,4 +1,4 @@
-/** What goes into a mapping and comes out of it: exact values of JSON on both sides, JSONata's own between them. */
+/** Values of mappings: exact JSON on both sides, JSONata's own between them. */
 import {
   isBeyondWhole,
   isRawNumber,
@@ -9,20 +9,20 @@ import {
 } from '../../core/json/exact.ts'
 import { MOST_LEVELS, pointerBelow, showPointer } from '../../core/json/pointer.ts'
 
-/** Why a letter is not repaired by a mapping, in words for operators. */
+/** Why a mapping does not repair a letter, in words for operators. */
 export class MappingRefusal extends Error {
   override readonly name = 'MappingRefusal'
 }
 
 /**
- * The numbers of a payload that JavaScript cannot hold. A mapping computes with what JavaScript makes of them; where it only passes
- * them on, they are written again as they were.
+ * Numbers of a payload that JavaScript cannot hold. A mapping computes with JavaScript's value; where it only passes a number on, the
+ * original digits are written again.
  */
 export class MappingNumbers {
-  /** What a mapping sees, and what was written. */
+  /** The original digits, by JavaScript's value. */
   readonly #written = new Map<number, string>()
 
-  /** Refuses a payload whose numbers cannot be told apart by a mapping: it would take one for the other. */
+  /** Refuses a payload with numbers that a mapping would take for each other. */
   constructor(payload: unknown) {
     for (const number of numbersIn(payload)) if (isRawNumber(number)) this.#note(number.rawJSON)
     if (this.#written.size === 0) return
@@ -46,12 +46,12 @@ export class MappingNumbers {
     )
   }
 
-  /** How the payload writes a number; undefined when JavaScript writes it right. */
+  /** The payload's digits; undefined when JavaScript's are right. */
   written(value: number): string | undefined {
     return this.#written.get(value)
   }
 
-  /** A number that a mapping gave, with the digits that it lost. */
+  /** A number from a mapping, with the digits it lost. */
   exact(value: number): number | RawNumber {
     if (!Number.isFinite(value)) throw new MappingRefusal('the mapping gives a number that is no JSON')
     const text = this.#written.get(value)
@@ -64,10 +64,10 @@ export class MappingNumbers {
     return value
   }
 
-  /** A text that a mapping gave; refused when it has a number in it that has lost its digits. */
+  /** Refuses a text with a number that has lost its digits. */
   checkText(text: string): void {
     for (const [seen, written] of this.#written) {
-      // Whole numbers only: they are names more often than amounts, and short decimals are in many a text.
+      // Whole numbers only: they are names more often than amounts, and short decimals occur in many texts.
       if (!isBeyondWhole(seen) || !text.includes(String(seen)) || sameNumber(written, String(seen))) continue
       throw new MappingRefusal(
         `the mapping writes the number ${cut(written)} as ${seen}; use $string, which knows all digits`,
@@ -91,7 +91,7 @@ const MOST_DIGITS_SHOWN = 40
 const cut = (digits: string): string =>
   digits.length > MOST_DIGITS_SHOWN ? `${digits.slice(0, MOST_DIGITS_SHOWN)}…` : digits
 
-/** The exact value that a result stands for. Bounded by its depth alone: time and memory are those of the thread. */
+/** The exact value of a result. Bounded by depth alone; the thread bounds time and memory. */
 export function mappingResult(result: unknown, numbers: MappingNumbers): unknown {
   if (result === undefined) throw new MappingRefusal('the mapping gives nothing')
   return jsonOf('', result, numbers, 0)
@@ -117,7 +117,7 @@ function jsonOf(path: string, value: unknown, numbers: MappingNumbers, level: nu
       if (value === null) return null
       if (isFunction(value)) break
       if (Array.isArray(value)) {
-        // By number: lists of JSONata have members beside their elements.
+        // By index: lists of JSONata have extra members.
         return Array.from(value, (element, index) =>
           jsonOf(pointerBelow(path, index), element, numbers, level + 1),
         )
@@ -127,7 +127,7 @@ function jsonOf(path: string, value: unknown, numbers: MappingNumbers, level: nu
   throw new MappingRefusal(`the mapping gives a function, at ${showPointer(path)}`)
 }
 
-/** Functions written in JSONata, and its own, are objects with a mark. */
+/** JSONata's functions are marked objects. */
 export const isFunction = (value: unknown): boolean =>
   typeof value === 'function' ||
   (typeof value === 'object' &&

@@ -1,19 +1,19 @@
-/** Runs mappings on the texts of payloads. For the thread of repairs: an expression may take for ever, and all memory. */
+/** Runs mappings on payload texts. Only in the repair thread: an expression may take for ever, and all memory. */
 import jsonata from 'jsonata'
 import { parseExactly } from '../../core/json/exact.ts'
 import { MOST_LEVELS } from '../../core/json/pointer.ts'
 import { rewriteText } from '../../core/json/rewrite.ts'
 import { isNestedDeeper } from '../../core/json/tokens.ts'
 import type { TextResult } from './apply-recipe.ts'
-import { SWITCHED_OFF, whyOff } from './mapping-language.ts'
 import { isFunction, MappingNumbers, MappingRefusal, mappingResult } from './mapping-values.ts'
+import { SWITCHED_OFF, whyOff } from './recipe.ts'
 
-/** JSONata's own bounds: calls within calls, and the length of a list that an expression makes. */
+/** JSONata's own bounds: call depth, and length of a list. */
 const BOUNDS = { stack: 5_000, sequence: 1_000_000 }
 const MOST_EXPRESSIONS = 8
 const MOST_MESSAGE_CHARACTERS = 300
 
-/** Of the payload that is worked on: one at a time. */
+/** Numbers of the one payload being worked on. */
 let numbers = new MappingNumbers(null)
 
 const expressions = new Map<string, jsonata.Expression>()
@@ -28,7 +28,7 @@ function compiled(mapping: string): jsonata.Expression {
   return expression
 }
 
-/** The text that a mapping makes of another, which is JSON; or why there is none. One at a time. */
+/** The mapped text, or why there is none. One at a time. */
 export async function mappedText(mapping: string, text: string): Promise<TextResult> {
   try {
     return { ok: true, text: await mapped(mapping, text) }
@@ -37,28 +37,27 @@ export async function mappedText(mapping: string, text: string): Promise<TextRes
   }
 }
 
-/** The new text; throws when there is none. */
 async function mapped(mapping: string, text: string): Promise<string> {
   if (isNestedDeeper(text, MOST_LEVELS)) {
     throw new MappingRefusal(`the payload is nested more than ${MOST_LEVELS} levels deep`)
   }
   numbers = new MappingNumbers(parseExactly(text))
   const result: unknown = await compiled(mapping).evaluate(JSON.parse(text))
-  // The text is read anew for this: an expression can change its input.
+  // The text is parsed again: an expression can change its input.
   return rewriteText(text, mappingResult(result, numbers))
 }
 
-/** JSONata throws objects with a message, and JavaScript when its stack is used up. */
+/** JSONata throws objects with a message; JavaScript throws when its stack is used up. */
 function reasonOf(thrown: unknown): string {
   if (thrown instanceof MappingRefusal) return thrown.message
   if (thrown instanceof RangeError)
     return 'the mapping failed: it calls itself too often, or makes too long a text'
   const { message } = Object(thrown) as { readonly message?: unknown }
-  const said = typeof message === 'string' && message !== '' ? message : 'it does not say why'
-  return `the mapping failed: ${said.slice(0, MOST_MESSAGE_CHARACTERS)}`
+  const text = typeof message === 'string' && message !== '' ? message : 'it does not say why'
+  return `the mapping failed: ${text.slice(0, MOST_MESSAGE_CHARACTERS)}`
 }
 
-/** A function of JSONata's, as its environments hold it. */
+/** A function in JSONata's environments. */
 interface Definition {
   readonly implementation: (this: object, ...given: unknown[]) => unknown
 }
@@ -69,7 +68,7 @@ const own = async (name: string): Promise<Definition> =>
 
 const originals = { string: await own('string'), toMillis: await own('toMillis') }
 
-/** Asked for what it takes from the clock, a date refuses. */
+/** A date that refuses to take anything from the clock. */
 const NO_CLOCK = new Proxy(
   {},
   {
@@ -81,14 +80,14 @@ const NO_CLOCK = new Proxy(
   },
 )
 
-/** Puts functions of ours into an expression, where they differ from JSONata's own. */
+/** Replaces JSONata's functions where ours differ. */
 function bindFunctions(expression: jsonata.Expression): void {
   for (const name of SWITCHED_OFF) {
     expression.registerFunction(name, () => {
       throw new MappingRefusal(whyOff(name))
     })
   }
-  // JSONata's own copies numbers with 15 digits, and the `|…|…|` operator copies everything.
+  // JSONata's own keeps 15 digits, and the `|…|…|` operator copies everything.
   expression.registerFunction('clone', (value: unknown) => value && copyOf(value), '<(oa)-:o>')
   const { string, toMillis } = originals
   expression.assign('string', {
@@ -112,6 +111,6 @@ function bindFunctions(expression: jsonata.Expression): void {
 const copyOf = (value: unknown): unknown =>
   JSON.parse(JSON.stringify(value, (_name, part: unknown) => (isFunction(part) ? '' : part)))
 
-/** Times without a zone are meant in that of the server, else, and servers may stand in different ones. */
+/** A time without a zone would be in the server's, and servers may differ. */
 const inUtc = (timestamp: unknown): unknown =>
   typeof timestamp === 'string' && /T[\d:.]+$/.test(timestamp) ? `${timestamp}Z` : timestamp

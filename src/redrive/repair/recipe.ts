@@ -1,8 +1,9 @@
 /**
- * A recipe: what is changed in every letter of a redrive before it is sent. It is data and an expression in a language that can
- * only compute: no code of anybody's is run. Read from a request, a recipe is right or refused with the place and the reason.
+ * A recipe: what changes in every letter of a redrive before it is sent. It is data, or an expression that can only compute; nobody's code
+ * is run. A recipe from a request is right, or refused with place and reason.
  */
 import { createHash } from 'node:crypto'
+import jsonata from 'jsonata'
 import { refuse } from '../../core/errors.ts'
 import {
   canonicalJson,
@@ -16,42 +17,38 @@ import type { PatchOperation } from '../../core/json/patch.ts'
 import { isBelow, MOST_LEVELS, pointerProblem } from '../../core/json/pointer.ts'
 import { type HeaderEdit, ITEM_HEADERS, type ItemHeader } from '../../letters/letter.ts'
 import { MOST_MAPPING_BYTES, MOST_OPERATIONS } from '../shapes.ts'
-import { mappingProblem } from './mapping-language.ts'
 
 export type { PatchOperation } from '../../core/json/patch.ts'
 
-/** At least one of them; `patch` and `mapping` exclude each other. */
+/** At least one; `patch` and `mapping` exclude each other. */
 export interface Recipe {
   readonly patch: readonly PatchOperation[] | null
-  /** A JSONata expression: the payload is its input, and what it gives is the new payload. */
+  /** A JSONata expression from the old payload to the new one. */
   readonly mapping: string | null
   readonly headers: HeaderRules | null
-  /** Of the language of recipes, and the hash of this one: '1-9f86d081884c7d65'. */
+  /** Language version and hash: '1-9f86d081884c7d65'. */
   readonly version: string
 }
 
-/** Headers of queue items that are set or emptied. */
+/** Headers of queue items to set or empty. */
 export interface HeaderRules {
   readonly set: HeaderEdit
   readonly remove: readonly ItemHeader[]
 }
 
-/** A recipe as it is asked for, stored and shown: what it does not have is left out. */
-export interface WrittenRecipe {
+/** A recipe as it is asked for, stored and shown, without what it does not have. */
+interface WrittenRecipe {
   readonly patch?: readonly PatchOperation[]
   readonly mapping?: string
   readonly headers?: Partial<HeaderRules>
 }
 
-/** Of the language that recipes are written in; another number when the same recipe would do something else. */
+/** Version of the recipe language; it changes when the same recipe would do something else. */
 const LANGUAGE = 1
 const HASH_CHARACTERS = 16
 const OPERATIONS = ['add', 'remove', 'replace', 'move', 'copy', 'test'] as const
 
-/**
- * The recipe that `value` describes: `{ patch?, mapping?, headers? }`. Its numbers are exact (core/json/exact.ts): one that may have lost
- * digits on its way is refused. `parameter` is what refusals call the recipe.
- */
+/** Reads `{ patch?, mapping?, headers? }`. Numbers are exact; one that may have lost digits is refused. `parameter` names the recipe. */
 export function parseRecipe(value: unknown, parameter = 'repair'): Recipe {
   const fields = fieldsOf(value, parameter, ['patch', 'mapping', 'headers'])
   const patch = given(fields, 'patch')
@@ -68,22 +65,22 @@ export function parseRecipe(value: unknown, parameter = 'repair'): Recipe {
     mapping: mapping === null ? null : parseMapping(mapping, `${parameter}.mapping`),
     headers: headers === null ? null : parseHeaderRules(headers, `${parameter}.headers`),
   }
-  // Two that say the same have the same version.
+  // Equal recipes have equal versions.
   const hash = createHash('sha256')
     .update(canonicalJson(written(rules)))
     .digest('hex')
   return { ...rules, version: `${LANGUAGE}-${hash.slice(0, HASH_CHARACTERS)}` }
 }
 
-/** The recipe in JSON, as in the request and with its version. `JSON.stringify` writes it with all digits. */
+/** The recipe as in the request, with its version. `JSON.stringify` writes it with all digits. */
 export const showRecipe = (recipe: Recipe): WrittenRecipe & { readonly version: string } => ({
   ...written(recipe),
   version: recipe.version,
 })
 
-/** A recipe from the store, where it lies in JSON as `showRecipe` shows it or as it is. It was checked before it got there. */
+/** A recipe from the store, which was checked before it got there. */
 export function readRecipe(text: string): Recipe {
-  // Our own text.
+  // Written by us.
   const { patch, mapping, headers, version } = parseExactly(text) as Recipe | ReturnType<typeof showRecipe>
   return {
     patch: patch ?? null,
@@ -117,6 +114,49 @@ function parseMapping(value: unknown, parameter: string): string {
   return value
 }
 
+/** Functions that depend on the clock or chance are off, because a plan must show what is sent. `$eval` would run payloads. */
+export const SWITCHED_OFF = ['now', 'millis', 'random', 'shuffle', 'eval'] as const
+
+export const whyOff = (name: string): string =>
+  name === 'eval'
+    ? '$eval is not available: payloads are not to be run'
+    : `$${name} is not available: it gives something else each time, and what a plan shows must be what is sent`
+
+/** What is wrong with a mapping; null when it can be run. */
+function mappingProblem(mapping: string): string | null {
+  if (mapping.trim() === '') return 'it is empty'
+  try {
+    const off = switchedOffIn(jsonata(mapping).ast())
+    return off === undefined ? null : whyOff(off)
+  } catch (error) {
+    return error instanceof RangeError ? 'it is nested too deeply' : syntaxProblem(mapping, error)
+  }
+}
+
+/** The first switched-off function that an expression names. */
+function switchedOffIn(expression: object): string | undefined {
+  const seen = new Set<object>()
+  const waiting: object[] = [expression]
+  for (let node = waiting.pop(); node !== undefined; node = waiting.pop()) {
+    if (seen.has(node)) continue
+    seen.add(node)
+    const { type, value } = node as { readonly type?: unknown; readonly value?: unknown }
+    const off = type === 'variable' ? SWITCHED_OFF.find((name) => name === value) : undefined
+    if (off !== undefined) return off
+    for (const part of Object.values(node)) if (typeof part === 'object' && part !== null) waiting.push(part)
+  }
+  return undefined
+}
+
+/** JSONata's errors have a position behind the word that it did not understand. */
+function syntaxProblem(mapping: string, thrown: unknown): string {
+  const { message, position } = Object(thrown) as { readonly message?: unknown; readonly position?: unknown }
+  const text = typeof message === 'string' ? message : 'it is no JSONata expression'
+  if (typeof position !== 'number') return text
+  const before = mapping.slice(0, position).split('\n')
+  return `${text}, at line ${before.length}, character ${before.at(-1)?.length ?? 0}`
+}
+
 function parsePatch(value: unknown, parameter: string): readonly PatchOperation[] {
   if (!Array.isArray(value)) throw refuse(parameter, `it is ${kindOf(value)}, give a list of operations`)
   if (value.length === 0) throw refuse(parameter, 'it is empty, give at least one operation')
@@ -126,7 +166,7 @@ function parsePatch(value: unknown, parameter: string): readonly PatchOperation[
   return value.map((operation, index) => parseOperation(operation, `${parameter}[${index}]`))
 }
 
-/** Members that the operation does not know are left out, as RFC 6902 demands. */
+/** Leaves out unknown members, as RFC 6902 demands. */
 function parseOperation(value: unknown, parameter: string): PatchOperation {
   const fields = membersOf(value)
   if (fields === null) throw refuse(parameter, `it is ${kindOf(value)}, give an object with op and path`)
@@ -167,7 +207,6 @@ function parseValue(fields: Fields, parameter: string): unknown {
   return fields.value
 }
 
-/** What is wrong with a value that shall be written; null when nothing is. */
 function valueProblem(value: unknown, levels: number): string | null {
   if (typeof value === 'number') {
     if (!Number.isFinite(value)) return 'it has a number that is too large to be read'
@@ -194,7 +233,7 @@ function parseHeaderRules(value: unknown, parameter: string): HeaderRules {
   return { set, remove }
 }
 
-/** As long as it fits into a request: items have no other limit. */
+/** Any length that fits into a request: items have no other limit. */
 function parseSet(value: unknown, parameter: string): HeaderEdit {
   const fields = fieldsOf(value, parameter, ITEM_HEADERS)
   const set: Partial<Record<ItemHeader, string>> = {}
@@ -221,10 +260,9 @@ function parseRemove(value: unknown, parameter: string): readonly ItemHeader[] {
   return ITEM_HEADERS.filter((name) => value.includes(name))
 }
 
-/** An object of a request. */
 type Fields = Readonly<Record<string, unknown>>
 
-/** The fields of an object, all of them known. */
+/** All of them known. */
 function fieldsOf(value: unknown, parameter: string, known: readonly string[]): Fields {
   const fields = membersOf(value)
   if (fields === null) throw refuse(parameter, `it is ${kindOf(value)}, give an object`)
@@ -235,11 +273,11 @@ function fieldsOf(value: unknown, parameter: string, known: readonly string[]): 
   return fields
 }
 
-/** A field; null when it is absent or null. */
+/** null when absent. */
 const given = (fields: Fields, name: string): unknown =>
   (Object.hasOwn(fields, name) ? fields[name] : null) ?? null
 
-/** What was given, where something else is needed. */
+/** A wrong value, in words. */
 function shown(value: unknown): string {
   if (value === undefined) return 'it is missing'
   return typeof value === 'string' ? `it is '${value.slice(0, 64)}'` : `it is ${kindOf(value)}`

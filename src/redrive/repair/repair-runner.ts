@@ -10,19 +10,19 @@ import { failure } from '../../core/errors.ts'
 import type { LetterContent } from './apply-recipe.ts'
 import { type Recipe, showRecipe } from './recipe.ts'
 import { OUT_OF_MEMORY, TOO_LONG, TOO_MUCH_MEMORY } from './repair-bounds.ts'
-// Types alone; by these the code of the process is part of the build too.
+// Types alone; the import makes the process's code part of the build.
 import type { RepairAnswer } from './repair-process.ts'
 import type { RepairedLetter, RepairRequest, RepairTerms } from './repair-thread.ts'
 
 const START_MS = 30_000
-/** The process times its letters itself; one that says nothing for so long cannot even do that. */
+/** The process times its letters; one silent for so long cannot even do that. */
 const SILENT_MS = 30_000
 
-/** What became of the letters of a request, as far as it is known. */
+/** Result of a request, as far as it is known. */
 export interface RunEnd {
-  /** Of the first letters, in their order. */
+  /** For the first letters, in order. */
   readonly done: readonly RepairedLetter[]
-  /** Why the process had to be ended, in words for the letter at fault; null: it was not. */
+  /** Why the process had to be ended, in words for the letter at fault. */
   readonly broke: string | null
 }
 
@@ -32,7 +32,7 @@ interface Run {
   readonly timer: NodeJS.Timeout
 }
 
-/** One process, from its start to its end; given one request at a time. */
+/** One process; it takes one request at a time. */
 export class RepairRunner {
   /** Rejects when it cannot be started. */
   readonly ready: Promise<void>
@@ -40,29 +40,29 @@ export class RepairRunner {
   readonly #starting = Promise.withResolvers<void>()
   readonly #exited = Promise.withResolvers<void>()
   readonly #startTimer: NodeJS.Timeout
-  /** The version of the recipe that it was given last. */
+  /** Version of its latest recipe. */
   #recipe = ''
   #run: Run | null = null
   #isGone = false
 
   constructor() {
-    // From the sources it is TypeScript, in the package JavaScript.
+    // TypeScript in the sources, JavaScript in the package.
     const code = new URL(`./repair-process${extname(import.meta.filename)}`, import.meta.url)
     this.#child = fork(code, {
-      // What the server is run with is not meant for it.
+      // The server's own options are not for it.
       execArgv: [],
       env: { ...process.env, NODE_OPTIONS: '' },
       serialization: 'advanced',
       stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
     })
-    // A program that has nothing else to do may end; the timers of letters keep it until these are done.
+    // It keeps no program alive; the timers of letters do, until these are done.
     this.#child.unref()
     this.#child.channel?.unref()
     this.ready = this.#starting.promise
-    // Whoever needs it waits for it.
+    // Awaited by whoever needs it.
     this.ready.catch(() => {})
-    // As the process sends them.
-    this.#child.on('message', (answer) => this.#told(answer as RepairAnswer))
+    // The cast holds: only the process sends.
+    this.#child.on('message', (answer) => this.#onAnswer(answer as RepairAnswer))
     this.#child.on('error', (error) => this.#over(error.message, error))
     this.#child.once('exit', (exitCode, signal) => {
       const isMemory = exitCode === OUT_OF_MEMORY || signal !== null
@@ -74,12 +74,12 @@ export class RepairRunner {
     this.#startTimer = setTimeout(() => this.#kill(tooSlow), START_MS)
   }
 
-  /** Whether it can no longer be given letters. */
+  /** Whether it takes no more letters. */
   get isGone(): boolean {
     return this.#isGone
   }
 
-  /** Repairs letters, when those before are done; rejects when the process is ended meanwhile. */
+  /** Repairs letters after those before; rejects when the process is ended meanwhile. */
   run(recipe: Recipe, letters: readonly LetterContent[], terms: RepairTerms): Promise<RunEnd> {
     const end = Promise.withResolvers<RunEnd>()
     this.#run = { done: [], end, timer: setTimeout(() => this.#kill(TOO_LONG), SILENT_MS) }
@@ -96,7 +96,7 @@ export class RepairRunner {
     return end.promise
   }
 
-  /** Ends it, whatever it does; resolves when it is over. */
+  /** Ends it, whatever it does. */
   async end(): Promise<void> {
     this.#leave(failure('service_stopping'))
     this.#endRun()?.end.reject(failure('service_stopping'))
@@ -107,7 +107,7 @@ export class RepairRunner {
     await this.#exited.promise
   }
 
-  #told(answer: RepairAnswer): void {
+  #onAnswer(answer: RepairAnswer): void {
     switch (answer.kind) {
       case 'ready':
         clearTimeout(this.#startTimer)
@@ -125,15 +125,15 @@ export class RepairRunner {
     }
   }
 
-  #kill(said: string): void {
-    this.#over(said)
+  #kill(reason: string): void {
+    this.#over(reason)
     this.#child.kill('SIGKILL')
   }
 
-  /** It cannot be used any more; `said` is what that means for the letter that is under way. */
-  #over(said: string, error = new Error(said)): void {
+  /** It is of no more use; `reason` is for the letter under way. */
+  #over(reason: string, error = new Error(reason)): void {
     this.#leave(error)
-    this.#settle(said)
+    this.#settle(reason)
   }
 
   #settle(broke: string | null): void {
@@ -141,7 +141,7 @@ export class RepairRunner {
     run?.end.resolve({ done: run.done, broke })
   }
 
-  /** `error` is for whoever still waits for it to start. */
+  /** `error` is for whoever still waits for its start. */
   #leave(error: Error): void {
     this.#isGone = true
     clearTimeout(this.#startTimer)

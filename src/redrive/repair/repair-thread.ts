@@ -1,36 +1,29 @@
-/**
- * The thread in which letters are repaired, one after the other. It belongs to a process of its own (repair-process.ts), which ends
- * it when the time of a letter is up.
- */
+/** The thread in which letters are repaired, one after the other. Its process (repair-process.ts) ends it when a letter's time is up. */
 import { setImmediate } from 'node:timers/promises'
 import { parentPort } from 'node:worker_threads'
 import { applyRecipe, type LetterContent, type RepairResult } from './apply-recipe.ts'
 import { type Recipe, readRecipe } from './recipe.ts'
 
-/** How letters are repaired. */
 export interface RepairTerms {
   /** The thread stops when these are over and one letter is done. */
   readonly forMs: number
-  /** False: nobody needs the new payloads, only whether there are any, and what they cost. */
+  /** False: new payloads are measured and dropped. */
   readonly keepsPayloads: boolean
 }
 
-/** Letters, and the recipe to apply to them. */
 export interface RepairRequest extends RepairTerms {
-  /** As the store has it; null: that of the request before. */
+  /** As stored; null: that of the request before. */
   readonly recipe: string | null
   readonly letters: readonly LetterContent[]
 }
 
-/** What became of one letter, and what it cost. */
+/** A repaired letter and its cost. */
 export type RepairedLetter = RepairResult & {
   /** Of the processor, however busy the machine is. */
   readonly workMs: number
-  /** Bytes that its payload has more than before. */
   readonly growthBytes: number
 }
 
-/** That the thread can be given letters, what became of the next one, or that there will be no more of this request. */
 export type ThreadAnswer =
   | { readonly kind: 'ready' }
   | { readonly kind: 'letter'; readonly letter: RepairedLetter }
@@ -40,7 +33,7 @@ if (parentPort === null) throw new Error('letters are repaired in a thread')
 const port = parentPort
 const tell = (answer: ThreadAnswer): void => port.postMessage(answer)
 
-// Names that lead from a value to the machinery behind it are names like all others for a mapping.
+// A mapping must not reach the machinery behind a value by its name.
 Reflect.deleteProperty(Object.prototype, '__proto__')
 for (const one of [() => {}, async () => {}, function* () {}, async function* () {}]) {
   Reflect.deleteProperty(Object.getPrototypeOf(one), 'constructor')
@@ -54,7 +47,7 @@ async function repairAll({ recipe: text, letters, forMs, keepsPayloads }: Repair
   const startedMs = performance.now()
   for (const letter of letters) {
     tell({ kind: 'letter', letter: await repairOne(recipe, letter, keepsPayloads) })
-    // Branches of an expression that go on after another has failed are over before the next letter comes.
+    // Branches of an expression that outlive another's failure end before the next letter.
     await setImmediate()
     if (performance.now() - startedMs > forMs) break
   }

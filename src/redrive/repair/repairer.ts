@@ -1,25 +1,23 @@
 /**
- * Repairs letters by a recipe before they are sent, in a process that is started when it is needed, ended when it is not, and
- * replaced when a recipe has made it useless. The server itself never works on a payload: whatever a recipe does, others are answered.
+ * Repairs letters by a recipe before they are sent, in a process that is started when needed, ended when idle and replaced when a recipe
+ * broke it. The server itself never works on a payload, so it answers others whatever a recipe does.
  */
 import { failure } from '../../core/errors.ts'
 import { type Log, silentLog } from '../../core/log.ts'
 import { goesToQueues, kindOf, type SourceName } from '../../letters/kinds.ts'
-
 import type { LetterContent } from './apply-recipe.ts'
 import type { Recipe } from './recipe.ts'
 import { LETTER_MS, TOO_LONG } from './repair-bounds.ts'
 import { RepairRunner, type RunEnd } from './repair-runner.ts'
 import type { RepairedLetter, RepairTerms } from './repair-thread.ts'
 
-/** A letter before its repair. */
 export interface Repairable extends LetterContent {
   readonly source: SourceName
 }
 
 const IDLE_MS = 10_000
 
-/** What the process is given at once: messages of some milliseconds for the server. One that is larger goes alone. */
+/** What the process gets at once: messages of some milliseconds for the server. A larger letter goes alone. */
 const LETTERS_AT_ONCE = 64
 const BYTES_AT_ONCE = 1_048_576
 
@@ -32,13 +30,13 @@ const refused = (reason: string, workMs = 0): RepairedLetter => ({
   growthBytes: 0,
 })
 
-/** Whoever makes one closes it. */
+/** Its maker closes it. */
 export class Repairer {
   readonly #log: Log
   #runner: RepairRunner | null = null
-  /** Those that are not needed any more and may not be over yet. */
+  /** Runners that may not have ended yet. */
   readonly #leaving = new Set<Promise<void>>()
-  /** Settles when all letters before the next ones are done. */
+  /** Settles when all earlier letters are done. */
   #turn: Promise<unknown> = Promise.resolve()
   #waiting = 0
   #idle: NodeJS.Timeout | undefined
@@ -49,8 +47,8 @@ export class Repairer {
   }
 
   /**
-   * One result for each letter, in their order; fewer, but one at least, when `forMs` are over. Rejects when it is closed meanwhile,
-   * or letters cannot be repaired here: nothing is known of them then.
+   * One result per letter, in order; fewer, but at least one, when `forMs` are over. Rejects when it is closed meanwhile or letters cannot
+   * be repaired here; nothing is known of them then.
    */
   async repair(
     recipe: Recipe,
@@ -59,7 +57,7 @@ export class Repairer {
   ): Promise<readonly RepairedLetter[]> {
     const untilMs = performance.now() + forMs
     const repaired: RepairedLetter[] = []
-    // Behind this place letters are given to the process one by one, to find the one that breaks it.
+    // Before this index letters go to the process one by one, to find the one that breaks it.
     let aloneUntil = 0
     while (repaired.length < letters.length) {
       const leftMs = untilMs - performance.now()
@@ -74,14 +72,14 @@ export class Repairer {
       const { done, broke } = await this.#inTurn(recipe, some, { forMs: leftMs, keepsPayloads })
       repaired.push(...done)
       if (broke === null || done.length === some.length) continue
-      // A process that runs out of memory may take with it what it had to say of letters before.
+      // A process that runs out of memory may take its answers on earlier letters with it.
       if (broke === TOO_LONG || some.length === 1) repaired.push(refused(broke, LETTER_MS))
       else aloneUntil = from + some.length
     }
     return repaired
   }
 
-  /** Ends the process; letters that wait for it are not repaired, and not refused. */
+  /** Ends the process; waiting letters are neither repaired nor refused. */
   async close(): Promise<void> {
     this.#isClosed = true
     this.#endRunner()
@@ -133,7 +131,7 @@ export class Repairer {
   }
 }
 
-/** The letters from a place on that go to the process together; one at least. */
+/** Letters that go to the process together; at least one. */
 function portion(
   recipe: Recipe,
   letters: readonly Repairable[],
@@ -154,7 +152,7 @@ function portion(
   return some
 }
 
-/** Why a letter cannot be repaired by a recipe, whatever its payload; null when it can. */
+/** Why a recipe cannot repair a letter, whatever its payload. */
 function whyNot(recipe: Recipe, letter: Repairable | undefined): string | null {
   if (letter === undefined) return null
   const { source } = letter

@@ -1,4 +1,4 @@
-/** The calls of `/api/redrives`: plan, look at, list and steer redrives. */
+/** The calls of `/api/redrives`. */
 import type { FastifyInstance } from 'fastify'
 import { isBounded, requireReach } from '../../api/auth.ts'
 import { type ApiCall, type ApiRequest, type ApiScope, ok, onceKeyOf, serveApi } from '../../api/calls.ts'
@@ -29,7 +29,7 @@ import { memberFields, redriveDetail, redriveFields } from '../view.ts'
 import { readPlanRequest, readRate, readReason } from './plan-request.ts'
 import { oneOf } from './refusal.ts'
 
-interface RedriveCallsOptions {
+interface RedriveRoutesOptions extends ApiScope {
   readonly redrives: Redrives
   readonly clock: Clock
 }
@@ -37,9 +37,6 @@ interface RedriveCallsOptions {
 /** Ten thousand ids, or a large repair. */
 const PLAN_LIMIT = 10_485_760
 
-interface RedriveRoutesOptions extends ApiScope, RedriveCallsOptions {}
-
-/** Adds the calls on redrives to a server; they share paths, so they are served together. */
 export async function redriveRoutes(app: FastifyInstance, options: RedriveRoutesOptions): Promise<void> {
   serveApi(app, options, [
     planCall(options),
@@ -50,7 +47,6 @@ export async function redriveRoutes(app: FastifyInstance, options: RedriveRoutes
   ])
 }
 
-/** The commands on a redrive, as calls take them. */
 const STEERINGS: Readonly<
   Record<RedriveCommand['act'], { readonly summary: string; readonly body?: ApiCall['body'] }>
 > = {
@@ -65,7 +61,7 @@ const STEERINGS: Readonly<
 }
 const VERBS = ['start', 'pause', 'resume', 'cancel', 'rate'] as const
 
-/** What cannot be read is refused before anything is looked up. */
+/** Refuses what cannot be read before anything is looked up. */
 function commandOf(act: RedriveCommand['act'], fields: JsonObject, actor: string): RedriveCommand {
   switch (act) {
     case 'start':
@@ -85,7 +81,7 @@ function commandOf(act: RedriveCommand['act'], fields: JsonObject, actor: string
   }
 }
 
-const planCall = ({ redrives, clock }: RedriveCallsOptions): ApiCall => ({
+const planCall = ({ redrives, clock }: RedriveRoutesOptions): ApiCall => ({
   method: 'POST',
   path: '/api/redrives',
   role: 'operator',
@@ -108,7 +104,7 @@ const planCall = ({ redrives, clock }: RedriveCallsOptions): ApiCall => ({
   },
 })
 
-const listCall = ({ redrives, clock }: RedriveCallsOptions): ApiCall => ({
+const listCall = ({ redrives, clock }: RedriveRoutesOptions): ApiCall => ({
   method: 'GET',
   path: '/api/redrives',
   role: 'viewer',
@@ -132,7 +128,7 @@ const listCall = ({ redrives, clock }: RedriveCallsOptions): ApiCall => ({
   },
 })
 
-const getCall = ({ redrives, clock }: RedriveCallsOptions): ApiCall => ({
+const getCall = ({ redrives, clock }: RedriveRoutesOptions): ApiCall => ({
   method: 'GET',
   path: '/api/redrives/:id',
   role: 'viewer',
@@ -143,7 +139,7 @@ const getCall = ({ redrives, clock }: RedriveCallsOptions): ApiCall => ({
   answer: async (request) => ok(redriveDetail(await redrives.read(idOf(request)), clock.now())),
 })
 
-const lettersCall = ({ redrives }: RedriveCallsOptions): ApiCall => ({
+const lettersCall = ({ redrives }: RedriveRoutesOptions): ApiCall => ({
   method: 'GET',
   path: '/api/redrives/:id/letters',
   role: 'viewer',
@@ -163,9 +159,9 @@ const lettersCall = ({ redrives }: RedriveCallsOptions): ApiCall => ({
   },
 })
 
-/** A call that changes how one redrive goes on, and answers with how it stands then. */
+/** A command on one redrive, answered with the redrive afterwards. */
 const steerCall = (
-  { redrives }: RedriveCallsOptions,
+  { redrives }: RedriveRoutesOptions,
   verb: RedriveCommand['act'],
   { summary, body: asked }: (typeof STEERINGS)[RedriveCommand['act']],
 ): ApiCall => ({
@@ -194,14 +190,14 @@ const steerCall = (
   },
 })
 
-/** What cannot be an id is the id of nothing. */
+/** A malformed id is the id of nothing. */
 function idOf({ params: { id: text = '' } }: ApiRequest): Xid {
   const id = parseXid(text)
   if (id === null) throw failure('redrive_unknown', { id: shown(text) })
   return id
 }
 
-/** null when it is not given: all that were started. */
+/** null: all that were started. */
 function statesOf(query: Query): readonly RedriveState[] | null {
   const given = query
     .get('state')

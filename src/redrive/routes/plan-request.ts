@@ -1,19 +1,23 @@
 /**
- * What an operator asks to be planned, read field by field: a field that is unknown, of another type or out of its bounds is refused
- * by name, because a plan that silently leaves out a condition moves the wrong letters.
+ * A plan as an operator asks for it, read field by field. Fields that are unknown, of another type or out of bounds are refused by name:
+ * a plan that silently dropped a condition would move the wrong letters.
  */
-
 import { given, isObject, type JsonBody, type JsonObject, optionalText } from '../../api/json-body.ts'
 import { refuse } from '../../core/errors.ts'
 import { parseExactly } from '../../core/json/exact.ts'
 import { JsonText } from '../../core/json/text.ts'
+import type { LetterFilter } from '../../letters/lists/filter.ts'
+import { letterFilterOf } from '../../letters/routes/parameters.ts'
+import { FILTER_QUERY, type LetterKey } from '../../letters/shapes.ts'
 import { checkQueueName } from '../../queues/validate.ts'
-import { isSending, type PlanRequest } from '../redrive.ts'
+import { isSending, type PlanRequest, type Selection } from '../redrive.ts'
 import { parseRecipe, type Recipe } from '../repair/recipe.ts'
 import {
   CANARY,
   CANARY_LETTERS,
   type Canary,
+  MAX_FILTER_TEXT,
+  MAX_IDS,
   PLAN,
   RATE,
   REDRIVE_ACTIONS,
@@ -22,13 +26,17 @@ import {
   type RedriveOrder,
   STOP_RULE,
 } from '../shapes.ts'
-import { numberAt, numbersAt, oneOf } from './refusal.ts'
-import { readSelection } from './selection.ts'
+import { numberAt, numbersAt, objectAt, oneOf, showValue } from './refusal.ts'
 
 const MAX_QUEUE_NAME = 512
 const MAX_WORD = 64
+const MAX_SIGNATURE = 256
+const MAX_ENGINE = 256
+const MAX_ROW_KEY = 4_096
 
-/** The plan in a body; `actor` is who asks. */
+const FILTER_FIELDS = Object.keys(FILTER_QUERY)
+
+/** `actor` is who asks. */
 export function readPlanRequest(body: JsonBody, actor: string): PlanRequest {
   const { fields } = body
   const { text } = given(PLAN, fields)
@@ -55,7 +63,7 @@ export function readPlanRequest(body: JsonBody, actor: string): PlanRequest {
   }
 }
 
-/** From the text of the body: the numbers that a patch writes must not lose digits on the way. */
+/** From the text of the body, because numbers of a patch must not lose digits. */
 function readRepair({ text, fields }: JsonBody): Recipe | null {
   if (isNone(fields.repair)) return null
   return parseRecipe(exactly(JsonText.of(text).at('repair')?.written ?? ''), 'repair')
@@ -65,7 +73,7 @@ function exactly(text: string): unknown {
   try {
     return parseExactly(text)
   } catch {
-    // It was read as JSON before, which has no limit to its depth.
+    // JSON.parse, which read it before, has no limit to its depth.
     throw refuse('repair', 'it is nested too deeply')
   }
 }
@@ -92,7 +100,7 @@ function readOrder(fields: JsonObject): RedriveOrder {
   return text === null ? 'key' : oneOf('order', text, REDRIVE_ORDERS)
 }
 
-/** Blank reasons are none. */
+/** A blank reason is none. */
 export function readReason(text: string | null, isRequired: boolean): string | null {
   const reason = text?.trim() ? text : null
   if (reason === null && isRequired)
@@ -102,11 +110,11 @@ export function readReason(text: string | null, isRequired: boolean): string | n
 
 const isNone = (value: unknown): value is null | undefined => value === undefined || value === null
 
-/** Letters a second; null or left out: as fast as it goes. */
+/** Letters a second; null: as fast as it goes. */
 export const readRate = (value: unknown): number | null =>
   isNone(value) ? null : numberAt('rate', value, RATE)
 
-/** A number of letters, or an object with that and what is expected of them; null or left out: none go first. */
+/** A number of letters, or an object with more about them; null: none go first. */
 function readCanary(value: unknown): Canary | null {
   if (isNone(value)) return null
   if (isObject(value)) return numbersAt('canary', value, CANARY)
@@ -116,4 +124,82 @@ function readCanary(value: unknown): Canary | null {
 function insistOnSending(parameter: string, action: RedriveAction): void {
   if (!isSending(action))
     throw refuse(parameter, `it is only for retry and move, and the action is ${action}`)
+}
+
+/** Exactly one of `filter`, `signature` and `ids`; a signature may also narrow a filter. */
+function readSelection(fields: JsonObject): Selection {
+  const signature = optionalText(fields, 'signature', { max: MAX_SIGNATURE })
+  const filter = fields.filter ?? null
+  const ids = fields.ids ?? null
+  if (ids !== null) {
+    const other = filter !== null ? 'filter' : signature !== null ? 'signature' : null
+    if (other !== null)
+      throw refuse('ids', `it is given with ${other}, give exactly one of filter, signature, ids`)
+    return { by: 'ids', ids: readIds(ids) }
+  }
+  if (filter === null && signature === null)
+    throw refuse('filter', 'it is missing, give exactly one of filter, signature, ids')
+  return { by: 'filter', filter: readFilter(filter ?? {}, signature) }
+}
+
+function readFilter(value: unknown, signature: string | null): LetterFilter {
+  const filter = letterFilterOf(queryOf(objectAt('filter', value, FILTER_FIELDS)))
+  if (signature === null) return filter
+  if (filter.signature !== undefined && filter.signature !== signature)
+    throw refuse('signature', `it is another than ${showValue(filter.signature)}, which the filter has`)
+  return { ...filter, signature }
+}
+
+/** The fields as the query of a list. A null is refused: a program that has lost the engine it meant must not plan for all of them. */
+function queryOf(fields: JsonObject): ReadonlyMap<string, string> {
+  const query = new Map<string, string>()
+  for (const [name, value] of Object.entries(fields)) {
+    const where = `filter.${name}`
+    if (name === 'minAttempts') {
+      if (typeof value !== 'number')
+        throw refuse(where, `it is ${showValue(value)}, give a number or leave it out`)
+      query.set(name, String(value))
+      continue
+    }
+    if (typeof value !== 'string')
+      throw refuse(where, `it is ${showValue(value)}, give a text or leave it out`)
+    if (value === '') throw refuse(where, 'it is empty, give a text or leave it out')
+    query.set(name, optionalText({ [where]: value }, where, { max: MAX_FILTER_TEXT }) ?? '')
+  }
+  return query
+}
+
+function readIds(value: unknown): readonly LetterKey[] {
+  if (!Array.isArray(value)) throw refuse('ids', `it is ${showValue(value)}, give a list of letters`)
+  const ids: readonly unknown[] = value
+  if (ids.length === 0) throw refuse('ids', 'it is empty, name at least one letter')
+  if (ids.length > MAX_IDS)
+    throw refuse('ids', `it has ${ids.length} letters, at most ${MAX_IDS} are allowed`)
+  return ids.map((id, index) => readId(`ids[${index}]`, id))
+}
+
+/** `ENGINE/ROWKEY`, or both as fields; neither has a slash in it. */
+function readId(where: string, value: unknown): LetterKey {
+  if (isObject(value)) {
+    const { engine, rowKey } = objectAt(where, value, ['engine', 'rowKey'])
+    return {
+      engine: textAt(`${where}.engine`, engine, MAX_ENGINE),
+      rowKey: textAt(`${where}.rowKey`, rowKey, MAX_ROW_KEY),
+    }
+  }
+  const [engine, rowKey] = typeof value === 'string' ? splitAtSlash(value) : []
+  if (engine === undefined || rowKey === undefined)
+    throw refuse(where, `it is ${showValue(value)}, give 'ENGINE/ROWKEY' or an object of engine and rowKey`)
+  return { engine: textAt(where, engine, MAX_ENGINE), rowKey: textAt(where, rowKey, MAX_ROW_KEY) }
+}
+
+function splitAtSlash(text: string): readonly string[] {
+  const slash = text.indexOf('/')
+  return slash < 1 || slash === text.length - 1 ? [] : [text.slice(0, slash), text.slice(slash + 1)]
+}
+
+function textAt(where: string, value: unknown, max: number): string {
+  const text = optionalText({ [where]: value }, where, { max })
+  if (text === null) throw refuse(where, 'it is missing')
+  return text
 }

@@ -1,12 +1,11 @@
-/** How the calls on redrives refuse what they are given: by the name of the field, with what was given and what is allowed. */
-
+/** Refusals of the calls on redrives: by field, with what was given and what is allowed. */
 import type { TInteger, TNumber, TObject } from 'typebox'
 import { isObject, type JsonObject } from '../../api/json-body.ts'
 import { refuse } from '../../core/errors.ts'
 
 const MAX_SHOWN = 64
 
-/** A value of the caller's, as refusals show it. */
+/** A value of the caller's, in a refusal. */
 export function showValue(value: unknown): string {
   if (value === null) return 'null'
   if (Array.isArray(value)) return 'a list'
@@ -15,14 +14,13 @@ export function showValue(value: unknown): string {
   return `'${(text.length > MAX_SHOWN ? `${text.slice(0, MAX_SHOWN)}…` : text).toWellFormed()}'`
 }
 
-/** One of the words that are allowed. */
 export function oneOf<Word extends string>(parameter: string, text: string, words: readonly Word[]): Word {
   const word = words.find((known) => known === text)
   if (word === undefined) throw refuse(parameter, `${showValue(text)} is none of ${words.join(', ')}`)
   return word
 }
 
-/** The fields of an object within a body; refuses those that it does not have, with where it is. */
+/** The fields of an object within a body; refuses unknown ones with their place. */
 export function objectAt(parameter: string, value: unknown, known: readonly string[]): JsonObject {
   if (!isObject(value))
     throw refuse(parameter, `it is ${showValue(value)}, give an object of ${known.join(', ')}`)
@@ -31,7 +29,6 @@ export function objectAt(parameter: string, value: unknown, known: readonly stri
   return value
 }
 
-/** A number within the limits of its schema. */
 export function numberAt(parameter: string, value: unknown, schema: TNumber | TInteger): number {
   const { type, minimum = 0, maximum, exclusiveMaximum }: NumberLimits = schema
   const isWhole = type === 'integer'
@@ -55,7 +52,7 @@ interface NumberLimits {
   readonly exclusiveMaximum?: number
 }
 
-/** An object of numbers, each within the limits of its schema; one that is left out is what that has as its default. */
+/** An object of numbers, each within its limits, or the default of its schema. */
 export function numbersAt<Name extends string>(
   parameter: string,
   value: unknown,
@@ -67,6 +64,6 @@ export function numbersAt<Name extends string>(
     const number = Object.hasOwn(given, name) ? given[name] : schema.default
     return [name, numberAt(`${parameter}.${name}`, number, schema)]
   })
-  // A number for each of the names.
+  // The cast holds: there is a number for each name.
   return Object.fromEntries(numbers) as Record<Name, number>
 }

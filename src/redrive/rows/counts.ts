@@ -1,5 +1,4 @@
-/** Redrives with their counts: sums over their lanes, and what became of the letters that were sent. */
-
+/** Counts of redrives: sums over their lanes, and the outcomes of sent letters. */
 import { type Outcomes, outcomesOf } from '../../letters/numbers/counts.ts'
 import type { Session } from '../../store/database.ts'
 import {
@@ -12,7 +11,6 @@ import {
 import { type CountedLane, readLanes, remainingOf } from './lanes.ts'
 import type { StoredRedrive } from './rows.ts'
 
-/** How far a redrive is, with its lanes. */
 export async function readProgress(
   session: Session,
   redrive: StoredRedrive,
@@ -22,13 +20,13 @@ export async function readProgress(
   return { lanes, counts: countsOf(redrive, lanes, outcomes.get(redrive.number)) }
 }
 
-/** How far these redrives are, in their order. Cost: a row for every lane, and the outcomes that are not folded yet. */
+/** In the order of `redrives`. Cost: one row per lane, plus unfolded outcomes. */
 export async function readSummaries(
   session: Session,
   redrives: readonly StoredRedrive[],
 ): Promise<readonly RedriveStanding[]> {
   const numbers = redrives.map(({ number }) => number)
-  // Outcomes first: of a letter that is sent between the two, nothing can be known yet.
+  // Outcomes first: a letter sent between the two reads can have none yet.
   const outcomes = await outcomesOf(session, numbers)
   const lanes = Map.groupBy(await readLanes(session, numbers), ({ redrive }) => redrive)
   return redrives.map((redrive) =>
@@ -36,7 +34,6 @@ export async function readSummaries(
   )
 }
 
-/** A redrive with its counts, as everybody sees it. */
 export function summaryOf(redrive: StoredRedrive, counts: RedriveCounts): RedriveStanding {
   const { owner: _, canarySentAt, recent, rateMeasured, ...shown } = redrive
   const rateNow = isWorking(redrive.state) ? rateMeasured : null
@@ -44,7 +41,7 @@ export function summaryOf(redrive: StoredRedrive, counts: RedriveCounts): Redriv
     ...shown,
     counts,
     rateNow,
-    // How long a canary waits is not known.
+    // How long a canary waits is unknown.
     secondsLeft:
       redrive.state !== 'running' || rateNow === null || rateNow <= 0
         ? null
@@ -52,7 +49,7 @@ export function summaryOf(redrive: StoredRedrive, counts: RedriveCounts): Redriv
   }
 }
 
-/** What does not leave the office is confirmed as soon as it is done. */
+/** An act inside the office is confirmed once it is done. */
 function countsOf(
   { action }: StoredRedrive,
   lanes: readonly CountedLane[],
@@ -61,7 +58,7 @@ function countsOf(
   const sums = sumsOf(lanes)
   const { sent } = sums
   const confirmed = isSending(action) ? (outcomes?.confirmed ?? 0) : sent
-  // What left over a network can be back before it is counted as sent.
+  // A letter can be back over the network before it is counted as sent.
   const returned = Math.min(outcomes?.returned ?? 0, sent - confirmed)
   const unconfirmed = sent - confirmed - returned
   return { ...sums, remaining: remainingOf(sums), confirmed, returned, unconfirmed }
@@ -73,7 +70,7 @@ function sumsOf(lanes: readonly CountedLane[]) {
   return { planned: sum('planned'), sent: sum('sent'), skipped: sum('skipped'), failed: sum('failed') }
 }
 
-/** Where the letters go, each place once. */
+/** Each place once. */
 export function destinationsOf(lanes: readonly CountedLane[]): Destination[] {
   const places = Map.groupBy(lanes, ({ source, destination }) => JSON.stringify([source, destination]))
   return [...places.values()].flatMap((same) =>

@@ -1,4 +1,4 @@
-/** The rows of lanes: where their letters go, how far they are, and what became of the letters so far. */
+/** Lanes as rows: destination, position, counts. */
 import { type Instant, instant } from '../../core/clock.ts'
 import type { SourceName } from '../../letters/kinds.ts'
 import { type LetterId, letterId } from '../../letters/letter.ts'
@@ -17,26 +17,24 @@ const LANE = rowShape({
   sent: integer,
   skipped: integer,
   failed: integer,
-  /** The last letter that was looked at. */
+  /** Position: the last letter looked at. */
   atCaptured: at,
   atLetter: letterId,
 })
 
-/** Letters of one source, engine and destination that are sent one batch after the other. */
+/** Letters of one source, engine and destination, sent batch after batch. */
 export type Lane = Pick<RowOf<typeof LANE>, 'redrive' | 'lane' | 'source' | 'engine' | 'destination'>
 export type CountedLane = Omit<RowOf<typeof LANE>, 'atCaptured' | 'atLetter'>
 
-/** What is left of it. */
 export const remainingOf = (lane: Omit<CountedLane, keyof Lane>): number =>
   lane.planned - lane.sent - lane.skipped - lane.failed
 
-/** A place in the order of a lane. */
+/** A position in a lane. */
 export interface LanePlace {
   readonly capturedAt: Instant
   readonly letter: LetterId
 }
 
-/** A lane and how far it is. */
 export interface PlacedLane extends CountedLane {
   readonly behind: LanePlace
 }
@@ -46,7 +44,7 @@ function toLane(row: object): PlacedLane {
   return { ...lane, behind: { capturedAt, letter } }
 }
 
-/** Whether a letter of a lane was not looked at yet. */
+/** Whether a letter has not been looked at yet. */
 export const isAhead = ({ behind }: Pick<PlacedLane, 'behind'>, { capturedAt, letter }: LanePlace): boolean =>
   behind.capturedAt < capturedAt || (behind.capturedAt === capturedAt && behind.letter < letter)
 
@@ -58,7 +56,6 @@ const insertRow = sql(
   `INSERT INTO bartleby.redrive_lanes (redrive, lane, source, engine, destination, planned) VALUES ($1, $2, $3, $4, $5, $6)`,
 )
 
-/** Adds the lanes of a plan. */
 export async function insertLanes(
   tx: Transaction,
   lanes: readonly (Lane & { readonly planned: number })[],
@@ -74,44 +71,40 @@ const readOf = sql(
   { bigints: true },
 )
 
-/** The lanes of these redrives, in their order. */
 export async function readLanes(session: Session, redrives: readonly RedriveNumber[]): Promise<PlacedLane[]> {
   if (redrives.length === 0) return []
   return (await session.rows<object>(readOf, redrives)).map(toLane)
 }
 
-/** Along the primary key, locked until the transaction ends. */
+/** Along the primary key, locked. */
 const lockAll = sql(
   'redriveLanes.lockAll',
   `SELECT lane, ${LET_GO} FROM bartleby.redrive_lanes WHERE redrive = $1 ORDER BY redrive, lane FOR UPDATE`,
 )
 
-/** Waits for the batches at hand, and keeps others from beginning before the transaction ends. */
+/** Waits for running batches and keeps others from starting until the transaction ends. */
 export async function holdLanes(tx: Transaction, redrive: RedriveNumber): Promise<void> {
   await tx.rows(lockAll, redrive)
 }
 
-/** One row by primary key, locked until the transaction ends. */
 const lockOne = sql(
   'redriveLanes.lock',
   `SELECT ${LANE.columns}, ${LET_GO} FROM bartleby.redrive_lanes WHERE redrive = $1 AND lane = $2 FOR UPDATE`,
   { bigints: true },
 )
 
-/** The lane, which nobody else can walk before the transaction ends; null when it is gone with its redrive. */
+/** The lane, locked until the transaction ends; null when it is gone with its redrive. */
 export async function holdLane(tx: Transaction, { redrive, lane }: Lane): Promise<PlacedLane | null> {
   const [row] = await tx.rows<object>(lockOne, redrive, lane)
   return row === undefined ? null : toLane(row)
 }
 
-/** One row by primary key, which is locked. */
 const advanceRow = sql(
   'redriveLanes.advance',
   `UPDATE bartleby.redrive_lanes SET sent = sent + $3, skipped = skipped + $4, failed = failed + $5, at_captured = $6, at_letter = $7
    WHERE redrive = $1 AND lane = $2`,
 )
 
-/** How far a batch came. */
 export interface LaneStep {
   readonly sent: number
   readonly skipped: number
@@ -119,7 +112,7 @@ export interface LaneStep {
   readonly to: LanePlace
 }
 
-/** Writes how far a held lane is, with the commit. */
+/** Moves a locked lane on, with the commit. */
 export function advanceLane(tx: Transaction, { redrive, lane }: Lane, step: LaneStep): void {
   const values: readonly Value[] = [step.sent, step.skipped, step.failed, step.to.capturedAt, step.to.letter]
   tx.atCommit(advanceRow, redrive, lane, ...values)

@@ -1,4 +1,4 @@
-/** Lists of the letters of a redrive, with what became of each: in the order of the lanes, page by page. */
+/** Pages of a redrive's letters and their outcomes, in lane order. */
 import { failure } from '../../core/errors.ts'
 import { decodePageToken, encodePageToken } from '../../core/page-token.ts'
 import { type LetterId, letterId } from '../../letters/letter.ts'
@@ -14,13 +14,12 @@ import { outcomeOf } from './members.ts'
 export interface MemberPage {
   readonly limit: number
   readonly token: string | null
-  /** null: whatever became of them. */
   readonly outcome: MemberOutcome | null
 }
 
 export interface Members {
   readonly items: readonly Member[]
-  /** null: there are no more. A page can be short, even empty, and have a successor. */
+  /** A page can be short, even empty, and have a successor. */
   readonly continuationToken: string | null
 }
 
@@ -45,16 +44,15 @@ interface Row {
   readonly letter: Integer
 }
 
-/** The last letter of a page: lane, capture and number. */
+/** The last letter of a page. */
 type Cursor = readonly [lane: Integer, capturedAt: Integer, letter: Integer]
 
 const START: Cursor = [-1, 0, 0]
 
-/** Letters of one look, and looks of one page: what is rare among them may take several pages. */
+/** Letters per look, and looks per page: a rare outcome may take several pages. */
 const LOOK = 1_000
 const MAX_LOOKS = 10
 
-/** One page of the letters of a redrive. */
 export function listMembers(
   db: Database,
   redrive: Redrive,
@@ -120,15 +118,19 @@ async function toMembers(session: Session, redrive: Redrive, rows: readonly Row[
       destination: lane?.destination ?? '',
       outcome:
         exception?.outcome ??
-        fateOf(redrive, lane !== undefined && isAhead(lane, place), candidates.get(letter)),
+        memberOutcome(redrive, lane !== undefined && isAhead(lane, place), candidates.get(letter)),
       reason: exception?.reason ?? null,
       detail: exception?.detail ?? null,
     }
   })
 }
 
-/** What became of a letter that is no exception. */
-function fateOf({ number, action }: Redrive, isLeft: boolean, letter: Candidate | undefined): MemberOutcome {
+/** Outcome of a letter that is no exception. */
+function memberOutcome(
+  { number, action }: Redrive,
+  isLeft: boolean,
+  letter: Candidate | undefined,
+): MemberOutcome {
   if (isLeft) return 'remaining'
   if (!isSending(action)) return 'confirmed'
   if (letter?.redrive !== number) return 'superseded'

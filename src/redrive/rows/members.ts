@@ -1,4 +1,4 @@
-/** The letters of redrives: the frozen set in the order of its lanes, and those of it that were not sent. */
+/** The letters of redrives: the frozen set in lane order, and those not sent. */
 import { storable } from '../../core/content.ts'
 import { type LetterId, letterId } from '../../letters/letter.ts'
 import { type Integer, type Session, sql, type Transaction } from '../../store/database.ts'
@@ -9,10 +9,9 @@ import { isAhead, type Lane, type LanePlace, readLanes } from './lanes.ts'
 
 const LETTER = rowShape({ capturedAt: at, letter: letterId, version: integer })
 
-/** A letter of a lane, in the version in which it was planned. */
+/** A letter of a lane, in its planned version. */
 export type LaneLetter = RowOf<typeof LETTER>
 
-/** A letter with the lane that it was dealt to. */
 export interface DealtLetter extends LaneLetter {
   readonly lane: number
 }
@@ -24,7 +23,6 @@ const insertMany = sql(
    FROM unnest($1::int[], $2::bigint[], $3::bigint[], $4::int[]) AS given (lane, captured_at, letter, version)`,
 )
 
-/** Adds letters to the set of a redrive. */
 export const insertLetters = (
   tx: Transaction,
   redrive: RedriveNumber,
@@ -39,7 +37,7 @@ export const insertLetters = (
     redrive,
   )
 
-/** Along the primary key, from a place on. */
+/** Along the primary key, from a position on. */
 const readNext = sql(
   'redriveLetters.next',
   `SELECT ${LETTER.columns} FROM bartleby.redrive_letters
@@ -48,10 +46,9 @@ const readNext = sql(
   { bigints: true },
 )
 
-/** Letters of one look at a lane: asked for more of a small table, PostgreSQL fetches and sorts all that is left of it. */
+/** Letters per look: asked for more of a small table, PostgreSQL fetches and sorts all that is left. */
 const LOOK = 250
 
-/** The next letters of a lane, behind `behind`. */
 export async function nextLetters(
   session: Session,
   { redrive, lane }: Pick<Lane, 'redrive' | 'lane'>,
@@ -69,14 +66,14 @@ export async function nextLetters(
   return letters
 }
 
-/** Along the primary key, not further than the lane was looked at. */
+/** Along the primary key, within the span looked at. */
 const removeMany = sql(
   'redriveLetters.takeOut',
   `DELETE FROM bartleby.redrive_letters WHERE redrive = $1 AND lane = $2 AND (captured_at, letter) >= ($3, $4)
      AND (captured_at, letter) <= ($5, $6) AND letter = ANY($7::bigint[])`,
 )
 
-/** Takes letters out of a lane, which are in its order. */
+/** Takes letters, which are in lane order, out of a lane. */
 export async function removeLetters(
   tx: Transaction,
   { redrive, lane }: Lane,
@@ -89,7 +86,7 @@ export async function removeLetters(
   await tx.run(removeMany, redrive, lane, ...span, ids)
 }
 
-/** A letter in a redrive, by redrive_letters_of. */
+/** On redrive_letters_of. */
 const findMember = sql(
   'redriveLetters.member',
   `SELECT found.* FROM unnest($1::bigint[], $2::int[]) AS given (letter, redrive) CROSS JOIN LATERAL (
@@ -98,7 +95,7 @@ const findMember = sql(
   { bigints: true },
 )
 
-/** Those of the letters that one of these redrives has still to send. */
+/** Letters that one of these redrives has still to send. */
 export async function lettersAhead(
   session: Session,
   letters: readonly LetterId[],
@@ -131,7 +128,6 @@ const insertExceptions = sql(
    FROM unnest($1::bigint[], $2::int[], $3::text[], $4::text[]) AS given (letter, outcome, reason, detail)`,
 )
 
-/** Notes why letters were not sent. */
 export const noteExceptions = (
   tx: Transaction,
   redrive: RedriveNumber,
@@ -154,7 +150,7 @@ const countByReason = sql(
    GROUP BY outcome, reason ORDER BY outcome, reason`,
 )
 
-/** Why letters of a redrive were not sent, and how many for each reason. */
+/** Letters not sent, by reason. */
 export async function exceptionCounts(
   session: Session,
   redrive: RedriveNumber,

@@ -1,13 +1,12 @@
-/** Forgetting redrives: plans that were never started, and those that ended long ago, in bounded batches. */
+/** Removal of plans never started and of redrives that ended long ago, in bounded batches. */
 import { xid } from '../../core/xid.ts'
 import type { OfficeWork } from '../../letters/work.ts'
 import { type Database, type Integer, sql, type Transaction } from '../../store/database.ts'
 import type { RunKind } from '../../work/run.ts'
 import { removeRun } from '../../work/run-rows.ts'
 import { type Redrive, type RedriveNumber, redriveNumber } from '../redrive.ts'
-import { hideRedrive, removeRedrive } from './rows.ts'
+import { FORGOTTEN } from './rows.ts'
 
-/** Rows of one transaction. */
 const BATCH = 2_000
 
 /** Along the primary key. */
@@ -21,38 +20,38 @@ const removeSome = (table: 'redrive_letters' | 'redrive_exceptions', key: string
 const LETTERS = removeSome('redrive_letters', 'redrive, lane, captured_at, letter', '-1, 0, 0')
 const PARTS = [LETTERS, removeSome('redrive_exceptions', 'redrive, letter', '-1')]
 
-/** By primary keys; few rows for each redrive. */
-const removeRest = (['redrive_lanes', 'redrive_outcomes'] as const).map((table) =>
+/** By primary keys; few rows per redrive. */
+const REST = ['redrive_lanes', 'redrive_outcomes'].map((table) =>
   sql(`redrives.forget.${table}`, `DELETE FROM bartleby.${table} WHERE redrive = $1`),
 )
 
-/** Removes some letters of a redrive; true when there may be more. */
+/** Hides a redrive while its letters are being removed. */
+const hideRow = sql('redrives.hide', `UPDATE bartleby.redrives SET state = '${FORGOTTEN}' WHERE number = $1`)
+const removeRow = sql('redrives.remove', 'DELETE FROM bartleby.redrives WHERE number = $1')
+
+/** True when there may be more. */
 export const removeSomeLetters = async (tx: Transaction, number: RedriveNumber): Promise<boolean> =>
   (await tx.run(LETTERS, number, BATCH)) === BATCH
 
-/**
- * Removes some of what is kept of a redrive, its row last; false when nothing is left. What is cut short is found again, and nobody is
- * shown it.
- */
+/** Removes some of a redrive, its row last; false when nothing is left. Cut short, it is hidden and found again. */
 async function forgetSome(
   tx: Transaction,
   { number, id }: Pick<Redrive, 'number' | 'id'>,
   most: number,
 ): Promise<boolean> {
   await removeRun(tx, id)
-  await hideRedrive(tx, number)
+  await tx.run(hideRow, number)
   for (const statement of PARTS) if ((await tx.run(statement, number, most)) === most) return true
-  for (const statement of removeRest) await tx.run(statement, number)
-  await removeRedrive(tx, number)
+  for (const statement of REST) await tx.run(statement, number)
+  await tx.run(removeRow, number)
   return false
 }
 
-/** Removes everything that is kept of a redrive. */
 export async function forgetRedrive(db: Database, redrive: Pick<Redrive, 'number' | 'id'>): Promise<void> {
   while (await db.transaction('redrive.forget', (tx) => forgetSome(tx, redrive, BATCH)));
 }
 
-/** Plans, dropped or not, whose time was over before $1 and redrives that ended before $2. Redrives are few. */
+/** Plans out of date before `$1`, and redrives that ended before `$2`. Redrives are few. */
 const readOld = sql(
   'redrives.old',
   `SELECT number, id FROM bartleby.redrives WHERE (started_at IS NULL AND state <> 'planning' AND valid_until < $1)
@@ -62,7 +61,7 @@ const readOld = sql(
 const HOUR_US = 3_600_000_000n
 const EVERY_US = 600_000_000n
 
-/** How plans that were never started are forgotten, an hour after they could be, and redrives that ended long ago. */
+/** Plans are kept an hour after they could be started, redrives for `retentionDays` after their end. */
 export const redriveRemoval = (retentionDays: number): RunKind<OfficeWork> => ({
   kind: 'redrive-removal',
   batch: BATCH,

@@ -1,4 +1,4 @@
-/** The rows of redrives: what was asked for, in which state it is, and which server is at its run. */
+/** Redrives as rows: the request, the state, and the server that drives the run. */
 import { type Instant, instant } from '../../core/clock.ts'
 import { type Xid, xid } from '../../core/xid.ts'
 import type { RedriveRef } from '../../letters/letter.ts'
@@ -22,13 +22,13 @@ import {
 import { readRecipe, showRecipe } from '../repair/recipe.ts'
 
 /** Hidden while its letters are being removed. */
-const FORGOTTEN = 'forgotten'
+export const FORGOTTEN = 'forgotten'
 
 const REDRIVE = rowShape({
   number: redriveNumber,
   id: xid,
   state: oneOf<RedriveState>(),
-  /** What a paused one goes on as. */
+  /** State after a pause. */
   resumesAs: orNull(oneOf<WorkingState>()),
   action: oneOf<RedriveAction>(),
   queue: orNull(text),
@@ -44,33 +44,33 @@ const REDRIVE = rowShape({
   startedBy: orNull(text),
   startedAt: orNull(at),
   endedAt: orNull(at),
-  /** Why it is in its state, when that needs words: what it stopped or paused for. */
+  /** What it stopped or paused for. */
   note: orNull(text),
-  /** When all letters of the canary were sent. */
+  /** When the last letter of the canary was sent. */
   canarySentAt: orNull(at),
-  /** What the stop rule remembers, as it wrote it. */
+  /** The stop rule's memory, as it wrote it. */
   recent: orNull(text),
 })
 
-/** What its run says: while it is planned, and from its start on. */
+/** Columns of its run. */
 const OF_RUN = rowShape({
-  /** How often another server, or this one after a restart, went on with it. */
+  /** Times that a server went on with it after another, or after a restart. */
   resumed: (value: Integer | null) => Number(value ?? 0),
-  /** Letters a second, as the server that is at it measured it. */
+  /** Letters a second, as the driving server measured it. */
   rateNow: orNull(number),
   owner: orNull(text),
 })
 
-/** A redrive with what only the server that is at it needs. */
+/** With what only the driving server needs. */
 export interface StoredRedrive
   extends RowOf<typeof REDRIVE>,
     Pick<RowOf<typeof OF_RUN>, 'resumed' | 'owner'> {
   readonly rateMeasured: number | null
-  /** Whether a server is at it now. */
+  /** Whether a server drives it now. */
   readonly isHeld: boolean
 }
 
-/** Of the run, by primary key. Not a join: PostgreSQL would go through all runs as long as it takes redrives for few. */
+/** A column of the run, by primary key. Not a join: PostgreSQL would read all runs while it takes redrives for few. */
 const ofRun = (column: string): string =>
   `(SELECT ${column} FROM bartleby.runs AS run WHERE run.id = redrives.id) AS ${column}`
 
@@ -115,7 +115,6 @@ const NO_NUMBERS: PlanNumbers = {
   ...{ matched: 0, eligible: 0, inFlight: 0, noDestination: 0, orderBlocked: 0, duplicate: 0, invalid: 0 },
 }
 
-/** Begins a plan. */
 export async function insertRedrive(
   tx: Transaction,
   id: Xid,
@@ -128,13 +127,12 @@ export async function insertRedrive(
   await tx.run(insertRow, id, action, queue, ...json, shown, reason, actor, now)
 }
 
-/** One row by primary key. */
 const planRow = sql(
   'redrives.plan',
   'UPDATE bartleby.redrives SET state = $2, numbers = $3, planned_at = $4, valid_until = $5 WHERE number = $1',
 )
 
-/** Notes what a plan found so far; from `planned` on it can be started. */
+/** Notes what a plan has found; from `planned` on it can be started. */
 export async function notePlan(
   tx: Transaction,
   number: RedriveNumber,
@@ -152,11 +150,8 @@ export async function notePlan(
 const one = (key: 'id' | 'number', columns = COLUMNS): string =>
   `SELECT ${columns} FROM bartleby.redrives WHERE ${key} = $1 AND state <> '${FORGOTTEN}'`
 
-/** One by its unique id. */
 const readById = sql('redrives.read', one('id'), { bigints: true })
-/** The same, locked until the transaction ends. */
 const lockById = sql('redrives.lock', `${one('id', `${COLUMNS}, ${LET_GO}`)} FOR UPDATE`, { bigints: true })
-/** One by primary key. */
 const readByNumber = sql('redrives.readByNumber', one('number'), { bigints: true })
 
 const find = async (
@@ -168,24 +163,21 @@ const find = async (
   return row === undefined ? null : toRedrive(row)
 }
 
-/** The redrive with this id; null when there is none. */
 export const readRedrive = (session: Session, id: Xid): Promise<StoredRedrive | null> =>
   find(session, readById, id)
 
-/** The redrive with this number; null when there is none any more. */
 export const readRedriveByNumber = (session: Session, number: RedriveNumber): Promise<StoredRedrive | null> =>
   find(session, readByNumber, number)
 
-/** The same, as letters name it. */
+/** As letters name it. */
 export async function readRedriveRef(session: Session, number: number): Promise<RedriveRef | null> {
   const found = await find(session, readByNumber, number)
   return found === null ? null : refOf(found)
 }
 
-/** The redrive, locked until the transaction ends; null when there is none. */
 export const lockRedrive = (tx: Transaction, id: Xid): Promise<StoredRedrive | null> => find(tx, lockById, id)
 
-/** Down the unique index of ids, which ascend with time. Plans that were dropped are not shown, and soon gone. */
+/** Down the unique index of ids, which ascend with time. Without dropped plans, which are soon gone. */
 const readPage = sql(
   'redrives.page',
   `SELECT ${COLUMNS} FROM bartleby.redrives WHERE id < $1 AND state = ANY($2::text[])
@@ -196,7 +188,7 @@ const readPage = sql(
 /** After every id. */
 const LAST_ID = '~'
 
-/** The newest redrives in one of these states that are older than `before`; of plans, those that can still be started. */
+/** The newest in these states; of plans, those that can still be started. */
 export async function newestRedrives(
   session: Session,
   states: readonly RedriveState[],
@@ -207,7 +199,7 @@ export async function newestRedrives(
   return rows.map(toRedrive)
 }
 
-/** Those that were started and have not ended, on redrives_open, which has few rows. */
+/** Started and not ended, on redrives_open, which has few rows. */
 const readOpen = sql(
   'redrives.open',
   `SELECT ${COLUMNS} FROM bartleby.redrives INDEXED BY redrives_open
@@ -215,38 +207,20 @@ const readOpen = sql(
   { bigints: true },
 )
 
-/** Redrives that are under way or paused. */
 export async function openRedrives(session: Session): Promise<StoredRedrive[]> {
   return (await session.rows<object>(readOpen)).map(toRedrive)
 }
 
-/** One row by primary key, which is locked. */
 const changeRow = sql(
   'redrives.change',
   `UPDATE bartleby.redrives SET state = $2, resumes_as = $3, terms = $4, note = $5, started_by = $6, started_at = $7, ended_at = $8,
      canary_sent_at = $9, recent = $10 WHERE number = $1`,
 )
 
-/** Writes what can change of a redrive, which was locked, after its plan. */
+/** Writes what can change after the plan; the row must be locked. */
 export async function writeRedrive(tx: Transaction, redrive: StoredRedrive): Promise<void> {
   const { number, state, resumesAs, terms, note, startedBy, startedAt, endedAt, canarySentAt, recent } =
     redrive
   const values = [state, resumesAs, JSON.stringify(terms), note, startedBy, startedAt, endedAt] as const
   await tx.run(changeRow, number, ...values, canarySentAt, recent)
-}
-
-/** One row by primary key. */
-const hideRow = sql('redrives.hide', `UPDATE bartleby.redrives SET state = '${FORGOTTEN}' WHERE number = $1`)
-
-/** Nobody is shown a redrive any more whose letters are being forgotten. */
-export async function hideRedrive(tx: Transaction, number: RedriveNumber): Promise<void> {
-  await tx.run(hideRow, number)
-}
-
-/** One row by primary key. */
-const removeRow = sql('redrives.remove', 'DELETE FROM bartleby.redrives WHERE number = $1')
-
-/** Forgets the row of a redrive. */
-export async function removeRedrive(tx: Transaction, number: RedriveNumber): Promise<void> {
-  await tx.run(removeRow, number)
 }

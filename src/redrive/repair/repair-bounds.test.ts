@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { TOO_LONG, TOO_MUCH_MEMORY } from './repair-bounds.ts'
-import { RepairBudget } from './repair-budget.ts'
+import { RepairBudget, TOO_LONG, TOO_MUCH_MEMORY } from './repair-bounds.ts'
 import type { RepairedLetter } from './repair-thread.ts'
 
 const cost = { workMs: 1, growthBytes: 10 }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { redriveNumber } from '../redrive.ts'
 import type { CountedLane } from '../rows/lanes.ts'
-import { LaneTurns } from './lane-turns.ts'
+import { LaneTurns } from './drive.ts'
 
 const lane = (number: number, planned: number): CountedLane => ({
   redrive: redriveNumber(1),
