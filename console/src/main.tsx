@@ -1,6 +1,7 @@
 /** The console starts here: what everything needs is put around the screens. */
 // In a layer of their own, so that ours win whatever the order in which files are loaded.
 import '@mantine/core/styles.layer.css'
+import '@fontsource-variable/inter'
 import './frame/frame.css'
 import { MantineProvider } from '@mantine/core'
 import { QueryClient, QueryClientProvider } from '@tanstack/react-query'

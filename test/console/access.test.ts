@@ -36,7 +36,7 @@ describeBrowser('a console with tokens', () => {
     await page.getByLabel('Token', { exact: true }).fill(TOKENS.operator)
     await page.getByRole('button', { name: 'Sign in' }).click()
     // The page that was asked for, not the first one.
-    await page.getByRole('tab', { name: 'Payload' }).waitFor()
+    await page.getByRole('region', { name: 'Payload' }).waitFor()
     await view.close()
   })
 

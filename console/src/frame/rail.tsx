@@ -4,7 +4,8 @@ import { Link, useLocation } from '@tanstack/react-router'
 import type { Session } from '../api/types.ts'
 import { useSession } from '../kit/role.tsx'
 import { useLive } from '../live/live.tsx'
-import { grouped } from '../time/format.ts'
+import { useRunning } from '../redrives/use-running.ts'
+import { grouped, short } from '../time/format.ts'
 import { Icon } from './icon.tsx'
 import { SCREENS, type Screen } from './screens.ts'
 
@@ -29,7 +30,6 @@ const LETTERS_OF_SOURCE = 'M3 6h18v12H3zM3.5 7l8.5 6.5L20.5 7'
 export function Rail({ close }: { readonly close: () => void }) {
   const { pathname } = useLocation()
   const { navigation } = useSession()
-  const { standing } = useLive()
   const isHere = ({ to, search }: RailLink) =>
     search === undefined && (pathname === to || (to !== '/' && pathname.startsWith(`${to}/`)))
   return (
@@ -54,23 +54,68 @@ export function Rail({ close }: { readonly close: () => void }) {
               aria-current={isHere(screen) ? 'page' : undefined}
               renderRoot={(props) => <Link to={screen.to} search={screen.search ?? {}} {...props} />}
               onClick={close}
-              rightSection={
-                screen.to === '/letters' && screen.search === undefined && standing !== null ? (
-                  <Badge size="sm" variant="light" color="orange" className="badge numbers">
-                    {grouped(standing.Pending)}
-                    <VisuallyHidden> pending</VisuallyHidden>
-                  </Badge>
-                ) : screen.isOff === true ? (
-                  <Text size="xs" c="var(--quiet)">
-                    off
-                  </Text>
-                ) : undefined
-              }
+              rightSection={<Beside link={screen} />}
             />
           ))}
         </div>
       ))}
     </ScrollArea>
+  )
+}
+
+/** How many wait or run there. */
+function Beside({ link: { to, search, isOff } }: { readonly link: RailLink }) {
+  const { standing } = useLive()
+  if (isOff === true)
+    return (
+      <Text size="xs" c="var(--quiet)">
+        off
+      </Text>
+    )
+  if (to === '/letters' && search === undefined && standing !== null)
+    return <CountBadge of={standing.Pending} word="pending" colour="orange" />
+  return to === '/redrives' ? <Redrives /> : null
+}
+
+function Redrives() {
+  const { running, paused } = useRunning()
+  return (
+    <>
+      {running > 0 && (
+        <CountBadge
+          of={running}
+          word={running === 1 ? 'running redrive' : 'running redrives'}
+          colour="blue"
+        />
+      )}
+      {paused > 0 && <CountBadge of={paused} word="paused" colour="gray" isSpelt />}
+    </>
+  )
+}
+
+/** Short enough for the rail; the exact number on hover. */
+function CountBadge({
+  of,
+  word,
+  colour,
+  isSpelt = false,
+}: {
+  readonly of: number
+  readonly word: string
+  readonly colour: string
+  readonly isSpelt?: boolean
+}) {
+  return (
+    <Badge
+      size="sm"
+      variant="light"
+      color={colour}
+      className="badge numbers"
+      title={`${grouped(of)} ${word}`}
+    >
+      {short(of)}
+      {isSpelt ? ` ${word}` : <VisuallyHidden> {word}</VisuallyHidden>}
+    </Badge>
   )
 }
 

@@ -71,7 +71,6 @@ export function HistoryScreen() {
                 columns={columnsFor(filter)}
                 rows={items}
                 keyOf={entryName}
-                minWidth="62rem"
                 current={cursor}
               />
             )}
@@ -116,10 +115,17 @@ const columnsFor = (filter: HistoryAsked): readonly Column<HistoryItem>[] => [
     ),
   },
   { id: 'engine', title: 'Engine', width: '9rem', cell: ({ engine }) => engine },
-  { id: 'operation', title: 'Operation', width: '13rem', cell: ({ operation }) => operation },
+  {
+    id: 'operation',
+    title: 'Operation',
+    narrow: 'title',
+    width: '13rem',
+    cell: ({ operation }) => operation,
+  },
   {
     id: 'subject',
     title: 'Subject',
+    narrow: 'text',
     oneLine: true,
     cell: ({ instanceId }) => (
       <HistoryLink filter={{ instanceId }} label={`History of ${instanceId}`}>
@@ -139,6 +145,7 @@ const columnsFor = (filter: HistoryAsked): readonly Column<HistoryItem>[] => [
   {
     id: 'correlation',
     title: 'Correlation',
+    narrow: 'hidden',
     oneLine: true,
     cell: ({ correlationId }) => (
       <HistoryLink filter={{ correlationId }} label={`History with correlation ${correlationId}`}>

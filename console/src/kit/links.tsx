@@ -40,6 +40,7 @@ export function QueryLink({
   return (
     <Anchor
       inherit
+      className="ink-link"
       renderRoot={(props) => (
         <Link to="/letters" search={{ query }} {...props} {...(label ? { 'aria-label': label } : {})} />
       )}
@@ -77,6 +78,7 @@ export function LetterLink({
   return (
     <Anchor
       inherit
+      className="ink-link"
       renderRoot={(props) => (
         <Link
           to="/letters/$engine/$rowKey"
@@ -101,6 +103,7 @@ export function SignatureLink({
   return (
     <Anchor
       inherit
+      className="ink-link"
       renderRoot={(props) => <Link to="/signatures/$signature" params={{ signature }} {...props} />}
     >
       {children}

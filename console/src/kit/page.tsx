@@ -1,5 +1,5 @@
 /** The frame of a screen: its title, what can be done, and what is shown while there is nothing, or something went wrong. */
-import { Alert, Button, Group, Loader, Paper, Stack, Text, Title } from '@mantine/core'
+import { Alert, Button, Group, Loader, Stack, Text, Title } from '@mantine/core'
 import { type ReactNode, useEffect } from 'react'
 import { CallFailure, reasonOf } from '../api/call.ts'
 import { useToasts } from '../toasts/toasts.tsx'
@@ -10,19 +10,26 @@ export interface PageProps {
   readonly beside?: ReactNode
   /** Under the title, in one sentence. */
   readonly lead?: ReactNode
+  /** The screen opens with a sentence of its own; the title is for the tab and for screen readers. */
+  readonly isTitleHidden?: boolean
   readonly children: ReactNode
 }
 
 /** A screen with its heading; the tab of the browser is called as it is, and so it is announced. */
-export function Page({ title, beside, lead, children }: PageProps) {
+export function Page({ title, beside, lead, isTitleHidden = false, children }: PageProps) {
   const { announce } = useToasts()
   useEffect(() => {
     document.title = `${title} · Bartleby`
     announce(title)
   }, [title, announce])
   return (
-    <Stack gap="md">
-      <Group justify="space-between" align="flex-start" wrap="wrap">
+    <Stack gap="md" className="page">
+      <Group
+        justify="space-between"
+        align="flex-start"
+        wrap="wrap"
+        className={isTitleHidden ? 'announcer' : undefined}
+      >
         <div className="page-title">
           <Title order={1} size="h3">
             {title}
@@ -51,13 +58,7 @@ export function Panel({
   readonly children: ReactNode
 }) {
   return (
-    <Paper
-      withBorder
-      p="sm"
-      component="section"
-      className="panel"
-      {...(title === undefined ? {} : { 'aria-label': title })}
-    >
+    <section className="panel" {...(title === undefined ? {} : { 'aria-label': title })}>
       <Stack gap="xs">
         {title !== undefined && (
           <Group justify="space-between" mih={28}>
@@ -69,19 +70,19 @@ export function Panel({
         )}
         {children}
       </Stack>
-    </Paper>
+    </section>
   )
 }
 
 /** Nothing to show: what that means, and what to do next. */
 export function Empty({ title, children }: { readonly title: string; readonly children?: ReactNode }) {
   return (
-    <Paper withBorder p="xl" ta="center">
+    <div className="empty">
       <Text fw={600}>{title}</Text>
       <Text c="var(--quiet)" size="sm" component="div" mt={4} className="prose">
         {children}
       </Text>
-    </Paper>
+    </div>
   )
 }
 

@@ -30,8 +30,8 @@ export function StatusBadge({ letter }: { readonly letter: Standing }) {
 }
 
 const HEALTH: Readonly<Record<Health, { readonly colour: string; readonly word: string }>> = {
-  ok: { colour: 'teal', word: 'Well' },
-  warn: { colour: 'yellow', word: 'Warning' },
+  ok: { colour: 'teal', word: 'Healthy' },
+  warn: { colour: 'yellow', word: 'Degraded' },
   fail: { colour: 'red', word: 'Failing' },
   off: { colour: 'gray', word: 'Off' },
 }

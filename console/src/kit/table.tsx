@@ -1,7 +1,8 @@
 /**
  * Tables: columns are declared once per screen, rows come page by page. One row is the current one (`j`/`k` move it, it is focused),
- * some may be selected. The table knows nothing about what rows mean.
+ * some may be selected. The table knows nothing about what rows mean. Where there is no room for columns, rows have two lines.
  */
+import './table.css'
 import { Checkbox, Table as Plain } from '@mantine/core'
 import { type ColumnDef, type RowData, tableFeatures, useTable } from '@tanstack/react-table'
 import { type ReactNode, useEffect, useMemo, useRef } from 'react'
@@ -18,6 +19,8 @@ export interface Column<Row> {
   readonly width?: string
   /** Cut with an ellipsis instead of broken into lines. */
   readonly oneLine?: boolean
+  /** In a row of two lines: its title (left out: the first column), a line of its own, the act at the end, or not shown. Others are facts. */
+  readonly narrow?: 'title' | 'text' | 'act' | 'hidden'
   cell(row: Row): ReactNode
 }
 
@@ -37,8 +40,6 @@ export interface TableProps<Row> {
   }
   /** Adds up under the rows. */
   readonly foot?: ReactNode
-  /** Where there is less room than this, the table is moved sideways instead of squeezed. */
-  readonly minWidth?: string
 }
 
 /** A table that fits its columns into the width there is. */
@@ -50,7 +51,6 @@ export function Table<Row extends RowData>({
   current,
   selection,
   foot,
-  minWidth,
 }: TableProps<Row>) {
   const names = columns.map(({ id }) => id).join(' ')
   const defs = useMemo(() => names.split(' ').map((id): ColumnDef<typeof features, Row> => ({ id })), [names])
@@ -68,6 +68,7 @@ export function Table<Row extends RowData>({
     row?.scrollIntoView({ block: 'nearest' })
   }, [index, moved])
 
+  const hasTitle = columns.some(({ narrow }) => narrow === 'title')
   const isAll = rows.length > 0 && rows.every((row) => selection?.keys.has(keyOf(row)))
   return (
     <div className="table-frame">
@@ -78,13 +79,13 @@ export function Table<Row extends RowData>({
         stickyHeader
         verticalSpacing={6}
         className="table"
-        miw={minWidth}
+        role="table"
       >
-        <Plain.Thead>
+        <Plain.Thead role="rowgroup">
           {table.getHeaderGroups().map((group) => (
-            <Plain.Tr key={group.id}>
+            <Plain.Tr key={group.id} role="row">
               {selection !== undefined && (
-                <Plain.Th w="2.5rem">
+                <Plain.Th w="2.5rem" role="columnheader">
                   <Checkbox
                     size="xs"
                     aria-label="Select all rows of this page"
@@ -102,6 +103,7 @@ export function Table<Row extends RowData>({
                     w={column?.width}
                     ta={column?.numeric ? 'right' : 'left'}
                     scope="col"
+                    role="columnheader"
                   >
                     {column?.title}
                   </Plain.Th>
@@ -110,12 +112,14 @@ export function Table<Row extends RowData>({
             </Plain.Tr>
           ))}
         </Plain.Thead>
-        <Plain.Tbody ref={body}>
+        <Plain.Tbody ref={body} role="rowgroup">
           {table.getRowModel().rows.map((row, place) => {
             const isSelected = selection?.keys.has(row.id) === true
             return (
               <Plain.Tr
                 key={row.id}
+                role="row"
+                data-selectable={selection !== undefined || undefined}
                 tabIndex={current === undefined ? undefined : place === Math.max(index, 0) ? 0 : -1}
                 aria-selected={selection === undefined ? undefined : isSelected}
                 data-current={place === index || undefined}
@@ -125,7 +129,7 @@ export function Table<Row extends RowData>({
                 }}
               >
                 {selection !== undefined && (
-                  <Plain.Td>
+                  <Plain.Td role="cell" data-narrow="select">
                     <Checkbox
                       size="xs"
                       aria-label={`Select row ${place + 1}`}
@@ -141,17 +145,24 @@ export function Table<Row extends RowData>({
                     key={cell.id}
                     ta={columns[at]?.numeric ? 'right' : 'left'}
                     className={columns[at]?.oneLine ? 'one-line' : undefined}
+                    role="cell"
+                    data-narrow={columns[at]?.narrow ?? (at === 0 && !hasTitle ? 'title' : undefined)}
                   >
                     {/* Called and not rendered as a component: a new function with every render would be a new
                         component, its elements would be replaced, and a click that began on one would be lost. */}
                     {columns[at]?.cell(row.original)}
+                    {columns[at]?.numeric === true && (
+                      <span className="cell-label" aria-hidden>
+                        {` ${columns[at].title.toLowerCase()}`}
+                      </span>
+                    )}
                   </Plain.Td>
                 ))}
               </Plain.Tr>
             )
           })}
         </Plain.Tbody>
-        {foot !== undefined && <Plain.Tfoot>{foot}</Plain.Tfoot>}
+        {foot !== undefined && <Plain.Tfoot role="rowgroup">{foot}</Plain.Tfoot>}
       </Plain>
     </div>
   )

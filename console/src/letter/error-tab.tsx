@@ -1,8 +1,8 @@
-/** The error: its chain unwrapped, frames of the application first, and the attempts compared. */
+/** The stack of the error: its chain unwrapped, frames of the application first; and the attempts compared. */
 import { Stack, Text, Title } from '@mantine/core'
 import { useMemo } from 'react'
+import { errorLine } from '../acts/error-line.ts'
 import type { LetterDetail } from '../api/types.ts'
-import { SignatureLink } from '../kit/links.tsx'
 import { Time } from '../time/time.tsx'
 import { type ComparedAttempt, compareAttempts } from './attempts.ts'
 import { chainOf, type ErrorLink, type Frame } from './stack.ts'
@@ -11,23 +11,14 @@ export function ErrorTab({ letter }: { readonly letter: LetterDetail }) {
   const chain = useMemo(() => chainOf(letter.errorStack ?? ''), [letter.errorStack])
   return (
     <Stack gap="lg">
-      <section aria-label="Message">
-        <Title order={2} size="h5">
-          {letter.errorClass === '' ? 'Error' : letter.errorClass}
-        </Title>
-        <pre className="bytes message">{letter.errorMessage}</pre>
-        <Text size="sm" mt={4}>
-          <SignatureLink signature={letter.signature}>All letters with this error</SignatureLink>
-        </Text>
-      </section>
       {chain.length === 0 ? (
         <Text size="sm" c="var(--quiet)">
-          No stack came with it.
+          No stack was reported.
         </Text>
       ) : (
         chain.map((link, place) => (
           // biome-ignore lint/suspicious/noArrayIndexKey: a chain has no other names, and never changes its order
-          <ChainLink key={place} link={link} isCause={place > 0} />
+          <ChainLink key={place} link={link} isCause={place > 0} error={errorLine(letter)} />
         ))
       )}
       <Attempts letter={letter} />
@@ -38,9 +29,12 @@ export function ErrorTab({ letter }: { readonly letter: LetterDetail }) {
 function ChainLink({
   link: { heading, frames, details },
   isCause,
+  error,
 }: {
   readonly link: ErrorLink
   readonly isCause: boolean
+  /** Stands at the top of the page. */
+  readonly error: string
 }) {
   const own = frames.filter(({ isOwn }) => isOwn)
   const others = frames.length - own.length
@@ -49,11 +43,11 @@ function ChainLink({
       <Text size="sm" fw={600}>
         {isCause ? 'Caused by' : 'Stack'}
       </Text>
-      {heading !== '' && <pre className="bytes">{heading}</pre>}
+      {heading !== '' && heading !== error && <pre className="bytes">{heading}</pre>}
       {own.length > 0 && <Frames frames={own} />}
       {own.length === 0 && frames.length > 0 && (
         <Text size="sm" c="var(--quiet)">
-          No frame of it is the application’s own.
+          No frame is of the application itself.
         </Text>
       )}
       {details !== '' && <pre className="bytes details">{details}</pre>}
@@ -92,20 +86,20 @@ function Attempts({ letter }: { readonly letter: LetterDetail }) {
         Attempts
       </Title>
       <Text size="sm" mb="xs">
-        It was attempted {letter.dequeueCount} {letter.dequeueCount === 1 ? 'time' : 'times'}
-        {others > 0 ? `; of ${others} only the number is on file` : ''}.
-        {compared.length > 1 && ' What differs from the attempt before is marked.'}
+        {letter.dequeueCount} {letter.dequeueCount === 1 ? 'attempt' : 'attempts'}
+        {others > 0 ? `; errors of ${others} were not kept` : ''}.
+        {compared.length > 1 && ' Differences from the attempt before are marked.'}
       </Text>
       <ol className="attempts">
         {compared.map((each) => (
-          <Attempt key={each.attempt.number} compared={each} />
+          <Attempt key={each.attempt.number} compared={each} isOnly={compared.length === 1} />
         ))}
       </ol>
     </section>
   )
 }
 
-function Attempt({ compared }: { readonly compared: ComparedAttempt }) {
+function Attempt({ compared, isOnly }: { readonly compared: ComparedAttempt; readonly isOnly: boolean }) {
   const { attempt, isSame, isOtherClass, isOtherStack, message } = compared
   return (
     <li>
@@ -115,7 +109,7 @@ function Attempt({ compared }: { readonly compared: ComparedAttempt }) {
         {isSame && ': the same error as before'}
         {isOtherStack && ', from another place in the code'}
       </Text>
-      {!isSame && (
+      {!isSame && !isOnly && (
         <pre className="bytes">
           {isOtherClass ? <mark>{attempt.errorClass}</mark> : attempt.errorClass}
           {attempt.errorClass === '' ? '' : ': '}

@@ -26,12 +26,12 @@ export function LetterActsBar({ letter }: { readonly letter: LetterDetail }) {
   const discard = () => setDiscarding(true)
   useLetterKeys(letter, { retry, edit, discard, noRetry, noDiscard })
   return (
-    <Group gap="xs">
+    <Group gap="xs" className="letter-acts">
       <ActButton needs="operator" refusal={noRetry} hotkey="r" onClick={retry}>
         Retry
       </ActButton>
       <ActButton variant="default" needs="operator" refusal={noRetry} hotkey="e" onClick={edit}>
-        Edit and retry
+        Edit…
       </ActButton>
       <ActButton variant="default" needs="operator" refusal={noRetry} onClick={() => setDryRun(true)}>
         Dry run

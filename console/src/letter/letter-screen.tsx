@@ -1,21 +1,21 @@
-/** One letter: what happened on the left, what it is on the right, what can be done on top. */
+/** One letter in one view: the error, then what happened, the payload and the facts beside each other; the rest below. */
 
-import { Group, Tabs } from '@mantine/core'
+import { Button, Tabs } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { getRouteApi, useNavigate } from '@tanstack/react-router'
-import type { ReactNode } from 'react'
-import { errorLine } from '../acts/error-line.ts'
+import { type ReactNode, useState } from 'react'
 import { letterQuery } from '../api/queries.ts'
 import type { LetterDetail } from '../api/types.ts'
 import { Page, Panel, Shown } from '../kit/page.tsx'
 import { StatusBadge } from '../kit/status.tsx'
 import { visible } from '../kit/visible.ts'
 import { ErrorTab } from './error-tab.tsx'
+import { FactsPanel } from './facts-panel.tsx'
 import { HeadersTab } from './headers-tab.tsx'
 import './letter.css'
 import { LetterActsBar } from './letter-acts.tsx'
 import { NoLetter } from './no-letter.tsx'
-import { PayloadTab } from './payload-tab.tsx'
+import { PayloadPanel } from './payload-panel.tsx'
 import { ProvenanceTab } from './provenance-tab.tsx'
 import { RawTab } from './raw-tab.tsx'
 import { SameKeyTab } from './same-key-tab.tsx'
@@ -31,8 +31,7 @@ interface Tab {
 }
 
 const TABS: readonly Tab[] = [
-  { id: 'error', title: 'Error', show: (letter) => <ErrorTab letter={letter} /> },
-  { id: 'payload', title: 'Payload', show: (letter) => <PayloadTab letter={letter} /> },
+  { id: 'error', title: 'Stack and attempts', show: (letter) => <ErrorTab letter={letter} /> },
   { id: 'headers', title: 'Headers', show: (letter) => <HeadersTab letter={letter} /> },
   { id: 'provenance', title: 'Provenance', show: (letter) => <ProvenanceTab letter={letter} /> },
   { id: 'same-key', title: 'Same key', show: (letter) => <SameKeyTab letter={letter} /> },
@@ -45,18 +44,8 @@ export function LetterScreen() {
   const letter = read.data
   return (
     <Page
-      title={`${key.engine} ${visible(letter?.instanceId ?? key.rowKey)}`}
-      {...(letter === undefined
-        ? {}
-        : {
-            lead: (
-              <Group gap="xs" wrap="nowrap" align="flex-start" mt={2} className="lead">
-                <StatusBadge letter={letter} />
-                <span className="lead-error">{errorLine(letter)}</span>
-              </Group>
-            ),
-            beside: <LetterActsBar letter={letter} />,
-          })}
+      title={`${key.engine} · ${visible(letter?.instanceId ?? key.rowKey)}`}
+      {...(letter === undefined ? {} : { beside: <LetterActsBar letter={letter} /> })}
     >
       <Shown read={read} what="the letter" unknown={<NoLetter letter={key} />}>
         {(detail) => <CaseFile letter={detail} />}
@@ -66,6 +55,53 @@ export function LetterScreen() {
 }
 
 function CaseFile({ letter }: { readonly letter: LetterDetail }) {
+  return (
+    <>
+      <ErrorText letter={letter} />
+      <StandingNote letter={letter} />
+      <div className="case-file">
+        <Panel title="Timeline">
+          <TimelineList letter={letter} />
+        </Panel>
+        <Panel title="Payload">
+          <PayloadPanel letter={letter} />
+        </Panel>
+        <Panel title="Facts">
+          <FactsPanel letter={letter} />
+        </Panel>
+      </div>
+      <More letter={letter} />
+    </>
+  )
+}
+
+/** Longer messages are folded. */
+const FOLDED_LENGTH = 400
+
+/** The error in full, once; everything else on the page leaves it out. */
+function ErrorText({ letter }: { readonly letter: LetterDetail }) {
+  const { errorClass, errorMessage } = letter
+  const [isOpen, setOpen] = useState(false)
+  const isLong = errorMessage.length > FOLDED_LENGTH
+  return (
+    <section aria-label="Error" className="letter-error">
+      <StatusBadge letter={letter} />
+      <div>
+        <p className="bytes">
+          {errorClass !== '' && <strong>{errorClass}: </strong>}
+          {visible(isLong && !isOpen ? `${errorMessage.slice(0, FOLDED_LENGTH)}…` : errorMessage)}
+        </p>
+        {isLong && (
+          <Button size="compact-xs" variant="default" onClick={() => setOpen(!isOpen)}>
+            {isOpen ? 'Show less' : 'Show all of it'}
+          </Button>
+        )}
+      </div>
+    </section>
+  )
+}
+
+function More({ letter }: { readonly letter: LetterDetail }) {
   const { tab } = route.useSearch()
   const navigate = useNavigate()
   const { engine, rowKey } = letter
@@ -76,31 +112,22 @@ function CaseFile({ letter }: { readonly letter: LetterDetail }) {
       params: { engine, rowKey },
       search: id === null || id === 'error' ? {} : { tab: id },
       replace: true,
+      resetScroll: false,
     })
   return (
-    <>
-      <StandingNote letter={letter} />
-      <div className="case-file">
-        <Panel title="Timeline">
-          <TimelineList letter={letter} />
-        </Panel>
-        <Panel>
-          <Tabs value={shown} onChange={choose} keepMounted={false}>
-            <Tabs.List mb="md" aria-label="What it is">
-              {TABS.map(({ id, title }) => (
-                <Tabs.Tab key={id} value={id}>
-                  {title}
-                </Tabs.Tab>
-              ))}
-            </Tabs.List>
-            {TABS.map(({ id, show }) => (
-              <Tabs.Panel key={id} value={id}>
-                {show(letter)}
-              </Tabs.Panel>
-            ))}
-          </Tabs>
-        </Panel>
-      </div>
-    </>
+    <Tabs value={shown} onChange={choose} keepMounted={false}>
+      <Tabs.List mb="md" aria-label="More about it">
+        {TABS.map(({ id, title }) => (
+          <Tabs.Tab key={id} value={id}>
+            {title}
+          </Tabs.Tab>
+        ))}
+      </Tabs.List>
+      {TABS.map(({ id, show }) => (
+        <Tabs.Panel key={id} value={id}>
+          {show(letter)}
+        </Tabs.Panel>
+      ))}
+    </Tabs>
   )
 }

@@ -28,22 +28,24 @@ const failure = (number: number, second: number): LetterAttempt => ({
 })
 
 describe('the timeline of a letter', () => {
-  it('has failures, acts and outcomes, the newest first', () => {
+  it('has failures, acts and outcomes, the newest first, and each failure once', () => {
     const moments = timelineOf({
-      attempts: [failure(2, 4), failure(1, 1)],
+      attempts: [failure(2, 4), { ...failure(1, 1), errorClass: 'RangeError' }],
       history: [
         event('reopen', 4),
         event('retry', 3, { actor: 'ada', notes: 'fixed it' }),
         event('capture', 1),
+        event('rotate', 1, { status: 'Failed', error: 'RangeError: no total' }),
         event('rotate', 0, { status: 'Failed', error: 'boom' }),
       ],
     })
     expect(moments.map(({ title, by, says }) => [title, by, says])).toEqual([
-      ['Returned: it failed again', null, null],
-      ['Failure 2', 'worker-1', 'TypeError: no total'],
+      ['Returned: failed again', null, null],
+      // Its error stands at the top of the page.
+      ['Failed, attempt 2', 'worker-1', null],
       ['Sent back', 'ada', 'fixed it'],
-      ['Put on file', null, null],
-      ['Failure 1', 'worker-1', 'TypeError: no total'],
+      ['Captured', null, null],
+      ['Failed, attempt 1', 'worker-1', 'RangeError: no total'],
       ['rotate: failed', null, 'boom'],
     ])
   })

@@ -1,6 +1,6 @@
 /** What happened to a letter, in one line of time: its failures, what was done with it, and what came of that. */
 import { errorLine } from '../acts/error-line.ts'
-import type { LetterDetail, LetterEvent } from '../api/types.ts'
+import type { LetterAttempt, LetterDetail, LetterEvent } from '../api/types.ts'
 
 export interface Moment {
   readonly id: string
@@ -16,24 +16,24 @@ type Meaning = readonly [title: string, kind: Moment['kind']]
 
 /** In words; operations that are not here are shown under their names. */
 const MEANINGS: Readonly<Record<string, Meaning>> = {
-  capture: ['Put on file', 'act'],
+  capture: ['Captured', 'act'],
   retry: ['Sent back', 'act'],
   discard: ['Discarded', 'act'],
-  complete: ['Completed from its dead queue', 'good'],
-  expire: ['Given up', 'act'],
+  complete: ['Completed in its dead queue', 'good'],
+  expire: ['Expired', 'act'],
   restore: ['Restored', 'act'],
-  reopen: ['Returned: it failed again', 'bad'],
-  confirm: ['Confirmed: what was sent was completed', 'good'],
+  reopen: ['Returned: failed again', 'bad'],
+  confirm: ['Confirmed', 'good'],
   'kafka.received': ['Received from Kafka', 'act'],
-  'kafka.reopened': ['Returned: it failed again', 'bad'],
-  'kafka.refused': ['Its processor refused it', 'bad'],
+  'kafka.reopened': ['Returned: failed again', 'bad'],
+  'kafka.refused': ['Refused by its processor', 'bad'],
   'kafka.processor_failed': ['Its processor failed', 'bad'],
   'kafka.published': ['Published', 'act'],
   'kafka.publish_failed': ['Not published', 'bad'],
-  'kafka.uncertain': ['Uncertain whether it was published', 'bad'],
-  'kafka.resent': ['Published once more', 'act'],
+  'kafka.uncertain': ['Uncertain: may have been published', 'bad'],
+  'kafka.resent': ['Published again', 'act'],
   'kafka.discarded': ['Discarded', 'act'],
-  'kafka.reassigned': ['Given to another service', 'act'],
+  'kafka.reassigned': ['Moved to another service', 'act'],
 }
 
 const RETURNS: readonly string[] = ['reopen', 'kafka.reopened']
@@ -48,25 +48,43 @@ export function timelineOf({
       id: `failure ${attempt.number}`,
       at: attempt.failedAtUtc,
       kind: 'failure',
-      title: `Failure ${attempt.number}`,
+      title: `Failed, attempt ${attempt.number}`,
       by: attempt.failedBy,
-      says: errorLine(attempt),
+      says: isSameError(attempt, attempts) ? null : errorLine(attempt),
     }),
   )
-  const acts = history.map((event): Moment => {
-    const [title, kind] = MEANINGS[event.operation] ?? [event.operation, 'act']
-    return {
-      id: event.rowKey,
-      at: event.createdAtUtc,
-      kind: event.status === 'Failed' ? 'bad' : kind,
-      title: event.status === 'Failed' && kind !== 'bad' ? `${title}: failed` : title,
-      by: event.actor,
-      says: saysOf(event),
-    }
-  })
+  const acts = history
+    .filter((event) => !isAttempt(event, attempts))
+    .map((event): Moment => {
+      const [title, kind] = MEANINGS[event.operation] ?? [event.operation, 'act']
+      return {
+        id: event.rowKey,
+        at: event.createdAtUtc,
+        kind: event.status === 'Failed' ? 'bad' : kind,
+        title: event.status === 'Failed' && kind !== 'bad' ? `${title}: failed` : title,
+        by: event.actor,
+        says: saysOf(event),
+      }
+    })
   // The sort is stable: acts stay before failures of the same time.
   return [...acts, ...failures].sort((a, b) => (a.at < b.at ? 1 : a.at > b.at ? -1 : 0))
 }
+
+/** The error of the last attempt stands at the top of the page; where all had it, it is not said again. */
+const isSameError = (attempt: LetterAttempt, all: readonly LetterAttempt[]): boolean => {
+  const last = all.reduce((newest, each) => (each.number > newest.number ? each : newest), attempt)
+  return errorLine(attempt) === errorLine(last)
+}
+
+const SAME_MOMENT_MS = 1_000
+
+/** A run of an engine that failed is in history, and is an attempt of the letter: one failure. */
+const isAttempt = (event: LetterEvent, attempts: readonly LetterAttempt[]): boolean =>
+  event.status === 'Failed' &&
+  MEANINGS[event.operation] === undefined &&
+  attempts.some(
+    ({ failedAtUtc }) => Math.abs(Date.parse(failedAtUtc) - Date.parse(event.createdAtUtc)) < SAME_MOMENT_MS,
+  )
 
 /** Notes that say no more than the act does are left out. */
 const saysOf = ({ notes, error }: LetterEvent): string | null =>

@@ -24,6 +24,7 @@ export const LETTER_COLUMNS: readonly Column<LetterItem>[] = [
   {
     id: 'key',
     title: 'Instance or key',
+    narrow: 'title',
     width: '10.5rem',
     oneLine: true,
     cell: (letter) => (
@@ -35,6 +36,7 @@ export const LETTER_COLUMNS: readonly Column<LetterItem>[] = [
   {
     id: 'error',
     title: 'Error',
+    narrow: 'text',
     oneLine: true,
     cell: (letter) => <span title={letter.errorMessage.slice(0, 1_000)}>{errorLine(letter)}</span>,
   },
@@ -56,10 +58,5 @@ export const LETTER_COLUMNS: readonly Column<LetterItem>[] = [
 
 /** Beside the panel there is room for less; it shows the rest. */
 const WITH_PANEL: readonly string[] = ['status', 'engine', 'key', 'error', 'age']
-
-/** In the hand: which letter and what went wrong come first; for the rest the table is moved sideways. */
-export const HAND_COLUMNS = ['key', 'error', 'status', 'age', 'engine', 'queue', 'attempts'].flatMap(
-  (wanted) => LETTER_COLUMNS.filter(({ id }) => id === wanted),
-)
 
 export const NARROW_COLUMNS = LETTER_COLUMNS.filter(({ id }) => WITH_PANEL.includes(id))

@@ -1,6 +1,5 @@
 /** Letters: asked for by a query, read in a list that stands still while it is worked on, acted on by keys or by hand. */
 import { Anchor, Button, Group, Text } from '@mantine/core'
-import { useMediaQuery } from '@mantine/hooks'
 import { getRouteApi, useNavigate } from '@tanstack/react-router'
 import { useEffect, useRef, useState } from 'react'
 import { DiscardDialog } from '../acts/discard-dialog.tsx'
@@ -11,7 +10,7 @@ import { Empty, Page, Shown } from '../kit/page.tsx'
 import { Table } from '../kit/table.tsx'
 import { useLive } from '../live/live.tsx'
 import { grouped } from '../time/format.ts'
-import { HAND_COLUMNS, LETTER_COLUMNS, NARROW_COLUMNS } from './letter-columns.tsx'
+import { LETTER_COLUMNS, NARROW_COLUMNS } from './letter-columns.tsx'
 import './letters.css'
 import { Pager } from './pager.tsx'
 import { QueryBar } from './query-bar.tsx'
@@ -57,7 +56,6 @@ export function LettersScreen() {
     })
   useFollowingPanel(panel, current, showPanel)
   useListKeys({ list, selection, cursor, current, panel, acts, showPanel })
-  const isInHand = useMediaQuery('(max-width: 40em)', false, { getInitialValueInEffect: false })
   const panelKey = panel === undefined ? null : keyOf(panel)
 
   return (
@@ -100,9 +98,8 @@ export function LettersScreen() {
                   >
                     <Table
                       label="Letters"
-                      columns={isInHand ? HAND_COLUMNS : panelKey === null ? LETTER_COLUMNS : NARROW_COLUMNS}
+                      columns={panelKey === null ? LETTER_COLUMNS : NARROW_COLUMNS}
                       rows={list.rows}
-                      minWidth={panelKey === null || isInHand ? '64rem' : '48rem'}
                       keyOf={nameOf}
                       current={cursor}
                       selection={{

@@ -1,15 +1,16 @@
-/** The overview: where the office stands, what changed, and where to begin. Everything on it is asked for at once. */
+/** The overview: what waits and why, in a sentence; then the causes, the numbers, and the sources. Everything is asked for at once. */
 import './overview.css'
 import { Grid, Stack } from '@mantine/core'
-import { useQuery } from '@tanstack/react-query'
+import { useInfiniteQuery, useQuery } from '@tanstack/react-query'
 import { getRouteApi } from '@tanstack/react-router'
 import { activityQuery, overviewQuery } from '../api/queries.ts'
 import { RANGES, type SeriesName } from '../api/types.ts'
 import { ActivityChart } from '../kit/activity-chart.tsx'
 import { Page, Trouble } from '../kit/page.tsx'
+import { Causes, causesQuery } from './causes.tsx'
+import { Sentence } from './sentence.tsx'
 import { SourcesPanel } from './sources-panel.tsx'
 import { Tiles } from './tiles.tsx'
-import { TopSignatures } from './top-signatures.tsx'
 
 const route = getRouteApi('/')
 const LINES: readonly SeriesName[] = ['arrived', 'retried', 'confirmed', 'discarded']
@@ -19,16 +20,19 @@ export function OverviewScreen() {
   const { range = DEFAULT_RANGE } = route.useSearch()
   const navigate = route.useNavigate()
   const overview = useQuery(overviewQuery)
+  const causes = useInfiniteQuery(causesQuery()).data?.pages[0]?.items
   const activity = useQuery(activityQuery(range))
   return (
-    <Page title="Overview">
-      <Stack gap="md">
+    <Page title="Overview" isTitleHidden>
+      <Stack gap="lg">
         {overview.data === undefined && overview.error !== null ? (
           <Trouble error={overview.error} retry={() => void overview.refetch()} />
         ) : (
-          <Tiles overview={overview.data} />
+          <Sentence overview={overview.data} groups={causes} />
         )}
-        <Grid gap="md">
+        <Causes />
+        <Tiles overview={overview.data} />
+        <Grid gap="lg">
           <Grid.Col span={{ base: 12, lg: 8 }}>
             <ActivityChart
               read={activity}
@@ -45,10 +49,9 @@ export function OverviewScreen() {
             />
           </Grid.Col>
           <Grid.Col span={{ base: 12, lg: 4 }}>
-            <SourcesPanel sources={overview.data?.sources} />
+            <SourcesPanel sources={overview.data?.sources} causes={causes ?? []} />
           </Grid.Col>
         </Grid>
-        <TopSignatures />
       </Stack>
     </Page>
   )

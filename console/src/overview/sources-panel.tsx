@@ -1,18 +1,27 @@
-/** Where letters come from: how each source is, and how many of its letters wait. */
+/** Where letters come from: how each source does, why, and how many of its letters wait. */
 import { Anchor, Skeleton, Text } from '@mantine/core'
 import { Link } from '@tanstack/react-router'
-import type { Overview } from '../api/types.ts'
+import type { Overview, SignatureGroup } from '../api/types.ts'
 import { SCREENS } from '../frame/screens.ts'
 import { Count, QueryLink } from '../kit/links.tsx'
 import { Panel } from '../kit/page.tsx'
 import { useSession } from '../kit/role.tsx'
 import { HealthBadge } from '../kit/status.tsx'
+import { useTime } from '../time/time.tsx'
+import { conditionOf } from './condition.ts'
 
 type Source = Overview['sources'][number]
 
 const ROWS = 6
 
-export function SourcesPanel({ sources }: { readonly sources: readonly Source[] | undefined }) {
+export function SourcesPanel({
+  sources,
+  causes,
+}: {
+  readonly sources: readonly Source[] | undefined
+  readonly causes: readonly SignatureGroup[]
+}) {
+  const { now } = useTime()
   return (
     <Panel title="Sources">
       <ul className="sources">
@@ -23,7 +32,9 @@ export function SourcesPanel({ sources }: { readonly sources: readonly Source[] 
                 <Skeleton height="1.4rem" />
               </li>
             ))
-          : sources.map((source) => <SourceRow key={source.source} source={source} />)}
+          : sources.map((source) => (
+              <SourceRow key={source.source} source={{ ...source, ...conditionOf(source, causes, now) }} />
+            ))}
       </ul>
     </Panel>
   )

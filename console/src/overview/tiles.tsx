@@ -1,34 +1,22 @@
-/** The numbers at the top: each says what it counts, and leads to the letters behind it. */
-import { Anchor, Paper, Skeleton, Text } from '@mantine/core'
-import { Link } from '@tanstack/react-router'
+/** Four numbers in one row: each says what it counts, and leads to the letters behind it. */
+import { Skeleton, Text } from '@mantine/core'
 import type { ReactNode } from 'react'
 import type { Overview } from '../api/types.ts'
 import { Count, LetterLink, QueryLink } from '../kit/links.tsx'
 import { useLive } from '../live/live.tsx'
 import { grouped, span } from '../time/format.ts'
 import { Time, useTime } from '../time/time.tsx'
-import { useRunning } from './running.ts'
 import { againstUsual } from './usual.ts'
 
 /** Before `overview` is there, the tiles keep their places. */
 export function Tiles({ overview }: { readonly overview: Overview | undefined }) {
-  const running = useRunning()
-  // What the server tells by itself is a little younger; and the number on the rail is the same one.
+  // Pushed by the server, and so a little younger.
   const { standing } = useLive()
   return (
-    <section className="tiles" aria-label="Where the office stands">
-      <Tile title="Pending letters" note="wait for a decision">
-        {overview && (
-          <Count
-            of={standing?.Pending ?? overview.letters.Pending}
-            filter={{ status: 'Pending' }}
-            label="pending"
-          />
-        )}
-      </Tile>
+    <section className="tiles" aria-label="Numbers">
       <OldestTile overview={overview} />
       <ArrivalsTile arrivals={overview?.arrivals} />
-      <Tile title="Returned after retry" note="in the last 24 hours">
+      <Tile title="Returned" note="after a retry, 24 h">
         {overview && (
           <QueryLink
             query="status:pending attempts:>=2 age:<1d"
@@ -38,7 +26,7 @@ export function Tiles({ overview }: { readonly overview: Overview | undefined })
           </QueryLink>
         )}
       </Tile>
-      <Tile title="Sent, unconfirmed" note="outcome not known">
+      <Tile title="Unconfirmed" note="sent back">
         {overview && (
           <Count
             of={standing?.unconfirmed ?? overview.unconfirmed}
@@ -46,20 +34,6 @@ export function Tiles({ overview }: { readonly overview: Overview | undefined })
             label="sent and unconfirmed"
           />
         )}
-      </Tile>
-      <Tile title="Running redrives" note={running.note}>
-        <Anchor
-          inherit
-          renderRoot={(props) => (
-            <Link
-              to="/redrives"
-              {...props}
-              aria-label={`${grouped(running.count)} running ${running.count === 1 ? 'redrive' : 'redrives'}`}
-            />
-          )}
-        >
-          {grouped(running.count)}
-        </Anchor>
       </Tile>
     </section>
   )
@@ -70,7 +44,7 @@ function OldestTile({ overview }: { readonly overview: Overview | undefined }) {
   const oldest = overview?.oldestPending ?? null
   if (overview !== undefined && oldest === null) {
     return (
-      <Tile title="Oldest pending" note="nothing waits">
+      <Tile title="Oldest pending" note="none waits">
         –
       </Tile>
     )
@@ -96,12 +70,12 @@ function OldestTile({ overview }: { readonly overview: Overview | undefined }) {
 }
 
 function ArrivalsTile({ arrivals }: { readonly arrivals: Overview['arrivals'] | undefined }) {
-  if (arrivals === undefined) return <Tile title="Arrivals, last hour" note={null} />
+  if (arrivals === undefined) return <Tile title="Last hour" note={null} />
   const { lastHour, usualPerHour } = arrivals
   const { words, isHigh } = againstUsual(lastHour, usualPerHour)
   return (
     <Tile
-      title="Arrivals, last hour"
+      title="Last hour"
       isHigh={isHigh}
       note={
         <>
@@ -133,7 +107,7 @@ function Tile({
   readonly children?: ReactNode
 }) {
   return (
-    <Paper withBorder px="sm" py="xs" className="tile" data-high={isHigh || undefined}>
+    <div className="tile" data-high={isHigh || undefined}>
       <Text size="xs" c="var(--quiet)" component="h2" fw={500}>
         {title}
       </Text>
@@ -141,6 +115,6 @@ function Tile({
         {children ?? <Skeleton height="1.6rem" width="4rem" mt={4} />}
       </div>
       <div className="tile-note">{note}</div>
-    </Paper>
+    </div>
   )
 }

@@ -56,7 +56,6 @@ export function Destinations({ redrive: { action, destinations } }: { readonly r
           columns={columns}
           rows={destinations}
           keyOf={({ source, name }) => `${source} ${name}`}
-          minWidth="46rem"
         />
       )}
     </Panel>
@@ -101,7 +100,6 @@ export function Exceptions({ redrive: { id, action, exceptions } }: { readonly r
           columns={columns}
           rows={exceptions}
           keyOf={({ outcome, reason }) => `${outcome} ${reason}`}
-          minWidth="20rem"
         />
       )}
     </Panel>

@@ -29,6 +29,7 @@ const columnsFor = (action: RedriveAction): readonly Column<Row>[] => [
   {
     id: 'letter',
     title: 'Letter',
+    narrow: 'title',
     width: '22rem',
     oneLine: true,
     cell: ({ member: { engine, rowKey } }) =>
@@ -50,6 +51,7 @@ const columnsFor = (action: RedriveAction): readonly Column<Row>[] => [
   {
     id: 'why',
     title: 'Why',
+    narrow: 'text',
     cell: ({ member: { reason, detail } }) => (
       <span className="wrapped">
         {reason === null ? '' : reasonWords(reason)}
@@ -112,7 +114,6 @@ export function RedriveLetters({ redrive }: { readonly redrive: RedriveDetail })
                 keyOf={({ place, member }) =>
                   member.rowKey === null ? `${place}` : `${member.engine}/${member.rowKey}`
                 }
-                minWidth="56rem"
               />
             )}
             <PageTurner pages={pages} next={continuationToken} rows={items.length} />

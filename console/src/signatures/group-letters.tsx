@@ -27,11 +27,12 @@ const COLUMNS: readonly Column<LetterItem>[] = [
   {
     id: 'key',
     title: 'Instance or key',
+    narrow: 'title',
     width: '11rem',
     oneLine: true,
     cell: (letter) => <LetterLink letter={letter}>{letter.instanceId}</LetterLink>,
   },
-  { id: 'error', title: 'Error', oneLine: true, cell: ({ errorMessage }) => errorMessage },
+  { id: 'error', title: 'Error', narrow: 'text', oneLine: true, cell: ({ errorMessage }) => errorMessage },
   {
     id: 'attempts',
     title: 'Attempts',
@@ -89,7 +90,6 @@ export function GroupLetters({
                 rows={rows}
                 keyOf={keyOf}
                 current={cursor}
-                minWidth="62rem"
               />
             </div>
           )

@@ -73,6 +73,7 @@ export const groupColumns = (
   {
     id: 'acts',
     title: 'Acts',
+    narrow: 'act',
     width: '10rem',
     cell: (group) => (
       <Group gap={6} wrap="nowrap">

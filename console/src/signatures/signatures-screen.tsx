@@ -79,7 +79,6 @@ export function SignaturesScreen() {
                   rows={rows}
                   keyOf={keyOf}
                   current={cursor}
-                  minWidth="64rem"
                   foot={<GroupFoot totals={counts.data?.totals} filter={filter} />}
                 />
               </div>

@@ -24,6 +24,7 @@ export function ConsumerTable({ channel, consumers, requeue, purge }: ConsumerTa
     {
       id: 'acts',
       title: 'Dead jobs',
+      narrow: 'act',
       width: '13rem',
       cell: (consumer) => (
         <Group gap="xs" wrap="nowrap">
@@ -49,15 +50,7 @@ export function ConsumerTable({ channel, consumers, requeue, purge }: ConsumerTa
       ),
     },
   ]
-  return (
-    <Table
-      label={`Consumers of ${channel}`}
-      columns={columns}
-      rows={consumers}
-      keyOf={({ id }) => id}
-      minWidth="72rem"
-    />
-  )
+  return <Table label={`Consumers of ${channel}`} columns={columns} rows={consumers} keyOf={({ id }) => id} />
 }
 
 const refusalFor = ({ dead }: Consumer): string | null => (dead === 0 ? 'It has no dead jobs.' : null)
@@ -69,7 +62,7 @@ function shareOf({ delivered, dead }: Consumer): number | null {
 
 const COLUMNS: readonly Column<Consumer>[] = [
   { id: 'consumer', title: 'Consumer', cell: (consumer) => <Name consumer={consumer} /> },
-  { id: 'state', title: 'Deliveries', width: '18rem', cell: (consumer) => <State consumer={consumer} /> },
+  { id: 'state', title: 'Deliveries', width: '13rem', cell: (consumer) => <State consumer={consumer} /> },
   { id: 'queued', title: 'Queued', numeric: true, width: '5rem', cell: ({ queued }) => grouped(queued) },
   {
     id: 'flight',

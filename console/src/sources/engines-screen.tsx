@@ -37,14 +37,7 @@ export function EnginesScreen() {
               They are defined under <code>engines</code> in the configuration; see docs/operations.md.
             </Empty>
           ) : (
-            <Table
-              label="Engines"
-              columns={COLUMNS}
-              rows={rows}
-              keyOf={keyOf}
-              current={cursor}
-              minWidth="66rem"
-            />
+            <Table label="Engines" columns={COLUMNS} rows={rows} keyOf={keyOf} current={cursor} />
           )
         }
       </Shown>

@@ -45,7 +45,6 @@ export function OutboxMessages({ outboxes }: { readonly outboxes: readonly strin
                 columns={columnsFor(page.outbox ?? '')}
                 rows={page.items}
                 keyOf={({ id }) => id}
-                minWidth="64rem"
                 current={cursor}
               />
             )}
@@ -128,7 +127,7 @@ const columnsFor = (outbox: string): readonly Column<ListedMessage>[] => [
     width: '9rem',
     cell: (message) => <Standing message={message} outbox={outbox} />,
   },
-  { id: 'type', title: 'Event type', width: '12rem', cell: ({ eventType }) => eventType },
+  { id: 'type', title: 'Event type', narrow: 'title', width: '12rem', cell: ({ eventType }) => eventType },
   { id: 'tenant', title: 'Tenant', width: '9rem', cell: ({ tenantId }) => tenantId || '–' },
   { id: 'created', title: 'Created', width: '7rem', cell: ({ createdAt }) => <Time at={createdAt} /> },
   {
@@ -147,6 +146,7 @@ const columnsFor = (outbox: string): readonly Column<ListedMessage>[] => [
   {
     id: 'error',
     title: 'Last error',
+    narrow: 'text',
     oneLine: true,
     cell: ({ lastErrorSnippet }) => <Snippet text={lastErrorSnippet} />,
   },

@@ -69,7 +69,6 @@ export function QueuesScreen() {
                 columns={columnsFor(items)}
                 rows={items}
                 keyOf={({ name }) => name}
-                minWidth="60rem"
                 current={cursor}
               />
               <PageTurner pages={pages} next={continuationToken} rows={items.length} />

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { absolute, byteSize, duration, grouped, relative, span } from './format.ts'
+import { absolute, byteSize, clockTime, duration, grouped, relative, short, span } from './format.ts'
 
 const SECOND = 1_000
 const MINUTE = 60 * SECOND
@@ -57,5 +57,27 @@ describe('a number', () => {
     expect(byteSize(1_023)).toBe('1023 B')
     expect(byteSize(1_536)).toBe('1.5 KiB')
     expect(byteSize(3 * 1_048_576)).toBe('3.0 MiB')
+  })
+})
+
+describe('a number in little room', () => {
+  it.each([
+    [0, '0'],
+    [99_999, '99,999'],
+    [120_456, '120k'],
+    [999_999, '999k'],
+    [3_490_000, '3.4M'],
+    [23_000_000, '23M'],
+  ])('%d is %s', (count, text) => {
+    expect(short(count)).toBe(text)
+  })
+})
+
+describe('a time of the clock', () => {
+  const now = Date.parse('2026-11-18T04:20:00Z')
+
+  it('has the day only where it is another one', () => {
+    expect(clockTime(new Date('2026-11-18T03:05:00Z'), now, 'utc')).toBe('03:05')
+    expect(clockTime(new Date('2026-11-17T23:46:00Z'), now, 'utc')).toBe('11-17 23:46')
   })
 })

@@ -43,6 +43,13 @@ export function absolute(iso: string, zone: Zone): string {
 /** 1234567 as 1,234,567. */
 export const grouped = (count: number): string => count.toLocaleString('en-US')
 
+/** At most four characters and a unit: `99,999`, `120k`, `3.4M`. */
+export function short(count: number): string {
+  if (count < 100_000) return grouped(count)
+  if (count < 1_000_000) return `${Math.floor(count / 1_000)}k`
+  return `${(Math.floor(count / 100_000) / 10).toLocaleString('en-US')}M`
+}
+
 /** A number of milliseconds as people say it: `840 ms`, `2.4 s`, `3 min`. */
 export function duration(ms: number): string {
   if (ms < SECOND) return `${Math.round(ms)} ms`
@@ -55,4 +62,11 @@ export function byteSize(bytes: number): string {
   if (bytes < 1_024) return `${bytes} B`
   if (bytes < 1_048_576) return `${(bytes / 1_024).toFixed(1)} KiB`
   return `${(bytes / 1_048_576).toFixed(1)} MiB`
+}
+
+/** `23:46`, with the day where it is another one. */
+export function clockTime(at: Date, now: number, zone: Zone): string {
+  const text = absolute(at.toISOString(), zone)
+  const today = absolute(new Date(now).toISOString(), zone).slice(0, 10)
+  return text.startsWith(today) ? text.slice(11, 16) : text.slice(5, 16)
 }

@@ -1,4 +1,4 @@
-/** The groups with the most pending letters: where triage begins. */
+/** The causes with the most pending letters: where triage begins. */
 import { Anchor, Skeleton, Stack, Text } from '@mantine/core'
 import { useInfiniteQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
@@ -12,49 +12,69 @@ import { Sparkline } from '../kit/sparkline.tsx'
 import { useSteady } from '../kit/steady.ts'
 import { type Column, Table } from '../kit/table.tsx'
 import { lettersOf, nameOf, trendWords } from '../signatures/group.ts'
+import { grouped } from '../time/format.ts'
 import { Time } from '../time/time.tsx'
+import { perHourOf } from './surge.ts'
 
 const SHOWN = 8
 const keyOf = ({ signature }: SignatureGroup) => signature
 
-export function TopSignatures() {
-  const read = useInfiniteQuery(signaturesQuery({}, SHOWN))
+/** What the causes are read with; the sentence above them reads the same. */
+export const causesQuery = () => signaturesQuery({}, SHOWN)
+
+export function Causes() {
+  const read = useInfiniteQuery(causesQuery())
   const plan = usePlan()
   const groups = read.data?.pages[0]?.items
   const { rows, hold } = useSteady('top', groups ?? [], keyOf)
   const columns: readonly Column<SignatureGroup>[] = [
     {
       id: 'title',
-      title: 'Signature',
+      title: 'Cause',
       oneLine: true,
       cell: (group) => <SignatureLink signature={group.signature}>{nameOf(group)}</SignatureLink>,
     },
-    { id: 'sources', title: 'Sources', width: '9rem', cell: ({ sources }) => sources.join(', ') },
+    {
+      id: 'engines',
+      title: 'Engine',
+      width: '9rem',
+      oneLine: true,
+      cell: ({ engines }) => engines.join(', '),
+    },
     {
       id: 'pending',
       title: 'Pending',
       numeric: true,
-      width: '6rem',
+      width: '5.5rem',
       cell: ({ open, signature }) => (
-        <Count of={open} filter={{ signature, status: 'Pending' }} label="pending of this signature" />
+        <Count of={open} filter={{ signature, status: 'Pending' }} label="pending of this cause" />
       ),
     },
     {
       id: 'trend',
       title: '24 h',
-      width: '8rem',
+      narrow: 'hidden',
+      width: '7.5rem',
       cell: ({ trend }) => <Sparkline values={trend} label={trendWords(trend)} />,
     },
     {
+      id: 'rate',
+      title: 'Per hour',
+      numeric: true,
+      width: '5.5rem',
+      cell: (group) => grouped(perHourOf(group)),
+    },
+    {
       id: 'seen',
-      title: 'Last seen',
-      width: '7rem',
+      title: 'Last',
+      width: '6rem',
       cell: ({ lastSeenAtUtc }) => <Time at={lastSeenAtUtc} />,
     },
     {
       id: 'acts',
-      title: 'Acts',
-      width: '6rem',
+      title: 'Retry',
+      narrow: 'act',
+      width: '5rem',
       cell: (group) => (
         <ActButton
           size="compact-xs"
@@ -77,10 +97,10 @@ export function TopSignatures() {
   ]
   return (
     <Panel
-      title="Top signatures"
+      title="Causes"
       beside={
         <Anchor size="sm" renderRoot={(props) => <Link to="/signatures" {...props} />}>
-          All signatures
+          All causes
         </Anchor>
       }
     >
@@ -96,13 +116,7 @@ export function TopSignatures() {
       )}
       {groups !== undefined && groups.length > 0 && (
         <div {...hold}>
-          <Table
-            label="Top signatures"
-            columns={columns}
-            rows={rows.slice(0, SHOWN)}
-            keyOf={keyOf}
-            minWidth="54rem"
-          />
+          <Table label="Causes" columns={columns} rows={rows.slice(0, SHOWN)} keyOf={keyOf} />
         </div>
       )}
     </Panel>
@@ -114,7 +128,7 @@ function Placeholder() {
   return (
     <Stack gap={6} role="status">
       <Text size="sm" c="var(--quiet)">
-        Reading signatures…
+        Reading causes…
       </Text>
       {Array.from({ length: SHOWN }, (_, place) => (
         // biome-ignore lint/suspicious/noArrayIndexKey: they are all alike

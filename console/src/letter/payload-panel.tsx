@@ -10,7 +10,7 @@ import { PayloadView } from './payload-view.tsx'
 
 type Version = 'original' | 'edited'
 
-export function PayloadTab({ letter }: { readonly letter: LetterDetail }) {
+export function PayloadPanel({ letter }: { readonly letter: LetterDetail }) {
   const { editedMessage, editedMessageEncoding } = letter
   const [version, setVersion] = useState<Version>(editedMessage === null ? 'original' : 'edited')
   const isEdited = version === 'edited' && editedMessage !== null
@@ -34,6 +34,7 @@ export function PayloadTab({ letter }: { readonly letter: LetterDetail }) {
           />
         </Group>
       )}
+      <PayloadView text={text} encoding={encoding} label="Payload" />
       <Facts>
         <Fact name="Size">
           {byteSize(bytes.length)} ({grouped(bytes.length)} bytes)
@@ -43,7 +44,6 @@ export function PayloadTab({ letter }: { readonly letter: LetterDetail }) {
         <Fact name="Kind">{letter.kind}</Fact>
         <Fact name="SHA-256">{isEdited ? hash : letter.originalMessageSha256}</Fact>
       </Facts>
-      <PayloadView text={text} encoding={encoding} label="Payload" />
     </Stack>
   )
 }
