@@ -11,8 +11,8 @@ import { partitionCounter } from '../../src/queues/counts.ts'
 import { foldCounts } from '../../src/store/fold.ts'
 import { openDatabase } from '../../src/store/open.ts'
 import { checkPrograms } from '../world/model.ts'
+import { countPartitions } from '../world/recount.ts'
 import { type FreshStore, stores } from '../world/stores.ts'
-import { openAuditor } from './auditor.ts'
 import { type Held, type Turn, turns, write } from './traffic.ts'
 
 const QUEUES = { orders: 1, mails: 3, gone: 2 }
@@ -42,13 +42,12 @@ describe.each(stores)('the books of a queue on $name', (store) => {
   it('say what counting would say, at every moment', async () => {
     const place = await store.fresh()
     const { first, offices } = await openBranch(place, servers)
-    const auditor = await openAuditor(place.url)
-    const folder = openDatabase(place.url, { poolSize: 1 })
+    const db = openDatabase(place.url, { poolSize: 1 })
     const held: Held = new Map()
     let audits = 0
 
     const check = async (): Promise<void> => {
-      const { books, found } = await auditor.audit()
+      const { books, found } = await countPartitions(db)
       expect(books).toEqual(found)
       audits++
     }
@@ -68,11 +67,7 @@ describe.each(stores)('the books of a queue on $name', (store) => {
         await check()
         // Without the lock of the servers' own folders: folds at the same time must be right too.
         if (store.name === 'postgres')
-          await foldCounts(
-            folder,
-            { ...partitionCounter, lock: 'test' },
-            { clock: first.clock, owner: 'test' },
-          )
+          await foldCounts(db, { ...partitionCounter, lock: 'test' }, { clock: first.clock, owner: 'test' })
         await new Promise((resolve) => setImmediate(resolve))
       }
       await written
@@ -91,8 +86,7 @@ describe.each(stores)('the books of a queue on $name', (store) => {
       expect(audits).toBeGreaterThan(12)
     } finally {
       for (const office of offices) await office.close()
-      await auditor.close()
-      await folder.close()
+      await db.close()
       await place.dispose()
     }
   })
