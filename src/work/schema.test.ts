@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest'
 import { barePostgres, freshSqlite, stores } from '../../test/world/stores.ts'
+import { violationsIn } from '../../test/world/verified.ts'
 import { xid } from '../core/xid.ts'
 import { MIGRATIONS } from '../migrations.ts'
 import { Office } from '../office.ts'
 import { sql } from '../store/database.ts'
 import { migrate } from '../store/migrations.ts'
 import { openDatabase } from '../store/open.ts'
-import { verifyStore } from '../verify/verify.ts'
 import { runMigration } from './schema.ts'
 
 /** One that was under way, and one that was over. */
@@ -72,8 +72,7 @@ describe.each(stores)('a store of before there were runs on $name', (kind) => {
       } finally {
         await heir.close()
       }
-      const { invariants } = await verifyStore(db)
-      expect(invariants.flatMap(({ violations }) => violations)).toEqual([])
+      expect(await violationsIn(db)).toEqual([])
     } finally {
       await db.close()
       await place.dispose()

@@ -4,28 +4,16 @@
  */
 import { setTimeout as pause } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
-import { openDatabase } from '../../src/store/open.ts'
-import { verifyStore } from '../../src/verify/verify.ts'
 import { isProof, sizeOf } from '../world/limits.ts'
 import { standbyServer } from '../world/server.ts'
 import { stores } from '../world/stores.ts'
+import { violationsIn } from '../world/verified.ts'
 import { Wire } from '../world/wire.ts'
 import { Story } from './letters-story.ts'
 import { seededRandom } from './random.ts'
 
 const ROUNDS = sizeOf(2, 25)
 const STORIES = 6
-
-/** What `bartleby verify` finds wrong. */
-async function violations(store: string): Promise<unknown[]> {
-  const db = openDatabase(store, { poolSize: 1 })
-  try {
-    const { invariants } = await verifyStore(db)
-    return invariants.flatMap((invariant) => invariant.violations)
-  } finally {
-    await db.close()
-  }
-}
 
 /** On PostgreSQL every day: what only SQLite does in a crash is the file's, which kill.test.ts looks at. */
 const KILLED = isProof ? stores : stores.filter(({ name }) => name === 'postgres')
@@ -66,7 +54,7 @@ describe.each(KILLED)('an office on $name that is killed at work', (store) => {
         if (round < ROUNDS) next = standbyServer(options)
         wire = new Wire(server.url)
         for (const story of stories) story.attach(wire)
-        expect(await violations(place.url), `${seed}, round ${round}`).toEqual([])
+        expect(await violationsIn(place.url), `${seed}, round ${round}`).toEqual([])
         for (const story of stories) {
           expect(await story.audit(round === ROUNDS), `${seed}, round ${round}`).toEqual([])
         }
@@ -75,7 +63,7 @@ describe.each(KILLED)('an office on $name that is killed at work', (store) => {
       expect(successes()).toBeGreaterThan(ROUNDS * 50)
       expect(lost, 'calls that were cut off').toBeGreaterThan(ROUNDS)
       expect(await server.term()).toBe(0)
-      expect(await violations(place.url), seed).toEqual([])
+      expect(await violationsIn(place.url), seed).toEqual([])
     } finally {
       await wire.close()
       await server.kill9()

@@ -8,12 +8,12 @@ import { RedriveClient, type RedriveItem, RunClient, type RunItem } from '../../
 import { instant } from '../../src/core/clock.ts'
 import { JOB } from '../../src/sources/webhooks/webhook.ts'
 import { sql } from '../../src/store/database.ts'
-import { verifyStore } from '../../src/verify/verify.ts'
 import { LetterStore } from '../world/letter-store.ts'
 import { PATIENCE_MS, sizeOf } from '../world/limits.ts'
 import { type SpawnedServer, spawnServer } from '../world/server.ts'
 import { type FreshStore, freshPostgres } from '../world/stores.ts'
 import { systemNow } from '../world/time.ts'
+import { violationsIn } from '../world/verified.ts'
 import { WebhookWorld } from '../world/webhooks/world.ts'
 
 const MANY = sizeOf(2_000, 20_000)
@@ -183,9 +183,6 @@ const post = (url: string, path: string, body: object) =>
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify(body),
   })
-
-const violationsIn = async (store: Parameters<typeof verifyStore>[0]) =>
-  (await verifyStore(store)).invariants.flatMap(({ violations }) => violations)
 
 // One after the other: how soon a run is taken up is measured.
 describe('a run whose server is killed', () => {

@@ -10,13 +10,13 @@ import { fileLetters } from '../../src/letters/lists/texts.ts'
 import { EngineDirectory } from '../../src/queues/engines/engine-directory.ts'
 import type { FailedRun, Run } from '../../src/queues/queue.ts'
 import { type Integer, sql } from '../../src/store/database.ts'
-import { verifyStore } from '../../src/verify/verify.ts'
 import { settle } from '../world/letter-acts.ts'
 import { LetterStore } from '../world/letter-store.ts'
 import { PATIENCE_MS } from '../world/limits.ts'
 import { retain } from '../world/retain.ts'
 import { reused } from '../world/reused-store.ts'
 import { stores } from '../world/stores.ts'
+import { violationsIn } from '../world/verified.ts'
 
 const ATTEMPTS = sql('test.attempts', 'SELECT count(*) AS rows FROM bartleby.letter_attempts')
 const TO_FILE = sql(
@@ -85,8 +85,7 @@ async function onlyLetter(): Promise<Letter> {
 }
 
 async function expectClean(): Promise<void> {
-  const { invariants } = await verifyStore(store.db, { clock: store.clock })
-  expect(invariants.flatMap(({ violations }) => violations)).toEqual([])
+  expect(await violationsIn(store.db, { clock: store.clock })).toEqual([])
 }
 
 /** Items that a worker failed on once, and that wait for their next attempt. */

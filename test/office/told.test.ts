@@ -4,11 +4,11 @@ import { later } from '../../src/core/clock.ts'
 import type { CaseFile } from '../../src/letters/letters.ts'
 import type { RedriveDetail } from '../../src/redrive/redrive.ts'
 import { openDatabase } from '../../src/store/open.ts'
-import { verifyStore } from '../../src/verify/verify.ts'
 import { PATIENCE_MS, sizeOf } from '../world/limits.ts'
 import { RedriveOffice } from '../world/redrive-office.ts'
 import { reused } from '../world/reused-store.ts'
 import { stores } from '../world/stores.ts'
+import { violationsIn } from '../world/verified.ts'
 
 let desk: RedriveOffice
 afterEach(() => desk.close())
@@ -31,8 +31,7 @@ async function onlyLetter(): Promise<CaseFile> {
 async function expectClean(): Promise<void> {
   const db = openDatabase(desk.place.url, { poolSize: 2 })
   try {
-    const { invariants } = await verifyStore(db, { clock: desk.clock })
-    expect(invariants.flatMap(({ violations }) => violations)).toEqual([])
+    expect(await violationsIn(db, { clock: desk.clock })).toEqual([])
   } finally {
     await db.close()
   }

@@ -2,11 +2,10 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { parseRowKey } from '../../src/core/row-key.ts'
 import type { FailedRun } from '../../src/queues/queue.ts'
-import { openDatabase } from '../../src/store/open.ts'
-import { verifyStore } from '../../src/verify/verify.ts'
 import { RedriveOffice } from '../world/redrive-office.ts'
 import { reportOf } from '../world/report.ts'
 import { stores } from '../world/stores.ts'
+import { violationsIn } from '../world/verified.ts'
 
 const QUEUE = 'work'
 const NAMES = ['first', 'second', 'third', 'fourth', 'fifth']
@@ -61,12 +60,7 @@ describe.each(stores)('letters of one key on $name', (kind) => {
     return [...(await lease()).ids.keys()]
   }
 
-  const faults = async () => {
-    const db = openDatabase(desk.place.url, { poolSize: 1 })
-    const { invariants } = await verifyStore(db)
-    await db.close()
-    return invariants.flatMap(({ violations }) => violations)
-  }
+  const faults = () => violationsIn(desk.place.url)
 
   it('that die in one call go back as they died, also when one failed before', async () => {
     const leased = await failOnce(await lease(), ['fifth', 'third'])

@@ -5,11 +5,11 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
 import { openDatabase } from '../../src/store/open.ts'
-import { verifyStore } from '../../src/verify/verify.ts'
 import { seededRandom } from '../crash/random.ts'
 import { PATIENCE_MS, sizeOf } from '../world/limits.ts'
 import { type SpawnedServer, type StandbyServer, standbyServer } from '../world/server.ts'
 import { freshPostgres, freshSqlite } from '../world/stores.ts'
+import { violationsIn } from '../world/verified.ts'
 import { booksOf, fillLetters } from './many-letters.ts'
 
 const LETTERS = sizeOf(3_000, 100_000)
@@ -78,8 +78,7 @@ async function expectWhole(url: string): Promise<void> {
       ...{ items: LETTERS, cases: LETTERS, letters: LETTERS, retries: LETTERS, retried: LETTERS },
       overtakers: 0,
     })
-    const { invariants } = await verifyStore(db)
-    expect(invariants.flatMap(({ violations }) => violations)).toEqual([])
+    expect(await violationsIn(db)).toEqual([])
   } finally {
     await db.close()
   }

@@ -1,9 +1,9 @@
 /** Letters that a redrive sent, that died again, and that somebody ended since: one answer, whatever the door they left by. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { openDatabase } from '../../src/store/open.ts'
-import { verifyStore } from '../../src/verify/verify.ts'
 import { RedriveOffice } from '../world/redrive-office.ts'
 import { stores } from '../world/stores.ts'
+import { violationsIn } from '../world/verified.ts'
 
 const QUEUE = 'orders'
 const DEAD = `${QUEUE}-dead`
@@ -91,7 +91,6 @@ describe.each(stores)('a letter that died again after a redrive, on $name', (kin
       place: null,
     })
     const db = openDatabase(at.place.url, { poolSize: 1 })
-    const { invariants } = await verifyStore(db, { clock: at.clock }).finally(() => db.close())
-    expect(invariants.flatMap(({ violations }) => violations)).toEqual([])
+    expect(await violationsIn(db, { clock: at.clock }).finally(() => db.close())).toEqual([])
   })
 })

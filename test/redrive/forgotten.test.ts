@@ -5,11 +5,11 @@ import type { LetterSource } from '../../src/letters/source.ts'
 import { type OfficeRuns, officeRuns } from '../../src/letters/work.ts'
 import { EngineDirectory } from '../../src/queues/engines/engine-directory.ts'
 import { Redrives } from '../../src/redrive/redrives.ts'
-import { verifyStore } from '../../src/verify/verify.ts'
 import { LetterStore } from '../world/letter-store.ts'
 import { PLAIN } from '../world/redrive-office.ts'
 import { reused } from '../world/reused-store.ts'
 import { stores } from '../world/stores.ts'
+import { violationsIn } from '../world/verified.ts'
 
 describe.each(stores)('a redrive that is forgotten on $name', (kind) => {
   const place = reused(kind)
@@ -62,7 +62,6 @@ describe.each(stores)('a redrive that is forgotten on $name', (kind) => {
     const [older] = items
     await store.queues.complete({ queueName: 'orders', partition, ids: [older?.id ?? ''] })
     expect((await redrives.read(second.id)).counts).toMatchObject({ confirmed: 0, unconfirmed: 1 })
-    const { invariants } = await verifyStore(store.db, { clock: store.clock })
-    expect(invariants.flatMap(({ violations }) => violations)).toEqual([])
+    expect(await violationsIn(store.db, { clock: store.clock })).toEqual([])
   })
 })

@@ -10,12 +10,12 @@ import { EngineDirectory } from '../../src/queues/engines/engine-directory.ts'
 import type { PlanRequest, RedriveDetail } from '../../src/redrive/redrive.ts'
 import { Redrives } from '../../src/redrive/redrives.ts'
 import { sql } from '../../src/store/database.ts'
-import { verifyStore } from '../../src/verify/verify.ts'
 import { LetterStore } from '../world/letter-store.ts'
 import { PATIENCE_MS } from '../world/limits.ts'
 import { PLAIN } from '../world/redrive-office.ts'
 import { reused } from '../world/reused-store.ts'
 import { stores } from '../world/stores.ts'
+import { violationsIn } from '../world/verified.ts'
 import { stepping } from './stepping.ts'
 
 /** Letters that are named are looked up two hundred at a time: these are two portions. */
@@ -150,8 +150,7 @@ describe.each(stores)('a plan on $name that takes longer than a request', (kind)
     await one.runs.settle()
     expect((await one.redrives.read(id)).state).toBe('cancelled')
     expect(await one.runs.read(id)).toMatchObject({ state: 'cancelled', owner: null })
-    const { invariants } = await verifyStore(store.db, { clock: store.clock })
-    expect(invariants.flatMap(({ violations }) => violations)).toEqual([])
+    expect(await violationsIn(store.db, { clock: store.clock })).toEqual([])
   })
 
   it('is begun anew by another server when its own stands still, and each letter is in it once', async () => {

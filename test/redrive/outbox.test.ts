@@ -1,8 +1,8 @@
 /** Redrives of letters that came from an outbox, in the office's own store and in another database. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { outboxLetterSource } from '../../src/sources/outbox/letters/source.ts'
-import { verifyStore } from '../../src/verify/verify.ts'
 import { OutboxOffice, PLACES } from '../world/outbox-office.ts'
+import { violationsIn } from '../world/verified.ts'
 import { SourceDesk } from './source-desk.ts'
 
 /** One of each kind: both stores, and a table that no transaction of the office reaches. */
@@ -34,8 +34,7 @@ describe.each(HERE_AND_THERE)('a redrive of letters of an outbox $name', (place)
 
   const sent = () => office.sent.splice(0).map(({ payload }) => Buffer.from(payload).toString())
   const isClean = async () => {
-    const { invariants } = await verifyStore(office.store.db, { clock: office.store.clock })
-    expect(invariants.flatMap(({ violations }) => violations)).toEqual([])
+    expect(await violationsIn(office.store.db, { clock: office.store.clock })).toEqual([])
   }
 
   it('has them dispatched again, and hears what became of them', async () => {

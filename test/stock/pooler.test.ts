@@ -4,13 +4,13 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest'
 import type { Log } from '../../src/core/log.ts'
 import { Office } from '../../src/office.ts'
 import { openDatabase } from '../../src/store/open.ts'
-import { verifyStore } from '../../src/verify/verify.ts'
 import { describeProgram } from '../world/debian.ts'
 import { PATIENCE_MS } from '../world/limits.ts'
 import { startPgBouncer } from '../world/pgbouncer.ts'
 import type { Pooler } from '../world/pooler.ts'
 import { RedriveOffice } from '../world/redrive-office.ts'
 import { type FreshStore, freshPostgres } from '../world/stores.ts'
+import { violationsIn } from '../world/verified.ts'
 
 /** What somebody left in this session; who asks has a name and an encoding, which the pooler carries along. */
 const LEFT_BEHIND = `
@@ -84,8 +84,7 @@ describeProgram('pgbouncer', 'a server behind PgBouncer in transaction mode', (p
     }
     const db = openDatabase(pooler.url, { poolSize: 2 })
     try {
-      const { invariants } = await verifyStore(db)
-      expect(invariants.flatMap(({ violations }) => violations)).toEqual([])
+      expect(await violationsIn(db)).toEqual([])
     } finally {
       await db.close()
     }

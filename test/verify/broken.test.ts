@@ -4,8 +4,9 @@ import { openDatabase } from '../../src/store/open.ts'
 import { verifyStore } from '../../src/verify/verify.ts'
 import { type FreshStore, stores } from '../world/stores.ts'
 import { bartleby } from '../world/terminal-double.ts'
+import { verifyAt } from '../world/verified.ts'
 import { copyOf, type Fates, fillStore } from './busy-store.ts'
-import { same, type Tampering, tamper, verify } from './tampering.ts'
+import { same, type Tampering, tamper } from './tampering.ts'
 
 interface Breakage {
   readonly title: string
@@ -373,7 +374,7 @@ describe.each(stores)('a store on $name', (store) => {
   afterAll(() => place?.dispose())
 
   it('keeps all promises when only the office has written to it', async () => {
-    const { clean, invariants } = await verify(place.url)
+    const { clean, invariants } = await verifyAt(place.url)
     expect(invariants.flatMap(({ violations }) => violations)).toEqual([])
     expect(clean).toBe(true)
     expect(invariants.map(({ invariant }) => invariant)).toEqual([
@@ -403,7 +404,7 @@ describe.each(stores)('a store on $name', (store) => {
     const copy = await copyOf(place)
     try {
       await tamper(copy.url, sql(fates))
-      const { invariants } = await verify(copy.url)
+      const { invariants } = await verifyAt(copy.url)
       const broken = invariants.filter((each) => each.broken > 0)
       expect(broken.map(({ invariant }) => invariant)).toEqual(breaks)
       expect(broken[0]?.violations[0]).toMatchObject({ invariant: breaks[0], row: row(fates) })

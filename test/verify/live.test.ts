@@ -10,6 +10,7 @@ import { type VerifyProgress, verifyStore } from '../../src/verify/verify.ts'
 import { turns, write } from '../model/traffic.ts'
 import { unlessRefused } from '../world/model.ts'
 import { type FreshStore, stores } from '../world/stores.ts'
+import { violationsIn } from '../world/verified.ts'
 
 const WRITERS = 3
 
@@ -40,7 +41,7 @@ describe.each(stores)('a store at work on $name', (store) => {
     await place?.dispose()
   })
 
-  const faults = async () => (await verifyStore(db)).invariants.flatMap(({ violations }) => violations)
+  const faults = () => violationsIn(db)
 
   it('keeps its promises at every moment', async () => {
     const held = new Map()

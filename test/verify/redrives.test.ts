@@ -2,9 +2,10 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { reused } from '../world/reused-store.ts'
 import { type FreshStore, stores } from '../world/stores.ts'
+import { verifyAt } from '../world/verified.ts'
 import { copyOf } from './busy-store.ts'
 import { fillRedriven, type Redriven } from './redriven-store.ts'
-import { type Tampering, tamper, verify } from './tampering.ts'
+import { type Tampering, tamper } from './tampering.ts'
 
 interface Breakage {
   readonly title: string
@@ -222,7 +223,7 @@ describe.each(stores)('a store with redrives on $name', (kind) => {
   it('keeps all promises when only the office has written to it', async () => {
     expect(redriven.done.counts).toMatchObject({ planned: 4, sent: 3, skipped: 1, confirmed: 1, returned: 2 })
     expect(redriven.paused.counts).toMatchObject({ planned: 3, sent: 1, remaining: 2 })
-    const { clean, invariants } = await verify(place.url)
+    const { clean, invariants } = await verifyAt(place.url)
     expect(invariants.flatMap(({ violations }) => violations)).toEqual([])
     expect(clean).toBe(true)
   })
@@ -231,7 +232,7 @@ describe.each(stores)('a store with redrives on $name', (kind) => {
     const copy = await copyOf(place)
     try {
       await tamper(copy.url, sql(redriven))
-      const { invariants } = await verify(copy.url)
+      const { invariants } = await verifyAt(copy.url)
       const broken = invariants.filter((each) => each.broken > 0)
       expect(broken.map(({ invariant }) => invariant)).toEqual(breaks)
       const violations = broken.flatMap((each) => each.violations)

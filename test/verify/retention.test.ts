@@ -5,9 +5,9 @@ import { TestClock } from '../../src/core/test-clock.ts'
 import { Office } from '../../src/office.ts'
 import { type Database, sql } from '../../src/store/database.ts'
 import { openDatabase } from '../../src/store/open.ts'
-import { verifyStore } from '../../src/verify/verify.ts'
 import { retain } from '../world/retain.ts'
 import { type FreshStore, stores } from '../world/stores.ts'
+import { violationsIn } from '../world/verified.ts'
 import { fillStore, reportAt } from './busy-store.ts'
 
 const DAY_US = 86_400_000_000n
@@ -40,8 +40,7 @@ describe.each(stores)('a store on $name after retention', (store) => {
     return retain({ db, clock }, { retentionDays: 90 })
   }
   const broken = async () => {
-    const { invariants } = await verifyStore(db, { clock })
-    return invariants.flatMap(({ violations }) => violations)
+    return violationsIn(db, { clock })
   }
   /** A letter is reported and, with `changed`, expired. */
   const report = async (sourceId: string, changed: boolean) => {

@@ -7,8 +7,9 @@ import { PLACE_COLUMNS } from '../../src/letters/in-dead-queue/read.ts'
 import { STATUS } from '../../src/letters/letter.ts'
 import { TRANSITIONS, type TransitionName, transitionOf } from '../../src/letters/transitions.ts'
 import { type FreshStore, stores } from '../world/stores.ts'
+import { verifyAt } from '../world/verified.ts'
 import { copyOf, type Fates, fillStore } from './busy-store.ts'
-import { tamper, verify } from './tampering.ts'
+import { tamper } from './tampering.ts'
 
 /** Something for each column that may be filled. Numbers are none that anything else has. */
 const FILLED: Readonly<Record<string, string>> = {
@@ -131,7 +132,7 @@ describe.each(stores)('a letter on $name that', (store) => {
       const values = Object.entries(written).map(([column, value]) => `${column} = ${value}`)
       expect(values).not.toEqual([])
       await tamper(copy.url, `UPDATE bartleby.letters SET ${values.join(', ')} WHERE id = ${fates[letter]}`)
-      const { invariants } = await verify(copy.url)
+      const { invariants } = await verifyAt(copy.url)
       const found = invariants.find(({ invariant }) => invariant === 'I3')?.violations ?? []
       expect(found.map(({ row }) => ({ letter: row.letter, odd: columnsOf(row) }))).toEqual([
         { letter: String(fates[letter]), odd: odd.toSorted() },

@@ -1,7 +1,5 @@
-/** Breaks closed stores with plain SQL, and asks verify what it finds. */
+/** Breaks closed stores with plain SQL. */
 import { DatabaseSync } from 'node:sqlite'
-import { openDatabase } from '../../src/store/open.ts'
-import { type VerifyReport, verifyStore } from '../../src/verify/verify.ts'
 import { query } from '../world/postgres.ts'
 
 /** SQL: one text for both stores, or one for each. */
@@ -16,13 +14,4 @@ export async function tamper(url: string, text: Tampering): Promise<void> {
   const store = new DatabaseSync(url.slice('sqlite:'.length))
   store.exec(sqlite.replaceAll('bartleby.', ''))
   store.close()
-}
-
-export async function verify(url: string): Promise<VerifyReport> {
-  const db = openDatabase(url, { poolSize: 1 })
-  try {
-    return await verifyStore(db)
-  } finally {
-    await db.close()
-  }
 }

@@ -6,8 +6,8 @@ import { Office } from '../../src/office.ts'
 import { type Integer, sql } from '../../src/store/database.ts'
 import { migrate } from '../../src/store/migrations.ts'
 import { openDatabase } from '../../src/store/open.ts'
-import { verifyStore } from '../../src/verify/verify.ts'
 import { bareStores } from '../world/stores.ts'
+import { violationsIn } from '../world/verified.ts'
 import { lettersAt } from './old-letters.ts'
 import { NOW } from './old-rows.ts'
 import { fillOldStore } from './old-store.ts'
@@ -41,8 +41,7 @@ describe.each(bareStores)('a store on $name', (kind) => {
       }
       const [row] = await db.session('test', (session) => session.rows<{ letters: Integer }>(count))
       expect(Number(row?.letters)).toBe(lettersAt(version))
-      const { invariants } = await verifyStore(db, { clock })
-      expect(invariants.flatMap(({ violations }) => violations)).toEqual([])
+      expect(await violationsIn(db, { clock })).toEqual([])
     } finally {
       await db.close()
       await place.dispose()

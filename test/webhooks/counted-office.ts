@@ -31,8 +31,8 @@ import { type Fold, foldCounts } from '../../src/store/fold.ts'
 import { leasedLock } from '../../src/store/lock.ts'
 import { migrate } from '../../src/store/migrations.ts'
 import { openDatabase } from '../../src/store/open.ts'
-import { verifyStore } from '../../src/verify/verify.ts'
 import type { FreshStore, StoreKind } from '../world/stores.ts'
+import { violationsIn } from '../world/verified.ts'
 
 /** A job dies of its first failure, and may then be deleted; bulk acts take several transactions. */
 export const SUDDEN: WebhookOptions = {
@@ -260,7 +260,6 @@ export class CountedOffice {
 
   /** Every promise of the store is kept. */
   async expectVerified(): Promise<void> {
-    const { invariants } = await verifyStore(this.db, { clock: this.clock })
-    expect(invariants.flatMap(({ violations }) => violations)).toEqual([])
+    expect(await violationsIn(this.db, { clock: this.clock })).toEqual([])
   }
 }

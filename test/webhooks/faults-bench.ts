@@ -3,9 +3,9 @@ import pino from 'pino'
 import { expect, vi } from 'vitest'
 import { JOB_STATUS_CODE, type JobStatus } from '../../src/sources/webhooks/webhook.ts'
 import { openDatabase } from '../../src/store/open.ts'
-import { verifyStore } from '../../src/verify/verify.ts'
 import type { Lane } from '../conformance/webhooks/lane.ts'
 import { PATIENCE_MS } from '../world/limits.ts'
+import { violationsIn } from '../world/verified.ts'
 import type { CallbackAnswer } from '../world/webhook-receiver.ts'
 import type { Broker } from '../world/webhooks.ts'
 
@@ -68,8 +68,7 @@ export async function statesOf({ client }: Broker): Promise<Partial<Record<JobSt
 export async function expectVerified({ place, clock }: Broker): Promise<void> {
   const db = openDatabase(place.url, { poolSize: 1 })
   try {
-    const { invariants } = await verifyStore(db, { clock })
-    expect(invariants.flatMap(({ violations }) => violations)).toEqual([])
+    expect(await violationsIn(db, { clock })).toEqual([])
   } finally {
     await db.close()
   }

@@ -26,9 +26,9 @@ import type { Step } from '../../src/sources/azure/way-back.ts'
 import type { Database } from '../../src/store/database.ts'
 import { migrate } from '../../src/store/migrations.ts'
 import { openDatabase } from '../../src/store/open.ts'
-import { verifyStore } from '../../src/verify/verify.ts'
 import { ACCOUNT, type Azurite } from './azurite.ts'
 import type { FreshStore, StoreKind } from './stores.ts'
+import { violationsIn } from './verified.ts'
 
 export interface EntityDraft {
   readonly partitionKey?: string
@@ -253,8 +253,7 @@ export class AzureWorld {
   }
 
   async violations(): Promise<readonly unknown[]> {
-    const { invariants } = await verifyStore(this.db, { clock: this.clock })
-    return invariants.flatMap(({ violations }) => violations)
+    return violationsIn(this.db, { clock: this.clock })
   }
 
   async close(): Promise<void> {

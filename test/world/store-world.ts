@@ -13,8 +13,8 @@ import { MIGRATIONS } from '../../src/migrations.ts'
 import type { Database, Statement, Value } from '../../src/store/database.ts'
 import { migrate } from '../../src/store/migrations.ts'
 import { openDatabase } from '../../src/store/open.ts'
-import { verifyStore } from '../../src/verify/verify.ts'
 import type { FreshStore } from './stores.ts'
+import { violationsIn } from './verified.ts'
 
 /** 2027-01-15T08:00:00Z, where the clocks of test stores stand. */
 export const START = instant(1_800_000_000_000_000n)
@@ -43,8 +43,7 @@ export async function migrated<World extends StoreWorld>(world: World): Promise<
 
 /** Every promise of a store is kept. */
 export async function expectVerified(world: Pick<StoreWorld, 'db' | 'clock'>): Promise<void> {
-  const { invariants } = await verifyStore(world.db, { clock: world.clock })
-  expect(invariants.flatMap(({ violations }) => violations)).toEqual([])
+  expect(await violationsIn(world.db, { clock: world.clock })).toEqual([])
 }
 
 export class StoreWorld {

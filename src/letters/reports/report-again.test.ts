@@ -3,9 +3,9 @@ import { noting } from '../../../test/world/counted-statements.ts'
 import { LetterStore } from '../../../test/world/letter-store.ts'
 import { isProof } from '../../../test/world/limits.ts'
 import { stores } from '../../../test/world/stores.ts'
+import { violationsIn } from '../../../test/world/verified.ts'
 import { instant, later } from '../../core/clock.ts'
 import { sql } from '../../store/database.ts'
-import { verifyStore } from '../../verify/verify.ts'
 import type { LetterSummary } from '../letter.ts'
 import { inOffice } from '../work.ts'
 import type { FailureReport } from './report.ts'
@@ -67,8 +67,7 @@ describe.each(stores)('a report about a letter that there is, on $name', (kind) 
     expect(await file(letter)).toEqual(before)
   }
   const storeIsSound = async () => {
-    const { invariants } = await verifyStore(store.db, { clock: store.clock })
-    expect(invariants.flatMap(({ violations }) => violations)).toEqual([])
+    expect(await violationsIn(store.db, { clock: store.clock })).toEqual([])
   }
   /** The whole store is verified once at the end, and in a proof after each test. */
   const booksAreRight = async () => {

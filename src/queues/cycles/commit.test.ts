@@ -1,10 +1,10 @@
 import { afterEach, describe, expect, it } from 'vitest'
 import { LetterStore } from '../../../test/world/letter-store.ts'
 import { stores } from '../../../test/world/stores.ts'
+import { violationsIn } from '../../../test/world/verified.ts'
 import { silentLog } from '../../core/log.ts'
 import { officeRuns } from '../../letters/work.ts'
 import { type Integer, sql } from '../../store/database.ts'
-import { verifyStore } from '../../verify/verify.ts'
 import { StoreQueues } from '../queues.ts'
 
 const LEASED = sql('test.leased', 'SELECT count(*) AS found FROM bartleby.items WHERE leased = 1')
@@ -35,8 +35,7 @@ let store: LetterStore
 afterEach(() => store.close())
 
 async function expectClean(): Promise<void> {
-  const { invariants } = await verifyStore(store.db, { clock: store.clock })
-  expect(invariants.flatMap(({ violations }) => violations)).toEqual([])
+  expect(await violationsIn(store.db, { clock: store.clock })).toEqual([])
 }
 
 /** How many transactions wait for a lock. */

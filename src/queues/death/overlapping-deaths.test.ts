@@ -3,12 +3,12 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { LetterStore } from '../../../test/world/letter-store.ts'
 import { type FreshStore, stores } from '../../../test/world/stores.ts'
+import { violationsIn } from '../../../test/world/verified.ts'
 import { silentLog } from '../../core/log.ts'
 import { newRegisters } from '../../letters/registers.ts'
 import { officeRuns } from '../../letters/work.ts'
 import { type Integer, sql } from '../../store/database.ts'
 import { openDatabase } from '../../store/open.ts'
-import { verifyStore } from '../../verify/verify.ts'
 import { StoreQueues } from '../queues.ts'
 
 /** The store on which cycles overlap. */
@@ -100,8 +100,7 @@ async function expectInOrder(): Promise<void> {
 }
 
 async function expectClean(): Promise<void> {
-  const { invariants } = await verifyStore(store.db, { clock: store.clock })
-  expect(invariants.flatMap(({ violations }) => violations)).toEqual([])
+  expect(await violationsIn(store.db, { clock: store.clock })).toEqual([])
 }
 
 describe('deaths that overlap', () => {

@@ -2,8 +2,8 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { LetterStore } from '../../../test/world/letter-store.ts'
 import { stores } from '../../../test/world/stores.ts'
+import { violationsIn } from '../../../test/world/verified.ts'
 import { later } from '../../core/clock.ts'
-import { verifyStore } from '../../verify/verify.ts'
 
 const HOUR_US = 3_600_000_000n
 const RELAPSES = 4
@@ -16,8 +16,7 @@ describe.each(stores)('on $name', (kind) => {
   afterEach(() => store.close())
 
   const expectClean = async (): Promise<void> => {
-    const { invariants } = await verifyStore(store.db, { clock: store.clock })
-    expect(invariants.flatMap(({ violations }) => violations)).toEqual([])
+    expect(await violationsIn(store.db, { clock: store.clock })).toEqual([])
   }
   const kill = (items: readonly { readonly id: string }[]): Promise<void> =>
     store.queues.retry({ queueName: 'jobs', items: items.map(({ id }) => ({ id, dead: true })) })

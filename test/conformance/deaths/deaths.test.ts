@@ -4,8 +4,8 @@ import { historyOfLetter } from '../../../src/history/get.ts'
 import type { Letter } from '../../../src/letters/letter.ts'
 import { readFailures } from '../../../src/letters/lists/detail.ts'
 import { LetterChanges } from '../../../src/letters/numbers/counts.ts'
-import { verifyStore } from '../../../src/verify/verify.ts'
 import { stores } from '../../world/stores.ts'
+import { violationsIn } from '../../world/verified.ts'
 import { DEATHS, type DeathDesk, type Doomed, hookOf, lettersIn } from './desks.ts'
 
 describe.each(stores.flatMap((kind) => DEATHS.map((death) => ({ ...death, kind, store: kind.name }))))(
@@ -19,8 +19,7 @@ describe.each(stores.flatMap((kind) => DEATHS.map((death) => ({ ...death, kind, 
     afterAll(() => desk?.close())
     afterEach(async () => {
       vi.restoreAllMocks()
-      const { invariants } = await verifyStore(desk.db, { clock: desk.clock })
-      expect(invariants.flatMap(({ violations }) => violations)).toEqual([])
+      expect(await violationsIn(desk.db, { clock: desk.clock })).toEqual([])
       before = await lettersIn(desk.db)
     })
 

@@ -21,10 +21,10 @@ import {
 import { inOffice } from '../../../src/letters/work.ts'
 import { kafkaLetterSource } from '../../../src/sources/kafka/source.ts'
 import { type Database, sql } from '../../../src/store/database.ts'
-import { verifyStore } from '../../../src/verify/verify.ts'
 import { AWAY, Desk } from '../../world/kafka-return.ts'
 import { retain } from '../../world/retain.ts'
 import { stores } from '../../world/stores.ts'
+import { violationsIn } from '../../world/verified.ts'
 import { DEATHS, type DeathDesk, type Doomed, hookOf, lettersIn } from '../deaths/desks.ts'
 
 const PLAIN_COLUMNS = [
@@ -139,8 +139,7 @@ async function doing<T>(
 }
 
 async function expectClean({ db, clock }: Walked): Promise<void> {
-  const { invariants } = await verifyStore(db, { clock })
-  expect(invariants.flatMap(({ violations }) => violations)).toEqual([])
+  expect(await violationsIn(db, { clock })).toEqual([])
 }
 
 describe.each(stores.flatMap((kind) => DEATHS.map((death) => ({ ...death, kind, store: kind.name }))))(

@@ -15,8 +15,8 @@ import {
   sendBack,
 } from '../../../src/letters/source.ts'
 import { inOffice } from '../../../src/letters/work.ts'
-import { verifyStore } from '../../../src/verify/verify.ts'
 import { stores } from '../../world/stores.ts'
+import { violationsIn } from '../../world/verified.ts'
 import { WAYS_BACK, type WayBackDesk } from './desks.ts'
 
 const SENDING = { notes: null, actor: 'nell' } as const
@@ -31,8 +31,7 @@ describe.each(stores.flatMap((kind) => WAYS_BACK.map((way) => ({ ...way, kind, s
     })
     afterAll(() => desk?.close())
     afterEach(async () => {
-      const { invariants } = await verifyStore(desk.db, { clock: desk.clock })
-      expect(invariants.flatMap(({ violations }) => violations)).toEqual([])
+      expect(await violationsIn(desk.db, { clock: desk.clock })).toEqual([])
     })
 
     async function read({ id }: Letter): Promise<Letter> {

@@ -14,8 +14,8 @@ import { type Channel, type Consumer, statusOf } from '../../../src/sources/webh
 import { type Database, type Integer, sql } from '../../../src/store/database.ts'
 import { foldCounts } from '../../../src/store/fold.ts'
 import { openDatabase } from '../../../src/store/open.ts'
-import { verifyStore } from '../../../src/verify/verify.ts'
 import type { StoreKind } from '../../world/stores.ts'
+import { violationsIn } from '../../world/verified.ts'
 import { Broker, type BrokerOptions } from '../../world/webhooks.ts'
 import { expectExact, FOLDS } from '../counted-office.ts'
 import { told } from '../told.ts'
@@ -216,8 +216,7 @@ export class World {
 
   /** Every promise of the store is kept. */
   async verify(): Promise<void> {
-    const { invariants } = await verifyStore(this.db, { clock: this.broker.clock })
-    expect(invariants.flatMap(({ violations }) => violations)).toEqual([])
+    expect(await violationsIn(this.db, { clock: this.broker.clock })).toEqual([])
   }
 
   /** Tells the reference what the receiver answered. */

@@ -1,9 +1,9 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { codeOf, OutboxOffice, PLACES } from '../../../../test/world/outbox-office.ts'
+import { violationsIn } from '../../../../test/world/verified.ts'
 import { inOffice } from '../../../letters/work.ts'
 import { StoreUnavailable } from '../../../store/database.ts'
 import { openDatabase } from '../../../store/open.ts'
-import { verifyStore } from '../../../verify/verify.ts'
 import { onDatabase } from '../sql/table.ts'
 import { readLayout } from '../table/layout.ts'
 
@@ -18,8 +18,7 @@ describe.each(apart)('when something fails between an office and an outbox $name
   afterAll(() => office?.close())
   beforeEach(() => office.begin())
   afterEach(async () => {
-    const { invariants } = await verifyStore(office.store.db, { clock: office.store.clock })
-    expect(invariants.flatMap(({ violations }) => violations)).toEqual([])
+    expect(await violationsIn(office.store.db, { clock: office.store.clock })).toEqual([])
   })
 
   const texts = () => office.sent.splice(0).map(({ payload }) => Buffer.from(payload).toString())

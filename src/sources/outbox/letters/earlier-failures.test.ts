@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { OUTBOX_NAME, OutboxOffice, PLACES } from '../../../../test/world/outbox-office.ts'
+import { violationsIn } from '../../../../test/world/verified.ts'
 import { later } from '../../../core/clock.ts'
-import { verifyStore } from '../../../verify/verify.ts'
 
 const HOUR = 3_600_000_000n
 
@@ -11,8 +11,7 @@ describe.each(PLACES)('failures before a message of an outbox $name died', (plac
     office = await OutboxOffice.open(place, { maxRetries: 2 })
   })
   afterAll(async () => {
-    const { invariants } = await verifyStore(office.store.db, { clock: office.store.clock })
-    expect(invariants.flatMap(({ violations }) => violations)).toEqual([])
+    expect(await violationsIn(office.store.db, { clock: office.store.clock })).toEqual([])
     await office.close()
   })
   beforeEach(() => office.begin())

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { codeOf, OUTBOX_NAME, OutboxOffice, PLACES } from '../../../../test/world/outbox-office.ts'
 import { retain } from '../../../../test/world/retain.ts'
+import { violationsIn } from '../../../../test/world/verified.ts'
 import { PermanentError } from '../../../core/thrown.ts'
-import { verifyStore } from '../../../verify/verify.ts'
 
 const DAY = 86_400_000_000n
 describe.each(PLACES)('dead messages of an outbox $name', (place) => {
@@ -11,8 +11,7 @@ describe.each(PLACES)('dead messages of an outbox $name', (place) => {
     office = await OutboxOffice.open(place)
   })
   afterAll(async () => {
-    const { invariants } = await verifyStore(office.store.db, { clock: office.store.clock })
-    expect(invariants.flatMap(({ violations }) => violations)).toEqual([])
+    expect(await violationsIn(office.store.db, { clock: office.store.clock })).toEqual([])
     await office.close()
   })
   beforeEach(() => office.begin())

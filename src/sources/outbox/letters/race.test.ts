@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { seededRandom } from '../../../../test/crash/random.ts'
 import { OutboxOffice, PLACES } from '../../../../test/world/outbox-office.ts'
+import { violationsIn } from '../../../../test/world/verified.ts'
 import { BartlebyError } from '../../../core/errors.ts'
 import type { LetterSummary } from '../../../letters/letter.ts'
 import { inOffice } from '../../../letters/work.ts'
 import { StoreUnavailable } from '../../../store/database.ts'
-import { verifyStore } from '../../../verify/verify.ts'
 
 const ACTS = 60
 const OPERATORS = 4
@@ -98,7 +98,6 @@ describe.each(PLACES)('rows and letters of an outbox $name', (place) => {
       else if (letter !== undefined && isProcessed && isPending)
         expect((await office.letters.get(letter)).history[0]?.operation).toBe('restore')
     }
-    const { invariants } = await verifyStore(office.store.db, { clock: office.store.clock })
-    expect(invariants.flatMap(({ violations }) => violations)).toEqual([])
+    expect(await violationsIn(office.store.db, { clock: office.store.clock })).toEqual([])
   })
 })
