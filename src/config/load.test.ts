@@ -3,6 +3,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { ConfigError } from '../core/settings/config-error.ts'
+import { withDefaults } from '../core/settings/read.ts'
+import { KafkaSchema } from '../sources/kafka/settings/schema.ts'
 import { DEFAULT_WEBHOOK_SETTINGS } from '../sources/webhooks/settings.ts'
 import { type ConfigSources, configFileOf, loadConfig } from './load.ts'
 
@@ -51,7 +53,7 @@ describe('a configuration', () => {
         maxBodyBytes: 16_777_216,
       },
       auth: { tokens: [] },
-      kafka: {},
+      kafka: withDefaults(KafkaSchema, {}),
       metrics: { open: false },
       console: { environment: 'local', colour: 'gray' },
       queues: { maxProduceBytes: 5_000_000, maxPendingRequests: 100, dedupeWindow: '5m' },

@@ -1,9 +1,9 @@
 /** Puts a configuration together: flags win over the environment, the environment over the file, the file over defaults. */
 import { dirname, resolve } from 'node:path'
-import { Value } from 'typebox/value'
 import { isLoopback } from '../core/address-ranges.ts'
 import { ConfigError, shown } from '../core/settings/config-error.ts'
 import { overlay, type Settings } from '../core/settings/given.ts'
+import { withAbsoluteFiles, withDefaults } from '../core/settings/read.ts'
 import type { OfficeOptions } from '../office.ts'
 import { SECTIONS } from '../sources/settings.ts'
 import { readConfigFile } from './file.ts'
@@ -51,12 +51,9 @@ export function loadConfig(sources: ConfigSources): Config {
   )
   const testApi = testApiOf(env, problems)
   if (problems.length > 0) throw new ConfigError(problems)
-  const merged = [fromFile, fromEnvironment, fromFlags].reduce(overlay, Value.Create(FileSchema))
+  const merged = [fromFile, fromEnvironment, fromFlags].reduce(overlay)
   const folder = file === undefined ? process.cwd() : dirname(resolve(file))
-  const placed = SECTIONS.flatMap(({ name, inFolder }) =>
-    inFolder === undefined ? [] : [[name, inFolder(merged[name], folder)]],
-  )
-  return { ...Value.Parse(FileSchema, { ...merged, ...Object.fromEntries(placed) }), testApi }
+  return { ...withDefaults(FileSchema, withAbsoluteFiles(FileSchema, merged, folder)), testApi }
 }
 
 /**

@@ -1,12 +1,18 @@
-/**
- * The keys of a configuration file, their defaults and what they allow, and all that is wrong with what is given. Each `description`
- * completes the sentence "allowed: …" in an error.
- */
+/** The keys of a configuration file: those of the server itself, and the section of each source. */
 import Type, { type Static } from 'typebox'
 import { ROLES } from '../api/auth.ts'
-import { compare } from '../core/settings/compare.ts'
 import { isRecord, type Settings, withoutNothing } from '../core/settings/given.ts'
-import { addressRange, type Fixed, oneOf, section, wholeNumber, yesOrNo } from '../core/settings/kinds.ts'
+import {
+  addressRange,
+  type Fixed,
+  list,
+  oneOf,
+  section,
+  text,
+  wholeNumber,
+  yesOrNo,
+} from '../core/settings/kinds.ts'
+import { problemsWith } from '../core/settings/read.ts'
 import { SECTION_SCHEMAS, SECTIONS } from '../sources/settings.ts'
 import { PostgresSchema, StoreSchema } from '../store/settings.ts'
 import { STORE_URL_FORMS } from '../store/store-url.ts'
@@ -19,96 +25,120 @@ const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'
 const COLOURS = ['gray', 'red', 'orange', 'yellow', 'green', 'blue', 'violet'] as const
 
 const TokenSchema = section(
+  'A token.',
   {
-    name: Type.String({
+    name: text('Who uses it; shown in logs and history.', {
       pattern: /^[\w.@-]{1,64}$/,
-      description: "1 to 64 letters, digits or '_', '.', '@', '-'",
+      allowed: "1 to 64 letters, digits or '_', '.', '@', '-'",
     }),
-    role: oneOf(ROLES),
-    sha256: Type.String({
+    role: oneOf('What it may do: read, also act, also configure and purge.', ROLES),
+    sha256: text('SHA-256 of the token, which `bartleby token create` prints.', {
       pattern: /^[0-9a-f]{64}$/,
-      description: '64 lower-case hexadecimal digits',
+      allowed: '64 lower-case hexadecimal digits',
       secret: true,
     }),
   },
   'a mapping with name, role and sha256',
 )
 
-const host = Type.String({
+const host = text('Address to listen on.', {
   pattern: /^\S+$/,
   default: '127.0.0.1',
-  description: 'a host name or an IP address',
+  allowed: 'a host name or an IP address',
 })
-const port = wholeNumber(0, 65_535, 1853)
+const port = wholeNumber('Port to listen on; 0 takes any free one.', { from: 0, to: 65_535, default: 1853 })
+const seconds = (description: string, byDefault: number) =>
+  wholeNumber(description, { from: 1, to: 86_400, default: byDefault })
+
 /** A name as it stands in `Host`, without a port; or all names below one. */
 const HOST_NAME = /^(?:(?:\*\.)?[A-Za-z0-9_](?:[A-Za-z0-9_.-]{0,251}[A-Za-z0-9_])?|\[?[\da-fA-F:.]+\]?)$/
 
 const HTTP_KEYS = {
   allowedHosts: Type.Optional(
-    Type.Array(
+    list(
+      'Names under which the server is served, beside those of the machine itself.',
       Type.String({
         pattern: HOST_NAME,
-        description: "a host name or an address without a port such as 'dlq.example.com', or '*.example.com'",
+        allowed: "a host name or an address without a port such as 'dlq.example.com', or '*.example.com'",
       }),
-      { description: 'a list of host names' },
+      { allowed: 'a list of host names', otherwise: 'any name once there are tokens, else loopback names' },
     ),
   ),
-  bodyTimeoutSeconds: wholeNumber(1, 86_400, 30),
-  connectionsWithoutToken: wholeNumber(1, 1_000_000, 200),
-  wrongTokensPerMinute: wholeNumber(1, 100_000, 100),
-  trustedProxies: Type.Array(addressRange(), { default: [], description: 'a list of address ranges' }),
-  readTimeoutSeconds: wholeNumber(1, 86_400, 240),
-  writeTimeoutSeconds: wholeNumber(1, 86_400, 240),
-  maxBodyBytes: wholeNumber(1, 1_073_741_824, 16_777_216),
+  bodyTimeoutSeconds: seconds('How long a client may take to send a body; then it gets 408.', 30),
+  connectionsWithoutToken: wholeNumber(
+    'Connections of one address that have shown no token, once there are tokens; more get 429.',
+    { from: 1, to: 1_000_000, default: 200 },
+  ),
+  wrongTokensPerMinute: wholeNumber('Wrong tokens of one address; then it gets 429 until a minute is over.', {
+    from: 1,
+    to: 100_000,
+    default: 100,
+  }),
+  trustedProxies: list(
+    'Proxies whose `X-Forwarded-For` says where a request comes from.',
+    addressRange('One proxy, or a range of them.'),
+    { default: [], allowed: 'a list of address ranges' },
+  ),
+  readTimeoutSeconds: seconds('How long an idle connection is kept.', 240),
+  writeTimeoutSeconds: seconds('How long a client may take to fetch the answer of a webhook call.', 240),
+  maxBodyBytes: wholeNumber('Largest body of a webhook call.', {
+    from: 1,
+    to: 1_073_741_824,
+    default: 16_777_216,
+  }),
 }
 
 /** What the server itself needs to know. */
-const OWN_KEYS = {
+export const OWN_KEYS = {
   host,
   port,
   store: StoreSchema,
-  unsupportedStore: yesOrNo(false),
-  http: section(HTTP_KEYS),
-  auth: section({
-    tokens: Type.Array(TokenSchema, { default: [], description: 'a list of tokens' }),
+  unsupportedStore: yesOrNo(
+    'Takes a server that is like PostgreSQL but another product, at your own risk: the promises are not proved there.',
+    { default: false },
+  ),
+  http: section('How calls are taken.', HTTP_KEYS),
+  auth: section('Who may call.', {
+    tokens: list('Bearer tokens; without any, everybody on this machine may do everything.', TokenSchema, {
+      default: [],
+      allowed: 'a list of tokens',
+    }),
   }),
-  metrics: section({
-    open: yesOrNo(false),
+  metrics: section('Metrics.', {
+    open: yesOrNo('Whether `/metrics` is served without a token.', { default: false }),
   }),
-  console: section({
-    environment: Type.Refine(
-      Type.String({ default: 'local', description: '1 to 32 printable characters' }),
-      (text) => /^[^\p{C}\p{Zl}\p{Zp}]{1,32}$/u.test(text) && text.trim() !== '',
-    ),
-    colour: oneOf(COLOURS, 'gray'),
+  console: section('The console.', {
+    environment: text('What the console calls this installation.', {
+      default: 'local',
+      allowed: '1 to 32 printable characters',
+      is: (name) => /^[^\p{C}\p{Zl}\p{Zp}]{1,32}$/u.test(name) && name.trim() !== '',
+    }),
+    colour: oneOf('The colour that it shows the name in.', COLOURS, { default: 'gray' }),
   }),
   postgres: PostgresSchema,
-  log: section({
-    level: oneOf(LOG_LEVELS, 'info'),
-    file: Type.Optional(Type.String({ pattern: /^[^\0]+$/, description: 'the path of a file' })),
+  log: section('The log: one JSON object per line.', {
+    level: oneOf('The least that is worth a line.', LOG_LEVELS, { default: 'info' }),
+    file: Type.Optional(
+      text('File that lines are appended to.', {
+        pattern: /^[^\0]+$/,
+        allowed: 'the path of a file',
+        otherwise: 'standard error',
+      }),
+    ),
   }),
 }
 
 /** Each setting once, under the name that it has in a `Config`. */
-export const FileSchema = section({ ...OWN_KEYS, ...SECTION_SCHEMAS })
+export const FileSchema = section('A configuration file.', { ...OWN_KEYS, ...SECTION_SCHEMAS })
 
 /** What a file may give: some settings have a second name there (aliases.ts). */
-const GivenSchema = section({
+const GivenSchema = section('A configuration file.', {
   ...FileSchema.properties,
   ...ALIAS_SECTIONS,
-  http: section({ host: Type.Optional(host), port: Type.Optional(port), ...HTTP_KEYS }),
+  http: section('How calls are taken.', { host, port, ...HTTP_KEYS }),
   store: Type.Union(
-    [
-      StoreSchema,
-      Type.Object(
-        {
-          url: Type.Optional(StoreSchema),
-          maxConnections: Type.Optional(PostgresSchema.properties.poolSize),
-        },
-        { additionalProperties: false },
-      ),
-    ],
-    { description: STORE_URL_FORMS },
+    [StoreSchema, section('', { url: StoreSchema, maxConnections: PostgresSchema.properties.poolSize })],
+    { allowed: STORE_URL_FORMS },
   ),
 })
 
@@ -120,10 +150,7 @@ export type Config = Fixed<Static<typeof FileSchema>> & {
 
 /** Problems of `given`, each opening with `where` and the key. Sections and keys may be left out. */
 export function checkSettings(where: string, given: unknown): string[] {
-  const problems: string[] = []
-  compare(GivenSchema, given, '', (key, problem) =>
-    problems.push(key === '' ? problem : `${key}: ${problem}`),
-  )
+  const problems = [...problemsWith(GivenSchema, given, '')]
   if (problems.length === 0 && isRecord(given)) {
     // Without nothing it is a mapping as it was.
     const settings = withoutNothing(withoutAliases(given)) as Settings

@@ -1,7 +1,7 @@
 /** The configuration of a demo: where it listens and who may come in is the user's, what it delivers is the demo's own. */
-import { Value } from 'typebox/value'
 import type { Config } from '../config/index.ts'
 import type { Settings } from '../core/settings/given.ts'
+import { withDefaults } from '../core/settings/read.ts'
 import { SOURCES } from '../sources/index.ts'
 import type { SourceModule } from '../sources/source-module.ts'
 import type { DemoStory, SourceDemo } from './story/story.ts'
@@ -33,7 +33,7 @@ export function demoConfig(
   const sections = sources.flatMap(({ module: { name, settings }, demo }) => {
     if (settings === undefined) return []
     // A source without a part is left alone: a demo reads no topics of the user's.
-    if (demo === undefined) return [[name, Value.Create(settings.schema)]]
+    if (demo === undefined) return [[name, withDefaults(settings.schema, undefined)]]
     return [[name, demo.section === undefined ? given[name] : demo.section(given[name], story)]]
   })
   return {

@@ -1,6 +1,6 @@
 /** The checks of the contract, in its order: a request often breaks several rules, and the first failure is the answer. */
 import { hasControlCharacter } from '../core/content.ts'
-import { formatGoDuration, parseGoDuration, usFromNs } from '../core/duration.ts'
+import { formatGoDuration, parseGoDuration } from '../core/duration.ts'
 import { failure } from '../core/errors.ts'
 import { checkKsuid, serialFromId } from '../core/ksuid.ts'
 import type {
@@ -16,23 +16,6 @@ import type {
 } from './queue.ts'
 import { itemIdIn, type Partition } from './records.ts'
 import { ON_DEATH, type OnDeath } from './shapes.ts'
-
-/** Section `queues` of the office's options. */
-export interface QueueOptions {
-  /** Largest body of a produce call. Default 5,000,000. */
-  readonly maxProduceBytes?: number
-  /** Requests of one queue that may wait to be picked up. Default 100. */
-  readonly maxPendingRequests?: number
-  /** How long a dedupe key is remembered, as a Go duration. Default 5m. */
-  readonly dedupeWindow?: string
-}
-
-export function queueLimits({ maxPendingRequests = 100, dedupeWindow = '5m' }: QueueOptions = {}) {
-  const parsed = parseGoDuration(dedupeWindow)
-  if (!parsed.ok || parsed.ns < 0n)
-    throw new TypeError(`queues.dedupeWindow: '${dedupeWindow}' is not a duration such as 5m or 1h`)
-  return { maxPendingRequests, dedupeWindowUs: usFromNs(parsed.ns) }
-}
 
 const MILLISECOND_NS = 1_000_000n
 const MIN_REQUEST_TIMEOUT_NS = 10n * MILLISECOND_NS

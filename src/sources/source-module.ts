@@ -65,8 +65,6 @@ export interface SourceSettings<Schema extends TSchema = TSchema> {
   readonly isForServers?: boolean
   /** What several keys decide, of a section whose keys are right one by one, or of `all` settings; each opens with its key. */
   problems?(given: Given<SectionOf<Schema>>, all: Settings): readonly string[]
-  /** The section with paths that mean the same wherever the server was started. */
-  inFolder?(given: SectionOf<Schema>, folder: string): SectionOf<Schema>
 }
 
 /** What a configuration has under the source's name. */

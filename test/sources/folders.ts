@@ -16,12 +16,12 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join, resolve } from 'node:path'
-import Type, { type Static } from 'typebox'
+import { join } from 'node:path'
+import type { Static } from 'typebox'
 import { microseconds } from '../../src/core/clock.ts'
 import { failure } from '../../src/core/errors.ts'
 import { Rounds, type Service } from '../../src/core/rounds.ts'
-import { section, wholeNumber } from '../../src/core/settings/kinds.ts'
+import { file, section, wholeNumber } from '../../src/core/settings/kinds.ts'
 import { describeError } from '../../src/core/thrown.ts'
 import type { SourceDemo } from '../../src/demo/story/story.ts'
 import type { Invariant } from '../../src/letters/audit/invariant.ts'
@@ -37,9 +37,9 @@ const ROOMS = { live: '.', dead: '.dead', givenUp: '.given-up' } as const
 type Room = keyof typeof ROOMS
 
 /** Its section of a configuration, `folders:`. */
-const FoldersSchema = section({
-  path: Type.String({ default: './folder', pattern: /./, description: 'the path of a folder' }),
-  everySeconds: wholeNumber(1, 3_600, 1),
+const FoldersSchema = section('A folder of files as a queue.', {
+  path: file('The folder.', { default: './folder', allowed: 'the path of a folder' }),
+  everySeconds: wholeNumber('How often it is looked at.', { from: 1, to: 3_600, default: 1 }),
 })
 type FolderSettings = Static<typeof FoldersSchema>
 
@@ -71,7 +71,6 @@ export const folderSource = (
   kind: {},
   settings: {
     schema: FoldersSchema,
-    inFolder: (given, folder) => ({ ...given, path: resolve(folder, given.path) }),
   },
   invariants: [filesHaveNames],
   open(parts, settings = { path: './folder', everySeconds: 1 }) {

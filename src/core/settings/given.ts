@@ -1,5 +1,4 @@
 /** Settings as YAML, JSON or code give them: mappings in which null and undefined are "not given". */
-import type { Given } from './kinds.ts'
 
 export type Settings = Readonly<Record<string, unknown>>
 
@@ -7,7 +6,7 @@ export type Settings = Readonly<Record<string, unknown>>
 export const isRecord = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** The same without nothing, all the way down: null is what YAML makes of such a key, undefined what code does. */
+/** A copy without null and undefined, all the way down. */
 export function withoutNothing(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withoutNothing)
   if (!isRecord(value)) return value
@@ -21,13 +20,7 @@ export function overlay(below: Settings, above: Settings): Settings {
   for (const [key, value] of Object.entries(above)) {
     const covered = merged[key]
     if (isRecord(value) && isRecord(covered)) merged[key] = overlay(covered, value)
-    else if (Array.isArray(value)) merged[key] = withoutNothing(value)
     else if (value !== null && value !== undefined) merged[key] = value
   }
   return merged
 }
-
-/** The defaults, with what is given in their place. */
-export const withDefaults = <T extends object>(defaults: T, given: NoInfer<Given<T>>): T =>
-  // What is given has the types of what it covers.
-  overlay(defaults as Settings, given as Settings) as T

@@ -1,56 +1,98 @@
 /**
- * The keys of the unified tables that only tables in Azure have. Engines own the section, the source `azure` reads the account: what
- * both know lies here. Each `description` completes the sentence "allowed: …" in an error.
+ * The keys of the unified tables, `engines.tables`. Engines own the section, the source `azure` reads the account: what both know lies
+ * here.
  */
 import Type, { type Static } from 'typebox'
-import { Value } from 'typebox/value'
-import { isRecord, withDefaults } from '../../core/settings/given.ts'
-import { type Fixed, type Given, oneOf, section, wholeNumber, yesOrNo } from '../../core/settings/kinds.ts'
+import { isRecord } from '../../core/settings/given.ts'
+import {
+  type Fixed,
+  file,
+  type Given,
+  list,
+  oneOf,
+  section,
+  text,
+  wholeNumber,
+  yesOrNo,
+} from '../../core/settings/kinds.ts'
+import { withDefaults } from '../../core/settings/read.ts'
 
 /** The section of a configuration whose `tables` these are. */
 export const TABLES_SECTION = 'engines'
 
-const URL_FORM = 'a URL that begins with https://, or http:// for an emulator'
-
-const endpoint = () => Type.Optional(Type.String({ pattern: /^https?:\/\/[^\s?#]+$/, description: URL_FORM }))
-
-/** As Azure lets queues be called. */
-const QUEUE_NAME = /^(?!.*--)[a-z0-9][a-z0-9-]{1,61}[a-z0-9]$/
-const queueName = () =>
-  Type.String({ pattern: QUEUE_NAME, description: "3 to 63 of 'a'-'z', '0'-'9' and single '-'" })
+const endpoint = (description: string) =>
+  Type.Optional(
+    text(description, {
+      pattern: /^https?:\/\/[^\s?#]+$/,
+      allowed: 'a URL that begins with https://, or http:// for an emulator',
+      otherwise: "the public cloud's",
+    }),
+  )
 
 /** `as-found`: as the message was in the table or in the poison queue. */
 export const ENCODINGS = ['as-found', 'base64', 'plain'] as const
 
-const tableName = (byDefault: string) =>
-  Type.String({
+const tableName = (description: string, byDefault: string) =>
+  text(description, {
     pattern: /^[A-Za-z][A-Za-z0-9]{2,62}$/,
+    allowed: '3 to 63 letters or digits, the first one a letter',
     default: byDefault,
-    description: '3 to 63 letters or digits, the first one a letter',
   })
 
 /** As the registry entry has them that the unified tables are configured by, and what an account needs besides. */
-export const TablesSchema = section({
-  dlqTableName: tableName('engineDlq'),
-  historyTableName: tableName('engineHistory'),
-  retentionDays: wholeNumber(1, 3_650, 90),
+export const TablesSchema = section('The unified tables, in the store or in an Azure storage account.', {
+  dlqTableName: tableName('Name of the SQL view of letters, or of the table in Azure.', 'engineDlq'),
+  historyTableName: tableName('Name of the SQL view of history, or of the table in Azure.', 'engineHistory'),
+  retentionDays: wholeNumber('Days that resolved and expired letters and history are kept.', {
+    from: 1,
+    to: 3_650,
+    default: 90,
+  }),
   storageAccountName: Type.Optional(
-    Type.String({ pattern: /^[a-z0-9]{3,24}$/, description: "3 to 24 of 'a'-'z' and '0'-'9'" }),
-  ),
-  endpoint: endpoint(),
-  connectionStringFile: Type.Optional(
-    Type.String({ minLength: 1, description: 'the path of a file with a connection string' }),
-  ),
-  queues: section({ endpoint: endpoint(), encoding: oneOf(ENCODINGS, 'as-found') }),
-  engines: Type.Optional(
-    Type.Array(Type.String({ minLength: 1, maxLength: 512, description: 'the name of an engine' }), {
-      description: 'a list of engines; left out: all of them',
+    text('Storage account that the tables are in.', {
+      pattern: /^[a-z0-9]{3,24}$/,
+      allowed: "3 to 24 of 'a'-'z' and '0'-'9'",
+      otherwise: "the office's own store has them",
     }),
   ),
-  poison: Type.Array(queueName(), { default: [], description: 'a list of queues, such as orders-poison' }),
-  mark: yesOrNo(false),
-  retention: oneOf(['others', 'bartleby'], 'others'),
-  pollSeconds: wholeNumber(1, 3_600, 2),
+  endpoint: endpoint('Address of the table service, for sovereign clouds and emulators.'),
+  connectionStringFile: Type.Optional(
+    file('File with the connection string of the account.', {
+      allowed: 'the path of a file with a connection string',
+      otherwise:
+        '`AZURE_STORAGE_CONNECTION_STRING`, else the identity of the process (`DefaultAzureCredential`)',
+    }),
+  ),
+  queues: section('The Storage Queues of the account.', {
+    endpoint: endpoint('Address of the queue service.'),
+    encoding: oneOf(
+      'How messages leave: as they were found, or always in base64 (which the Functions host expects) or plain.',
+      ENCODINGS,
+      { default: 'as-found' },
+    ),
+  }),
+  engines: Type.Optional(
+    list(
+      'Engines whose partitions are taken in.',
+      Type.String({ minLength: 1, maxLength: 512, allowed: 'the name of an engine' }),
+      { allowed: 'a list of engines; left out: all of them', otherwise: 'all of them' },
+    ),
+  ),
+  poison: list(
+    'Queues whose messages are taken in too.',
+    Type.String({
+      // As Azure lets queues be called.
+      pattern: /^(?!.*--)[a-z0-9][a-z0-9-]{1,61}[a-z0-9]$/,
+      allowed: "3 to 63 of 'a'-'z', '0'-'9' and single '-'",
+    }),
+    { default: [], allowed: 'a list of queues, such as orders-poison' },
+  ),
+  mark: yesOrNo(
+    'Whether JSON objects that go back have a member `_bartleby`, so that a second death finds its letter for certain.',
+    { default: false },
+  ),
+  retention: oneOf('Who removes rows whose time is over.', ['others', 'bartleby'], { default: 'others' }),
+  pollSeconds: wholeNumber('Pause between two readings.', { from: 1, to: 3_600, default: 2 }),
 })
 
 export type TableKeys = Fixed<Static<typeof TablesSchema>>
@@ -63,8 +105,7 @@ export interface AzureTables extends TableKeys {
 /** What is configured of tables in an account; null where they are in the office's own store. */
 export function azureTablesOf(given: unknown): AzureTables | null {
   if (!isRecord(given) || typeof given.storageAccountName !== 'string') return null
-  const tables = withDefaults<TableKeys>(Value.Create(TablesSchema), given)
-  return { ...tables, storageAccountName: given.storageAccountName }
+  return { ...withDefaults(TablesSchema, given), storageAccountName: given.storageAccountName }
 }
 
 /** Keys that mean nothing without an account; each is named with the section that it is in. */

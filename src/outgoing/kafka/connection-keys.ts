@@ -1,48 +1,69 @@
-/**
- * The keys of a configuration by which brokers are reached and topics named: those of the section `kafka`, and of an outbox whose transport
- * is Kafka. Each `description` completes the sentence "allowed: …" in an error.
- */
-import Type, { type Static } from 'typebox'
-import { type Fixed, oneOf, section } from '../../core/settings/kinds.ts'
-import { isServer, SASL_MECHANISMS, SECURITY_PROTOCOLS } from './connection.ts'
+/** The keys of a configuration by which brokers are reached and topics named: of the section `kafka`, and of an outbox to Kafka. */
+import Type, { type Static, type TString } from 'typebox'
+import {
+  type Fixed,
+  file,
+  type KeyWords,
+  list,
+  oneOf,
+  section,
+  text,
+  yesOrNo,
+} from '../../core/settings/kinds.ts'
+import { DEFAULT_CLIENT_ID, isServer, SASL_MECHANISMS, SECURITY_PROTOCOLS } from './connection.ts'
 import { isTopicName } from './record.ts'
 
 export const TOPIC_FORM = "1 to 249 letters, digits, '.', '_' or '-'"
 
-export const topicKey = () => Type.Refine(Type.String({ description: TOPIC_FORM }), isTopicName)
+export const topicKey = (description: string): TString =>
+  text(description, { allowed: TOPIC_FORM, is: isTopicName })
 
 /** What Kafka and headers carry as a name of somebody; Kafka itself allows any text. */
-export const nameKey = () =>
-  Type.String({ pattern: /^[^\p{Cc}]{1,255}$/u, description: '1 to 255 characters, no control characters' })
+export const nameKey = (description: string, words: KeyWords<string> = {}): TString =>
+  text(description, {
+    pattern: /^[^\p{Cc}]{1,255}$/u,
+    allowed: '1 to 255 characters, no control characters',
+    ...words,
+  })
 
-const path = () => Type.Optional(Type.String({ pattern: /^[^\0]+$/, description: 'the path of a file' }))
-const secret = () =>
-  Type.Optional(Type.String({ minLength: 1, description: 'a text, not an empty one', secret: true }))
+const words = (description: string, more: KeyWords<string> = {}) =>
+  Type.Optional(text(description, { pattern: /./s, allowed: 'a text, not an empty one', ...more }))
+const secret = (description: string) => words(description, { secret: true })
+const path = (description: string) => Type.Optional(file(description))
 
 export const CONNECTION_KEYS = {
   servers: Type.Optional(
-    Type.Array(
-      Type.Refine(Type.String({ description: "'HOST:PORT' with a port from 1 to 65535" }), isServer),
-      { description: "a list of 'HOST:PORT'" },
+    list(
+      'Brokers to begin with.',
+      text('A broker.', { allowed: "'HOST:PORT' with a port from 1 to 65535", is: isServer }),
+      { allowed: "a list of 'HOST:PORT'" },
     ),
   ),
-  client_id: Type.Optional(nameKey()),
-  security_protocol: Type.Optional(oneOf(SECURITY_PROTOCOLS)),
-  ssl_cafile: path(),
-  ssl_certfile: path(),
-  ssl_keyfile: path(),
-  ssl_password: secret(),
-  ssl_password_file: path(),
-  ssl_check_hostname: Type.Optional(Type.Boolean({ description: 'true or false' })),
-  sasl_mechanism: Type.Optional(oneOf(SASL_MECHANISMS)),
-  sasl_username: Type.Optional(Type.String({ minLength: 1, description: 'a text, not an empty one' })),
-  sasl_password: secret(),
-  sasl_password_file: path(),
-  sasl_token: secret(),
-  sasl_token_file: path(),
+  client_id: Type.Optional(
+    nameKey('What brokers know this client by.', { otherwise: `\`${DEFAULT_CLIENT_ID}\`` }),
+  ),
+  security_protocol: Type.Optional(
+    oneOf('Whether connections are encrypted, and authenticated.', SECURITY_PROTOCOLS, {
+      otherwise: '`PLAINTEXT`',
+    }),
+  ),
+  ssl_cafile: path('Certificates in PEM that those of brokers must go back to.'),
+  ssl_certfile: path('Certificate of this client in PEM.'),
+  ssl_keyfile: path('Key of that certificate in PEM.'),
+  ssl_password: secret('Password of the key.'),
+  ssl_password_file: path('File with the password of the key.'),
+  ssl_check_hostname: Type.Optional(
+    yesOrNo("Whether a broker's certificate must name its host.", { otherwise: '`true`' }),
+  ),
+  sasl_mechanism: Type.Optional(oneOf('How this client proves who it is.', SASL_MECHANISMS)),
+  sasl_username: words('Name of the user.'),
+  sasl_password: secret('Password of the user.'),
+  sasl_password_file: path('File with the password of the user.'),
+  sasl_token: secret("Token for 'OAUTHBEARER'."),
+  sasl_token_file: path('File with the token.'),
 }
 
-const ConnectionSchema = section(CONNECTION_KEYS)
+const ConnectionSchema = section('How brokers are reached.', CONNECTION_KEYS)
 
 /** How brokers are reached, as it is given. */
 export type ConnectionOptions = Fixed<Static<typeof ConnectionSchema>>

@@ -6,6 +6,8 @@ import { createSecureContext } from 'node:tls'
 import { ConfigError, reasonOf } from '../../core/settings/config-error.ts'
 import type { ConnectionOptions } from './connection-keys.ts'
 
+export const DEFAULT_CLIENT_ID = 'bartleby'
+
 export const SECURITY_PROTOCOLS = ['PLAINTEXT', 'SSL', 'SASL_PLAINTEXT', 'SASL_SSL'] as const
 
 export const SASL_MECHANISMS = ['PLAIN', 'SCRAM-SHA-256', 'SCRAM-SHA-512', 'OAUTHBEARER'] as const
@@ -102,7 +104,7 @@ export function connectionOf(given: ConnectionOptions, folder: string, prefix: s
           token: files.secret('sasl_token'),
         }
   if (files.problems.length > 0) throw new ConfigError(files.problems.map((problem) => prefix + problem))
-  return { servers, clientId: given.client_id ?? 'bartleby', protocol, tls, sasl }
+  return { servers, clientId: given.client_id ?? DEFAULT_CLIENT_ID, protocol, tls, sasl }
 }
 
 function tlsOf(given: ConnectionOptions, files: Files) {
@@ -124,16 +126,6 @@ function tlsOf(given: ConnectionOptions, files: Files) {
   }
   return { ca, cert, key, passphrase, checkHostname: given.ssl_check_hostname ?? true }
 }
-
-/** The keys with paths that mean the same wherever the server was started. */
-export const absoluteFiles = <T extends object>(given: T, folder: string): T =>
-  // Only the values of paths change, to other paths.
-  Object.fromEntries(
-    Object.entries(given).map(([key, value]) => [
-      key,
-      /^(?:ssl|sasl)_.*file$/.test(key) && typeof value === 'string' ? resolve(folder, value) : value,
-    ]),
-  ) as T
 
 /** The files that the keys name, and what was wrong with them. */
 class Files {

@@ -1,9 +1,8 @@
 /** Engines: named workers whose dead messages and operations are the unified tables. */
-import { resolve } from 'node:path'
 import type { Given } from '../../core/settings/kinds.ts'
 import { azureTablesOf, type TableKeys } from '../../outgoing/azure/keys.ts'
 import type { EngineDirectory, EngineSettings } from '../../queues/engines/engine-directory.ts'
-import type { SectionOf, SourceModule } from '../source-module.ts'
+import type { SourceModule } from '../source-module.ts'
 import type { Engine } from './engine.ts'
 import type { EngineMessage, EngineOptions } from './options.ts'
 import { EnginesSchema, problemsOfEngines } from './settings.ts'
@@ -34,21 +33,9 @@ export const enginesModule: SourceModule<'engines', typeof EnginesSchema, Engine
     schema: EnginesSchema,
     aliases: { engineTablesConfig: 'tables' },
     problems: problemsOfEngines,
-    inFolder: withAbsolutePaths,
   },
   kind: { goesToQueues: true, ordersByKey: true, hasEngines: true, capturesItems: true },
   offers: (options) => ({ tables: azureTablesOf(options?.tables) }),
   open: async (parts, options) => (await import('./open.ts')).openEngines(parts, options),
   demo: async () => (await import('./demo.ts')).enginesDemo,
-}
-
-/** A file that is named in a configuration lies beside it. */
-function withAbsolutePaths(
-  given: SectionOf<typeof EnginesSchema>,
-  folder: string,
-): SectionOf<typeof EnginesSchema> {
-  const { connectionStringFile: file } = given.tables
-  return file === undefined
-    ? given
-    : { ...given, tables: { ...given.tables, connectionStringFile: resolve(folder, file) } }
 }

@@ -1,8 +1,7 @@
 /** Opens engines in an office: their views are there, their queues are known, and workers can be made. */
-import { Value } from 'typebox/value'
-import { withDefaults } from '../../core/settings/given.ts'
+import { withDefaults } from '../../core/settings/read.ts'
 import { readCase } from '../../letters/confirm.ts'
-import { type TableKeys, TablesSchema } from '../../outgoing/azure/keys.ts'
+import { TablesSchema } from '../../outgoing/azure/keys.ts'
 import { recordEngineQueues } from '../../queues/engines/engine-queues.ts'
 import type { OfficeParts, OpenSource } from '../source-module.ts'
 import { createEngine, type Engine } from './engine.ts'
@@ -18,7 +17,7 @@ export async function openEngines(
   { store: { db }, clock, log, queues, letters, engines }: OfficeParts,
   options: EnginesOptions | undefined,
 ): Promise<OpenSource<EnginesFace>> {
-  await createEngineViews(db, withDefaults<TableKeys>(Value.Create(TablesSchema), options?.tables ?? {}))
+  await createEngineViews(db, withDefaults(TablesSchema, options?.tables))
   await recordEngineQueues(db, log, engines.queues())
   const workers = new Set<Engine>()
   const office = {

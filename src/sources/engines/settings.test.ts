@@ -51,7 +51,7 @@ engines:
       definitions: {
         billing: { queue: 'billing-queue', operations: ['charge', 'refund'] },
         audit: { operations: ['write'] },
-        alerts: { queue: null, operations: ['process'] },
+        alerts: { operations: ['process'] },
       },
       tables: { ...NO_ACCOUNT, dlqTableName: 'deadOnes', historyTableName: 'past', retentionDays: 7 },
     })

@@ -1,7 +1,7 @@
 /** The section `engines` of a configuration: which engines there are, and the unified tables. */
 import Type, { type Static } from 'typebox'
 import { shown } from '../../core/settings/config-error.ts'
-import { type Fixed, type Given, oneOf, section } from '../../core/settings/kinds.ts'
+import { type Fixed, type Given, list, named, oneOf, section } from '../../core/settings/kinds.ts'
 import { problemsOfAzure, TablesSchema } from '../../outgoing/azure/keys.ts'
 import {
   ENGINE_CONTEXTS,
@@ -10,27 +10,39 @@ import {
   problemWithName,
 } from '../../queues/engines/engine-directory.ts'
 
-/** An engine of the user's own, or one put in the place of a preset. */
 const EngineSchema = section(
+  "An engine of the user's own, or one put in the place of a preset.",
   {
     queue: Type.Optional(
       Type.Union([Type.String({ pattern: /^[^\s~\p{Cc}]{1,500}$/u }), Type.Null()], {
-        description:
+        description: 'The queue that it works on.',
+        allowed:
           "1 to 500 characters without white space, control characters and '~', or nothing for an engine without a queue",
+        otherwise: 'none: letters are captured and runs recorded over HTTP',
       }),
     ),
-    operations: Type.Array(Type.String({ pattern: NAME_PATTERN, description: NAME_FORM }), {
-      description: 'a list of names',
-    }),
+    operations: list(
+      'What its runs are called.',
+      Type.String({ pattern: NAME_PATTERN, allowed: NAME_FORM }),
+      { allowed: 'a list of names' },
+    ),
   },
   'a mapping with operations and, when it has one, queue',
 )
 
-export const EnginesSchema = section({
-  context: Type.Optional(oneOf(ENGINE_CONTEXTS)),
-  definitions: Type.Record(Type.String(), EngineSchema, {
+export const EnginesSchema = section('Which engines there are, and where their unified tables lie.', {
+  context: Type.Optional(
+    oneOf(
+      'Presets to begin with; other names than theirs and those of `definitions` are refused.',
+      ENGINE_CONTEXTS,
+      {
+        otherwise: 'every valid name may be an engine',
+      },
+    ),
+  ),
+  definitions: named('Engines with their queues and operations, by name.', EngineSchema, {
     default: {},
-    description: 'a mapping of names to engines',
+    allowed: 'a mapping of names to engines',
   }),
   tables: TablesSchema,
 })

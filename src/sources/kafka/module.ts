@@ -5,13 +5,7 @@ import { kafkaInvariants } from './invariants.ts'
 import type { Kafka } from './kafka.ts'
 import { kafkaMigration, unplacedSendsMigration } from './schema.ts'
 import { servedKafka } from './served.ts'
-import {
-  type KafkaOptions,
-  kafkaConnection,
-  kafkaSettings,
-  kafkaWarnings,
-  withAbsolutePaths,
-} from './settings/options.ts'
+import { type KafkaOptions, kafkaConnection, kafkaSettings, kafkaWarnings } from './settings/options.ts'
 import { problemsOfKafka } from './settings/rules.ts'
 import { KafkaSchema } from './settings/schema.ts'
 import { kafkaLetterSource } from './source.ts'
@@ -24,7 +18,7 @@ export interface KafkaFace {
 export const kafkaModule: SourceModule<'kafka', typeof KafkaSchema, KafkaOptions, KafkaFace> = {
   name: 'kafka',
   title: 'Kafka',
-  settings: { schema: KafkaSchema, problems: problemsOfKafka, inFolder: withAbsolutePaths },
+  settings: { schema: KafkaSchema, problems: problemsOfKafka },
   kind: {
     words: {
       capture: KAFKA_OPERATIONS.received,

@@ -7,7 +7,7 @@
 import type { Clock } from '../../core/clock.ts'
 import type { Dialect } from '../../store/database.ts'
 import { type Adapter, checkAdapter, checkDialect } from './adapters/adapter.ts'
-import { type GivenSettings, readSettings, retryHorizonSeconds } from './dispatcher/options.ts'
+import { dispatcherSettings, type GivenSettings, retryHorizonSeconds } from './dispatcher/options.ts'
 import { checkNumber, refuse, refuseUnknown, whole } from './refusal.ts'
 import { nameTable, quote } from './table/table-names.ts'
 import { refuseField, refuseUnkept } from './writing/draft.ts'
@@ -76,7 +76,7 @@ export function createInbox<Tx>(options: InboxOptions<Tx>): Inbox<Tx> {
   checkOptions(options)
   const { adapter, table = DEFAULT_TABLE, windowDays = 30, dispatcher = {}, clock } = options
   const { sqlTable } = nameTable({ table })
-  checkWindow(windowDays, retryHorizonSeconds(readSettings(dispatcher)))
+  checkWindow(windowDays, retryHorizonSeconds(dispatcherSettings(dispatcher)))
   const sql = statementsOf(adapter.dialect, sqlTable)
   const present = () => (clock === undefined ? null : String(clock.now()))
 

@@ -1,7 +1,7 @@
 /** Outboxes: messages that an application wrote in its own transaction, and nobody took. */
 import type { SourceModule } from '../source-module.ts'
 import type { Outboxes, OutboxSettings } from './served/outboxes.ts'
-import { OutboxesSchema, outboxesInFolder, problemsOfOutboxes } from './settings.ts'
+import { OutboxesSchema, problemsOfOutboxes } from './settings.ts'
 
 export interface OutboxFace {
   /** The outboxes that were given. */
@@ -16,7 +16,7 @@ export const outboxModule: SourceModule<
 > = {
   name: 'outbox',
   title: 'Outbox',
-  settings: { schema: OutboxesSchema, problems: problemsOfOutboxes, inFolder: outboxesInFolder },
+  settings: { schema: OutboxesSchema, problems: problemsOfOutboxes },
   kind: { ordersByKey: true },
   async open({ store, clock, plainLog: log, registers, queues, offers: { brokers = null } }, options) {
     const { Outboxes } = await import('./served/outboxes.ts')

@@ -1,9 +1,28 @@
 /** Checks of options that users give; what is wrong is named. */
+import type { Static, TSchema } from 'typebox'
 import { failure } from '../../core/errors.ts'
+import type { Fixed } from '../../core/settings/kinds.ts'
+import { problemsWithWhole, withDefaults } from '../../core/settings/read.ts'
 
 /** Refuses an option by its name. */
 export function refuse(option: string, reason: string): never {
   throw failure('outbox_option_invalid', { option, reason })
+}
+
+/** Refuses the option that a problem opens with. */
+export function refuseFor(problem: string): never {
+  const end = problem.indexOf(': ')
+  return refuse(problem.slice(0, end), problem.slice(end + 2))
+}
+
+/** Options as a schema has them, with defaults for what is left out. Refuses the first that is wrong, by its name behind `key`. */
+export function readOptions<Schema extends TSchema>(
+  schema: Schema,
+  given: unknown,
+  key = '',
+): Fixed<Static<Schema>> {
+  const [problem] = given === undefined ? [] : problemsWithWhole(schema, given, key)
+  return problem === undefined ? withDefaults(schema, given) : refuseFor(problem)
 }
 
 /** Refuses options that do not exist: most often they are mistyped. `prefix` is what they belong to. */

@@ -2,130 +2,104 @@
 import Type, { type Static } from 'typebox'
 import { BartlebyError } from '../../core/errors.ts'
 import { isRecord, type Settings } from '../../core/settings/given.ts'
-import { addressRange, type Fixed, oneOf, section, wholeNumber } from '../../core/settings/kinds.ts'
-import { absoluteFiles, problemsOfConnection } from '../../outgoing/kafka/connection.ts'
-import { CONNECTION_KEYS, type ConnectionOptions, topicKey } from '../../outgoing/kafka/connection-keys.ts'
-import { COMPRESSIONS, isTopicName } from '../../outgoing/kafka/record.ts'
+import { type Fixed, list, named, oneOf, optional, section, text } from '../../core/settings/kinds.ts'
+import { problemsOfConnection } from '../../outgoing/kafka/connection.ts'
+import type { ConnectionOptions } from '../../outgoing/kafka/connection-keys.ts'
+import { isTopicName } from '../../outgoing/kafka/record.ts'
 import { readStoreUrl } from '../../store/store-url.ts'
-import { DISPATCHER_RANGES, OUTBOX_NAME, OUTBOX_NAME_FORM, RETENTION_RANGE } from './dispatcher/options.ts'
-import type { Range } from './refusal.ts'
+import { DISPATCHER_KEYS, OUTBOX_NAME, OUTBOX_NAME_FORM } from './dispatcher/options.ts'
+import { HealthSchema } from './served/health.ts'
 import { NAMINGS, nameTable, type TableOptions } from './table/table-names.ts'
-
-const OUTBOX_URL_FORMS = "'sqlite:PATH' or 'postgres://USER:PASSWORD@HOST:PORT/DATABASE'"
-
-const numberIn = ({ from, to, whole }: Range) =>
-  Type.Optional(
-    whole
-      ? wholeNumber(from, to)
-      : Type.Number({ minimum: from, maximum: to, description: `a number from ${from} to ${to}` }),
-  )
-
-const isHttp = (text: string): boolean => URL.canParse(text) && /^https?:$/.test(new URL(text).protocol)
-const httpUrl = () => Type.Refine(Type.String({ description: "'http://…' or 'https://…'" }), isHttp)
-const secret = () => Type.String({ pattern: /^\S+$/, description: 'a secret', secret: true })
-const texts = (description: string) =>
-  Type.Record(Type.String(), Type.String({ description: 'a text' }), { description })
+import { HTTP_KEYS, KAFKA_KEYS } from './transports/keys.ts'
 
 const TRANSPORT_TYPES = ['http', 'queue', 'kafka', 'log', 'none'] as const
 
-const isTopicForm = (text: string): boolean =>
-  text.startsWith('kafka:') && isTopicName(text.slice('kafka:'.length))
+const isTopicForm = (short: string): boolean =>
+  short.startsWith('kafka:') && isTopicName(short.slice('kafka:'.length))
+
+const HTTP_FORM = "'http://…' or 'https://…'"
+const isHttp = (url: string): boolean => URL.canParse(url) && /^https?:$/.test(new URL(url).protocol)
 
 /** How messages leave. The short form says only where to. */
 const TransportSchema = Type.Union(
   [
     Type.Refine(
       Type.String(),
-      (text) =>
-        text === 'log' ||
-        text === 'none' ||
-        /^queue:[^\s~\p{Cc}]{1,500}$/u.test(text) ||
-        isTopicForm(text) ||
-        isHttp(text),
+      (short) =>
+        short === 'log' ||
+        short === 'none' ||
+        /^queue:[^\s~\p{Cc}]{1,500}$/u.test(short) ||
+        isTopicForm(short) ||
+        isHttp(short),
     ),
     section(
+      'In full.',
       {
-        type: oneOf(TRANSPORT_TYPES),
-        url: Type.Optional(httpUrl()),
-        headers: Type.Optional(texts('a mapping of headers')),
-        secret: Type.Optional(secret()),
-        secrets: Type.Optional(Type.Array(secret(), { description: 'a list of secrets' })),
-        timeoutSeconds: numberIn({ from: 0.01, to: 86_400, whole: false }),
-        connections: numberIn({ from: 1, to: 10_000, whole: true }),
-        refusedAddresses: Type.Optional(
-          Type.Array(addressRange(), { description: 'a list of address ranges' }),
+        type: oneOf('What it delivers to; `none`: somebody else delivers.', TRANSPORT_TYPES),
+        url: Type.Optional(
+          text('Where messages are posted to (`http`).', { allowed: HTTP_FORM, is: isHttp }),
         ),
+        ...HTTP_KEYS,
         queue: Type.Optional(
-          Type.String({
+          text('The queue that messages are put into (`queue`).', {
             pattern: /^[^\s~\p{Cc}]{1,500}$/u,
-            description: "1 to 500 characters without white space, control characters and '~'",
+            allowed: "1 to 500 characters without white space, control characters and '~'",
           }),
         ),
-        topic: Type.Optional(topicKey()),
-        compression: Type.Optional(oneOf(COMPRESSIONS)),
-        ...CONNECTION_KEYS,
+        ...KAFKA_KEYS,
+        topic: Type.Optional(KAFKA_KEYS.topic),
       },
       'a mapping with type',
     ),
   ],
   {
     description:
+      'How messages leave. Keys of a connection to Kafka are those of the section `kafka`; without `servers` that connection is used.',
+    allowed:
       "an address ('https://…'), 'queue:NAME', 'kafka:TOPIC', 'log', 'none', or a mapping with type and what the type needs",
+    otherwise: '`none`',
   },
 )
 
-const limits = () =>
-  Type.Optional(
-    section(
-      {
-        degraded: Type.Optional(Type.Number({ minimum: 0, description: 'a number from 0' })),
-        unhealthy: Type.Optional(Type.Number({ minimum: 0, description: 'a number from 0' })),
-      },
-      'a mapping with degraded and unhealthy',
-    ),
-  )
-
-const ranges = Object.entries(DISPATCHER_RANGES).map(([name, range]) => [name, numberIn(range)] as const)
-// Object.fromEntries forgets the names.
-const numbers = Object.fromEntries(ranges) as Record<
-  keyof typeof DISPATCHER_RANGES,
-  ReturnType<typeof numberIn>
->
-
 const OutboxSchema = section(
+  'An outbox that this server delivers or watches over.',
   {
-    name: Type.String({ pattern: OUTBOX_NAME, description: OUTBOX_NAME_FORM }),
+    name: text('Unique and lasting: letters, metrics and logs have it.', {
+      pattern: OUTBOX_NAME,
+      allowed: OUTBOX_NAME_FORM,
+    }),
     url: Type.Optional(
-      Type.Refine(
-        Type.String({ description: `${OUTBOX_URL_FORMS}; left out: the store`, secret: true }),
+      text('The database that its table lies in.', {
+        allowed: "'sqlite:PATH' or 'postgres://USER:PASSWORD@HOST:PORT/DATABASE'; left out: the store",
+        otherwise: 'the store',
+        secret: true,
         // Nobody else could write into an outbox in the memory of the server.
-        (text) => ['sqlite', 'postgres'].includes(readStoreUrl(text)?.kind ?? ''),
-      ),
+        is: (url) => ['sqlite', 'postgres'].includes(readStoreUrl(url)?.kind ?? ''),
+      }),
     ),
-    table: Type.Optional(Type.String({ pattern: /^[^\0]{1,128}$/, description: 'the name of a table' })),
-    naming: Type.Optional(oneOf(NAMINGS)),
-    columns: Type.Optional(texts('a mapping of columns to their names')),
+    table: Type.Optional(
+      text('Its table; every outbox has one of its own.', {
+        pattern: /^[^\0]{1,128}$/,
+        allowed: 'the name of a table',
+        otherwise: '`outbox_messages`, or `OutboxMessages` with `naming: pascal`',
+      }),
+    ),
+    naming: Type.Optional(oneOf('How tables and columns are called.', NAMINGS, { otherwise: '`snake`' })),
+    columns: Type.Optional(
+      named('Single columns that are called otherwise.', Type.String({ allowed: 'a text' }), {
+        allowed: 'a mapping of columns to their names',
+      }),
+    ),
     transport: Type.Optional(TransportSchema),
-    ...numbers,
-    useExponentialBackoff: Type.Optional(Type.Boolean({ description: 'true or false' })),
-    onDead: Type.Optional(oneOf(['hold', 'skip'])),
-    retention: Type.Optional(
-      section(
-        { processed: numberIn(RETENTION_RANGE), keys: numberIn(RETENTION_RANGE) },
-        'a mapping with processed and keys, in days',
-      ),
-    ),
-    health: Type.Optional(
-      section(
-        { backlog: limits(), oldestAgeSeconds: limits(), failureRatio: limits() },
-        'a mapping with backlog, oldestAgeSeconds and failureRatio',
-      ),
-    ),
+    ...optional({ ...DISPATCHER_KEYS, health: HealthSchema }),
   },
   'a mapping with name and transport',
 )
 
-export const OutboxesSchema = Type.Array(OutboxSchema, { default: [], description: 'a list of outboxes' })
+export const OutboxesSchema = list('Outboxes that this server delivers or watches over.', OutboxSchema, {
+  default: [],
+  allowed: 'a list of outboxes',
+})
 
 /** An outbox as a file describes it. */
 type OutboxEntry = Fixed<Static<typeof OutboxSchema>>
@@ -165,12 +139,12 @@ const namesServers = ({ kafka }: Settings): boolean =>
 
 /** What each type of transport has. */
 const KEYS: Readonly<Record<string, readonly string[]>> = {
-  http: ['url', 'headers', 'secret', 'secrets', 'timeoutSeconds', 'connections', 'refusedAddresses'],
+  http: ['url', ...Object.keys(HTTP_KEYS)],
   queue: ['queue'],
-  kafka: ['topic', 'compression', ...Object.keys(CONNECTION_KEYS)],
+  kafka: Object.keys(KAFKA_KEYS),
 }
 const NEEDS: Readonly<Record<string, readonly [key: string, allowed: string]>> = {
-  http: ['url', "'http://…' or 'https://…'"],
+  http: ['url', HTTP_FORM],
   queue: ['queue', 'the name of a queue'],
   kafka: ['topic', 'the name of a topic'],
 }
@@ -220,11 +194,3 @@ function tableOf({
     return { problem: `${String(error.details.option)}: ${String(error.details.reason)}` }
   }
 }
-
-/** Files of a transport lie where the configuration does. */
-export const outboxesInFolder = (outboxes: readonly OutboxEntry[], folder: string): readonly OutboxEntry[] =>
-  outboxes.map((entry) =>
-    typeof entry.transport === 'object'
-      ? { ...entry, transport: absoluteFiles(entry.transport, folder) }
-      : entry,
-  )

@@ -3,22 +3,24 @@
  * range stops the start: retries that are not those that were asked for would show only when messages die.
  */
 import Type, { type Static } from 'typebox'
-import { Value } from 'typebox/value'
-import { ADDRESS_RANGE_FORM, addressRanges, REFUSED_BY_DEFAULT } from '../../core/address-ranges.ts'
+import { REFUSED_BY_DEFAULT } from '../../core/address-ranges.ts'
 import { type Clock, microseconds } from '../../core/clock.ts'
 import { hasControlCharacter } from '../../core/content.ts'
 import type { Log } from '../../core/log.ts'
 import { shown } from '../../core/settings/config-error.ts'
-import { withDefaults } from '../../core/settings/given.ts'
 import {
+  addressRange,
   type Fixed,
   type Given,
+  list,
   oneOf,
   positiveNumber,
   section,
+  text,
   wholeNumber,
   yesOrNo,
 } from '../../core/settings/kinds.ts'
+import { readSettings, withDefaults } from '../../core/settings/read.ts'
 import type { Xids } from '../../core/xid.ts'
 import type { Registers } from '../../letters/registers.ts'
 import type { Database } from '../../store/database.ts'
@@ -29,17 +31,24 @@ const DAY = 86_400
 const YEAR = 365 * DAY
 const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/
 
-const STORABLE = '1 to 255 characters, none of them U+0000'
-const id = () =>
-  Type.Refine(
-    Type.String({ minLength: 1, description: '1 to 255 characters, no control characters' }),
-    (text) => isStorable(text) && !hasControlCharacter(text),
-  )
-const token = () =>
-  Type.Refine(Type.String({ minLength: 1, description: STORABLE, secret: true }), (text) => isStorable(text))
+const id = (description: string) =>
+  text(description, {
+    allowed: '1 to 255 characters, no control characters',
+    is: (name) => name !== '' && isStorable(name) && !hasControlCharacter(name),
+  })
 
-/** The name is the id unless given, the token a random one. */
-const SEED_ENTRY = { id: id(), name: Type.Optional(id()), token: Type.Optional(token()) }
+const SEED_ENTRY = {
+  id: id('What it is known by.'),
+  name: Type.Optional({ ...id('What it is called.'), otherwise: 'its id' }),
+  token: Type.Optional(
+    text('Its token.', {
+      allowed: '1 to 255 characters, none of them U+0000',
+      otherwise: 'a random one',
+      secret: true,
+      is: (token) => token !== '' && isStorable(token),
+    }),
+  ),
+}
 const SEED_FORM = 'a mapping with id, name and token'
 
 /** What every delivery, or its connection, has already. */
@@ -55,113 +64,166 @@ const TAKEN_HEADERS: ReadonlySet<string> = new Set([
 /** What a path without a signature may be: nothing in it is left for anybody to decode or to resolve. */
 const EXEMPT_PATH = /^\/(?!\/)(?:(?!(?:^|\/)\.{1,2}(?:\/|$))(?!\/\/)[^\s?#%\\])*$/
 
-export const WebhooksSchema = section({
-  /** The management calls without tokens of their own stay open when the server has tokens. */
-  openManagement: yesOrNo(false),
-  /** Whether views of producers, channels and consumers show their tokens. */
-  api: section({ exposeTokens: yesOrNo(true) }),
-  delivery: section({
-    /** Jobs that this server may have claimed at a time, whatever the number of workers. */
-    maxQueue: wholeNumber(1, 1_000_000_000, 10_000),
-    /** Attempts of this server at the same time. */
-    workers: wholeNumber(1, 10_000, 200),
-    /** Attempts at one consumer at the same time, unless the consumer has its own limit. */
-    consumerWorkers: wholeNumber(1, 10_000, 50),
-    /** Attempts of a job are one more than this. */
-    maxRetry: wholeNumber(0, 255, 5),
-    backoffSeconds: Type.Array(positiveNumber(YEAR), {
-      default: [5, 30, 60],
-      description: 'a list of numbers above 0, at least one',
-    }),
-    /** How often what is due is looked for, and the grace of deadlines. */
-    rationalDelaySeconds: positiveNumber(3_600, 2),
-    tokenHeader: Type.Refine(
-      Type.String({
-        pattern: /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,128}$/,
-        default: 'X-Broker-Consumer-Token',
-        description: 'the name of a header that deliveries do not have anyway',
-      }),
-      (name) => !TAKEN_HEADERS.has(name.toLowerCase()),
+const SeedSchema = section('What exists from the first start on.', {
+  channels: list('Channels.', section('A channel.', SEED_ENTRY, SEED_FORM), {
+    default: [],
+    allowed: 'a list of channels',
+  }),
+  producers: list('Producers.', section('A producer.', SEED_ENTRY, SEED_FORM), {
+    default: [],
+    allowed: 'a list of producers',
+  }),
+  consumers: list(
+    'Consumers.',
+    section(
+      'A consumer.',
+      {
+        ...SEED_ENTRY,
+        channel: id('The id of its channel.'),
+        callbackUrl: text('Where its jobs are pushed to.', {
+          allowed: "'http://…' or 'https://…'",
+          secret: true,
+          is: (url) => parseCallbackUrl(url) !== null,
+        }),
+        type: Type.Optional(
+          oneOf('Whether jobs are pushed to it or pulled by it.', CONSUMER_TYPES, { otherwise: 'push' }),
+        ),
+      },
+      'a mapping with id, channel, callbackUrl, name, token and type',
     ),
-    userAgent: Type.String({
+    { default: [], allowed: 'a list of consumers' },
+  ),
+})
+
+export const WebhooksSchema = section('Broadcasts to channels, and their delivery to consumers.', {
+  openManagement: yesOrNo('Whether calls without tokens of their own stay open once the server has tokens.', {
+    default: false,
+  }),
+  api: section('The calls.', {
+    exposeTokens: yesOrNo('Whether views of producers, channels and consumers show their tokens.', {
+      default: true,
+    }),
+  }),
+  delivery: section('How jobs are pushed.', {
+    maxQueue: wholeNumber('Push jobs that this server may have claimed at a time.', {
+      from: 1,
+      to: 1_000_000_000,
+      default: 10_000,
+    }),
+    workers: wholeNumber('Attempts of this server at a time.', { from: 1, to: 10_000, default: 200 }),
+    consumerWorkers: wholeNumber(
+      'Attempts at one consumer at a time, unless the consumer has its own limit.',
+      { from: 1, to: 10_000, default: 50 },
+    ),
+    maxRetry: wholeNumber('Retries: a job has one attempt more.', { from: 0, to: 255, default: 5 }),
+    backoffSeconds: list(
+      'Waits before the retries; after the list its last value two, three … times.',
+      positiveNumber('One wait.', { to: YEAR }),
+      { default: [5, 30, 60], allowed: 'a list of numbers above 0, at least one' },
+    ),
+    rationalDelaySeconds: positiveNumber('How often what is due is looked for, and the grace of deadlines.', {
+      to: 3_600,
+      default: 2,
+    }),
+    tokenHeader: text("The header with the consumer's token.", {
+      pattern: /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,128}$/,
+      default: 'X-Broker-Consumer-Token',
+      allowed: 'the name of a header that deliveries do not have anyway',
+      is: (name) => !TAKEN_HEADERS.has(name.toLowerCase()),
+    }),
+    userAgent: text('The user agent of deliveries.', {
       pattern: /^[\x21-\x7e](?:[\x20-\x7e]{0,253}[\x21-\x7e])?$/,
       default: 'Webhook Message Broker',
-      description: '1 to 255 printable ASCII characters',
+      allowed: '1 to 255 printable ASCII characters',
     }),
-    /** For the whole of an attempt: connecting, sending, waiting for the status. */
-    timeoutSeconds: positiveNumber(DAY, 30),
-    /** Callback addresses that are refused. */
-    refusedAddresses: Type.Array(Type.String({ description: ADDRESS_RANGE_FORM }), {
-      default: [...REFUSED_BY_DEFAULT],
-      description: 'a list of address ranges',
-    }),
-    breaker: section({
-      /** So many failures in a row, and nothing else for `forSeconds`, pause a consumer. 0: never. */
-      failures: wholeNumber(0, 1_000_000, 100),
-      forSeconds: positiveNumber(DAY, 60),
-      /** The first pause; each one after a failed probe is twice as long, up to `longestPauseSeconds`. */
-      pauseSeconds: positiveNumber(DAY, 5),
-      longestPauseSeconds: positiveNumber(DAY, 60),
-    }),
-  }),
-  recovery: section({ enabled: yesOrNo(true) }),
-  scheduler: section({
-    intervalMs: wholeNumber(10, 3_600_000, 5_000),
-    minDelayMinutes: wholeNumber(0, 525_600, 2),
-    batchSize: wholeNumber(1, 10_000, 100),
-  }),
-  dlq: section({
-    /** How often counts are folded, at the latest. The numbers never depend on it. */
-    summaryIntervalSeconds: positiveNumber(DAY, 600),
-    /** Jobs of one transaction when all dead jobs of a consumer are requeued or purged. */
-    batchSize: wholeNumber(1, 10_000, 1_000),
-  }),
-  gatewayAuth: section({
-    mode: oneOf(['none', 'hmac'], 'none'),
-    /** There when the mode is `hmac`. */
-    secret: Type.Optional(
-      Type.Refine(
-        Type.String({ description: 'a secret in base64, not an empty one', secret: true }),
-        (text) => text !== '' && BASE64.test(text),
-      ),
+    timeoutSeconds: positiveNumber(
+      'For the whole of an attempt: connecting, sending, waiting for the status.',
+      {
+        to: DAY,
+        default: 30,
+      },
     ),
-    toleranceSeconds: wholeNumber(1, DAY, 300),
-    exemptPaths: Type.Array(
+    refusedAddresses: list(
+      'Callback addresses that are never called; the list is taken as written, and an empty one refuses nothing.',
+      addressRange('One range.'),
+      { default: [...REFUSED_BY_DEFAULT], allowed: 'a list of address ranges' },
+    ),
+    breaker: section('When a consumer is paused.', {
+      failures: wholeNumber(
+        'So many failures in a row, and nothing else for `forSeconds`, pause a consumer; 0: never.',
+        {
+          from: 0,
+          to: 1_000_000,
+          default: 100,
+        },
+      ),
+      forSeconds: positiveNumber('For how long there must have been nothing but failures.', {
+        to: DAY,
+        default: 60,
+      }),
+      pauseSeconds: positiveNumber('The first pause; each one after a failed probe is twice as long.', {
+        to: DAY,
+        default: 5,
+      }),
+      longestPauseSeconds: positiveNumber('The longest pause.', { to: DAY, default: 60 }),
+    }),
+  }),
+  recovery: section('What is done about attempts that failed.', {
+    enabled: yesOrNo(
+      'Whether this server sees to retries and deadlines; without it nothing is tried again by it.',
+      {
+        default: true,
+      },
+    ),
+  }),
+  scheduler: section('Broadcasts for later.', {
+    intervalMs: wholeNumber('How often schedules are looked at.', {
+      from: 10,
+      to: 3_600_000,
+      default: 5_000,
+    }),
+    minDelayMinutes: wholeNumber('How far ahead a schedule must lie.', { from: 0, to: 525_600, default: 2 }),
+    batchSize: wholeNumber('Schedules that are taken at once.', { from: 1, to: 10_000, default: 100 }),
+  }),
+  dlq: section('Dead jobs.', {
+    summaryIntervalSeconds: positiveNumber(
+      'How often counts are folded, at the latest; no number depends on it.',
+      { to: DAY, default: 600 },
+    ),
+    batchSize: wholeNumber('Jobs of one transaction when all dead jobs are requeued or purged.', {
+      from: 1,
+      to: 10_000,
+      default: 1_000,
+    }),
+  }),
+  gatewayAuth: section('Signatures of a gateway in front of this part.', {
+    mode: oneOf('Whether every call needs a signature.', ['none', 'hmac'], { default: 'none' }),
+    secret: Type.Optional(
+      text('The secret of signatures.', {
+        allowed: 'a secret in base64, not an empty one',
+        otherwise: "none; mode 'hmac' needs one",
+        secret: true,
+        is: (secret) => secret !== '' && BASE64.test(secret),
+      }),
+    ),
+    toleranceSeconds: wholeNumber('How old a signature may be.', { from: 1, to: DAY, default: 300 }),
+    exemptPaths: list(
+      'Paths that need no signature, with all below them.',
       Type.String({
         pattern: EXEMPT_PATH,
-        description: "a path such as '/_status', without query, '%', '//' and '..'",
+        allowed: "a path such as '/_status', without query, '%', '//' and '..'",
       }),
-      { default: ['/_status', '/metrics', '/debug/pprof/'], description: 'a list of paths' },
+      { default: ['/_status', '/metrics', '/debug/pprof/'], allowed: 'a list of paths' },
     ),
   }),
-  /** What exists from the first start on. */
-  seed: section({
-    channels: Type.Array(section(SEED_ENTRY, SEED_FORM), {
-      default: [],
-      description: 'a list of channels',
+  seed: SeedSchema,
+  retention: section('What is removed.', {
+    days: wholeNumber('Days after which messages go whose jobs are all delivered; 0 keeps them.', {
+      from: 0,
+      to: 36_500,
+      default: 0,
     }),
-    producers: Type.Array(section(SEED_ENTRY, SEED_FORM), {
-      default: [],
-      description: 'a list of producers',
-    }),
-    consumers: Type.Array(
-      section(
-        {
-          ...SEED_ENTRY,
-          channel: id(),
-          callbackUrl: Type.Refine(
-            Type.String({ description: "'http://…' or 'https://…'", secret: true }),
-            (text) => parseCallbackUrl(text) !== null,
-          ),
-          type: Type.Optional(oneOf(CONSUMER_TYPES)),
-        },
-        'a mapping with id, channel, callbackUrl, name, token and type',
-      ),
-      { default: [], description: 'a list of consumers' },
-    ),
   }),
-  /** Messages whose jobs are all delivered are removed after so many days; 0 keeps them. */
-  retention: section({ days: wholeNumber(0, 36_500, 0) }),
 })
 
 export type WebhookSettings = Fixed<Static<typeof WebhooksSchema>>
@@ -172,11 +234,11 @@ export type WebhookOptions = Given<WebhookSettings>
 export type Seed = WebhookSettings['seed']
 export type SeedEntry = Seed['producers'][number]
 
-export const DEFAULT_WEBHOOK_SETTINGS: WebhookSettings = Value.Create(WebhooksSchema)
+export const DEFAULT_WEBHOOK_SETTINGS = withDefaults(WebhooksSchema, {})
 
-/** The defaults, with what is given in their place. */
+/** The defaults, with what is given in their place; refuses what cannot be. */
 export const webhookSettings = (options: WebhookOptions): WebhookSettings =>
-  withDefaults(DEFAULT_WEBHOOK_SETTINGS, options)
+  readSettings(WebhooksSchema, options, 'webhooks', problemsOfWebhooks)
 
 /** What only several keys together can tell, of a section whose keys are right one by one. */
 export const problemsOfWebhooks = ({ delivery, gatewayAuth, seed }: WebhookOptions): readonly string[] =>
@@ -189,13 +251,9 @@ export const problemsOfWebhooks = ({ delivery, gatewayAuth, seed }: WebhookOptio
   ].map((problem) => `webhooks.${problem}`)
 
 function problemsOfDelivery(given: NonNullable<WebhookOptions['delivery']>): readonly string[] {
-  const { backoffSeconds, refusedAddresses = [], breaker } = given
+  const { backoffSeconds, breaker } = given
   const problems: string[] = []
   if (backoffSeconds?.length === 0) problems.push('delivery.backoffSeconds: must hold at least one number')
-  for (const [index, range] of refusedAddresses.entries()) {
-    const ranges = addressRanges([range])
-    if ('problem' in ranges) problems.push(`delivery.refusedAddresses[${index}]: ${ranges.problem}`)
-  }
   const { pauseSeconds, longestPauseSeconds } = { ...DEFAULT_WEBHOOK_SETTINGS.delivery.breaker, ...breaker }
   if (longestPauseSeconds < pauseSeconds) {
     problems.push(

@@ -11,7 +11,7 @@ import { isWhole, once, readTable } from '../sql/table.ts'
 import { nameTable, type TableOptions, tableOptionsOf } from '../table/table-names.ts'
 import type { LocalTransport, Transport } from '../transports/transport.ts'
 import { Dispatcher } from './dispatcher.ts'
-import { type GivenSettings, OUTBOX_NAME, OUTBOX_NAME_FORM, readSettings } from './options.ts'
+import { dispatcherSettings, type GivenSettings, OUTBOX_NAME, OUTBOX_NAME_FORM } from './options.ts'
 
 export interface DispatcherOptions extends TableOptions, GivenSettings {
   /** Where the table lies: `postgres://…` or `sqlite:PATH`. */
@@ -37,7 +37,7 @@ const POOL_SIZE = 3
 export function createDispatcher(options: DispatcherOptions): RunningDispatcher {
   const { url, name = 'outbox', log = silentLog, clock = new SystemClock(), ...given } = options
   const { transport, meter = new OutboxMeter(clock), table, naming, columns, ...rest } = given
-  const settings = readSettings(rest)
+  const settings = dispatcherSettings(rest)
   const tableOptions = tableOptionsOf({ table, naming, columns })
   nameTable(tableOptions)
   const store = typeof url === 'string' ? readStoreUrl(url) : null

@@ -11,7 +11,7 @@ import { parseStoreUrl } from '../../../store/store-url.ts'
 import { OutboxMeter } from '../served/meter.ts'
 import { readTable } from '../sql/table.ts'
 import { Dispatcher } from './dispatcher.ts'
-import { readSettings } from './options.ts'
+import { dispatcherSettings } from './options.ts'
 
 /** The database, but settlements are answered only once `answered` resolves. */
 const answeringLate = (db: Database, answered: Promise<void>): Database => ({
@@ -41,7 +41,7 @@ describe.each(stores)('settlements that are answered late, on $name', (kind) => 
     const dispatcher = new Dispatcher({
       ...{ name: 'outbox', store: parseStoreUrl(outbox.url), clock, log: silentLog },
       ...{ db: answeringLate(db, answered.promise), table: () => readTable(db, {}) },
-      settings: readSettings({ baseRetryDelaySeconds: 1, jitter: 0, pollIntervalSeconds: 3_600 }),
+      settings: dispatcherSettings({ baseRetryDelaySeconds: 1, jitter: 0, pollIntervalSeconds: 3_600 }),
       meter: new OutboxMeter(clock),
       transport: {
         name: 'test',

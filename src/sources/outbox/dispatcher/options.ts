@@ -1,6 +1,17 @@
 /** What a dispatcher can be told, with the names and defaults that its users know; what is wrong is named; and the delays that follow. */
+import type { Static } from 'typebox'
+import {
+  decimal,
+  type Fixed,
+  type Given,
+  oneOf,
+  section,
+  wholeNumber,
+  yesOrNo,
+} from '../../../core/settings/kinds.ts'
+import { withDefaults } from '../../../core/settings/read.ts'
 import { describeError } from '../../../core/thrown.ts'
-import { checkNumber, decimal, type Range, refuse, refuseUnknown, shown, whole } from '../refusal.ts'
+import { readOptions } from '../refusal.ts'
 import { RetryLater } from '../transports/transport.ts'
 
 /** A receiver that asks for more is tried again after this long: longer, and nobody remembers the message. */
@@ -37,91 +48,71 @@ export function errorText(thrown: unknown, maxLength: number): string {
   return `${errorClass}: ${errorMessage}`.replaceAll('\0', '\uFFFD').slice(0, maxLength).toWellFormed()
 }
 
-/** What is told a dispatcher where nothing else is. */
-export const DISPATCHER_DEFAULTS = {
-  /** How often to look for messages that nobody announced. */
-  pollIntervalSeconds: 5,
-  /** Messages per claim. */
-  batchSize: 100,
-  /** Deliveries after the first before a message is dead. */
-  maxRetries: 5,
-  baseRetryDelaySeconds: 10,
-  /** False: every delay is the base. */
-  useExponentialBackoff: true,
-  maxRetryDelaySeconds: 3_600,
-  /** The share of a delay that chance adds or takes away. */
-  jitter: 0.2,
-  maxErrorTextLength: 2_000,
-  /** Deliveries at the same time. */
-  concurrency: 16,
-  /** A claim that is not renewed for so long lapses. */
-  claimSeconds: 60,
-  /** How long one delivery may take. */
-  deliveryTimeoutSeconds: 30,
-  /** Whether a dead message holds back the later ones of its ordering key. */
-  onDead: 'hold' as 'hold' | 'skip',
-  retention: {
-    /** Days that processed rows are kept; 0 keeps them for ever. */
-    processed: 7,
-    /** Days that keys are kept, from the day their rows were processed; at least as long as the rows. */
-    keys: 30,
-  },
+const YEAR_SECONDS = 31_536_000
+const keptDays = (description: string, byDefault: number) =>
+  decimal(description, { from: 0, to: 36_500, default: byDefault })
+
+export const DISPATCHER_KEYS = {
+  pollIntervalSeconds: decimal('How often to look for messages that nobody announced.', {
+    from: 0.01,
+    to: 3_600,
+    default: 5,
+  }),
+  batchSize: wholeNumber('Messages per claim.', { from: 1, to: 10_000, default: 100 }),
+  maxRetries: wholeNumber('Deliveries after the first before a message is dead.', {
+    from: 0,
+    to: 1_000,
+    default: 5,
+  }),
+  baseRetryDelaySeconds: decimal('The first delay.', { from: 0, to: YEAR_SECONDS, default: 10 }),
+  useExponentialBackoff: yesOrNo('Whether each delay is twice the one before; else all are the first.', {
+    default: true,
+  }),
+  maxRetryDelaySeconds: decimal('The longest delay.', { from: 0, to: YEAR_SECONDS, default: 3_600 }),
+  jitter: decimal('The share of a delay that chance adds or takes away.', { from: 0, to: 1, default: 0.2 }),
+  maxErrorTextLength: wholeNumber('Characters that are kept of an error.', {
+    from: 1,
+    to: 100_000,
+    default: 2_000,
+  }),
+  concurrency: wholeNumber('Deliveries at the same time.', { from: 1, to: 10_000, default: 16 }),
+  claimSeconds: decimal('A claim that is not renewed for so long lapses.', {
+    from: 1,
+    to: 86_400,
+    default: 60,
+  }),
+  deliveryTimeoutSeconds: decimal('How long one delivery may take.', { from: 0.01, to: 86_400, default: 30 }),
+  onDead: oneOf(
+    "Whether a dead message holds back the later ones of its ordering key ('hold'), or they go on ('skip').",
+    ['hold', 'skip'],
+    { default: 'hold' },
+  ),
+  retention: section(
+    'How long the table keeps what is done.',
+    {
+      processed: keptDays('Days that processed rows are kept; 0: for ever.', 7),
+      keys: keptDays(
+        'Days that keys are known, from the day their rows were processed; at least as long as the rows.',
+        30,
+      ),
+    },
+    'a mapping with processed and keys, in days',
+  ),
 }
 
-type Retention = Readonly<(typeof DISPATCHER_DEFAULTS)['retention']>
-export type DispatcherSettings = Readonly<
-  Omit<typeof DISPATCHER_DEFAULTS, 'retention'> & { readonly retention: Retention }
->
+const DispatcherSchema = section('What a dispatcher can be told.', DISPATCHER_KEYS)
+
+export type DispatcherSettings = Fixed<Static<typeof DispatcherSchema>>
 
 /** The settings that are given; what is left out has its default. */
-export type GivenSettings = Partial<Omit<DispatcherSettings, 'retention'>> & {
-  readonly retention?: Partial<Retention>
-}
+export type GivenSettings = Given<DispatcherSettings>
+
+export const DISPATCHER_DEFAULTS = withDefaults(DispatcherSchema, {})
+
+/** The options as given, with defaults for what is left out. Refuses what is unknown or out of range, by name. */
+export const dispatcherSettings = (given: GivenSettings): DispatcherSettings =>
+  readOptions(DispatcherSchema, given)
 
 /** Names of outboxes stand in source ids of letters, in labels and in addresses. */
 export const OUTBOX_NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/
 export const OUTBOX_NAME_FORM = "1 to 64 letters, digits, '.', '_' or '-', the first one a letter or digit"
-
-const YEAR_SECONDS = 31_536_000
-
-/** What the numbers may be. */
-export const DISPATCHER_RANGES = {
-  pollIntervalSeconds: decimal(0.01, 3_600),
-  batchSize: whole(1, 10_000),
-  maxRetries: whole(0, 1_000),
-  baseRetryDelaySeconds: decimal(0, YEAR_SECONDS),
-  maxRetryDelaySeconds: decimal(0, YEAR_SECONDS),
-  jitter: decimal(0, 1),
-  maxErrorTextLength: whole(1, 100_000),
-  concurrency: whole(1, 10_000),
-  claimSeconds: decimal(1, 86_400),
-  deliveryTimeoutSeconds: decimal(0.01, 86_400),
-} as const satisfies Partial<Record<keyof DispatcherSettings, Range>>
-
-export const RETENTION_RANGE = decimal(0, 36_500)
-
-/** The options as given, with defaults for what is left out. Refuses what is unknown or out of range, by name. */
-export function readSettings(given: GivenSettings): DispatcherSettings {
-  refuseUnknown(given, Object.keys(DISPATCHER_DEFAULTS))
-  const settings = { ...DISPATCHER_DEFAULTS, ...withoutUndefined(given) }
-  for (const [name, range] of Object.entries(DISPATCHER_RANGES)) {
-    // Every name of a range is one of the settings.
-    checkNumber(name, settings[name as keyof typeof DISPATCHER_RANGES], range)
-  }
-  const { useExponentialBackoff, onDead } = settings
-  if (typeof useExponentialBackoff !== 'boolean')
-    refuse('useExponentialBackoff', `${shown(useExponentialBackoff)} is neither true nor false`)
-  if (onDead !== 'hold' && onDead !== 'skip')
-    refuse('onDead', `${shown(onDead)} is neither 'hold' nor 'skip'`)
-  const asked = given.retention ?? {}
-  refuseUnknown(asked, Object.keys(DISPATCHER_DEFAULTS.retention), 'retention.')
-  const retention = { ...DISPATCHER_DEFAULTS.retention, ...withoutUndefined(asked) }
-  checkNumber('retention.processed', retention.processed, RETENTION_RANGE)
-  checkNumber('retention.keys', retention.keys, RETENTION_RANGE)
-  return { ...settings, retention }
-}
-
-function withoutUndefined<T extends object>(given: T): Partial<T> {
-  // Entries of T are entries of a part of T.
-  return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)) as Partial<T>
-}

@@ -1,6 +1,9 @@
 /** Whether an outbox is well: how much waits in it, against thresholds, and whether it can be read at all. */
+import Type, { type Static } from 'typebox'
 import type { Instant } from '../../../core/clock.ts'
 import { BartlebyError } from '../../../core/errors.ts'
+import { type Fixed, section } from '../../../core/settings/kinds.ts'
+import { withDefaults } from '../../../core/settings/read.ts'
 import { describeError } from '../../../core/thrown.ts'
 import type { Integer, Session, Statement } from '../../../store/database.ts'
 import { type Layout, perLayout, type Stored } from '../table/layout.ts'
@@ -10,24 +13,40 @@ import type { OutboxHandle } from './outbox-handle.ts'
 export const HEALTH_STATUSES = ['ok', 'degraded', 'unhealthy'] as const
 export type HealthStatus = (typeof HEALTH_STATUSES)[number]
 
-/** A number above one of these is not well. */
-export interface Threshold {
-  readonly degraded: number
-  readonly unhealthy: number
+const limits = (description: string, degraded: number, unhealthy: number) => {
+  const above = (status: HealthStatus, byDefault: number) =>
+    Type.Number({
+      minimum: 0,
+      default: byDefault,
+      description: `Above it the outbox is ${status}.`,
+      allowed: 'a number from 0',
+    })
+  return section(
+    description,
+    { degraded: above('degraded', degraded), unhealthy: above('unhealthy', unhealthy) },
+    'a mapping with degraded and unhealthy',
+  )
 }
-
-export type HealthThresholds = Readonly<Record<'backlog' | 'oldestAgeSeconds' | 'failureRatio', Threshold>>
 
 /**
  * The age of the oldest message says how late an outbox is, whatever its speed; the backlog says what waits, and is let to
  * grow to what a burst brings and seconds take away. With the default settings all attempts at a message are over after
  * some six minutes: one that keeps failing degrades an outbox, and only what is stuck makes it unhealthy.
  */
-export const DEFAULT_THRESHOLDS: HealthThresholds = {
-  backlog: { degraded: 10_000, unhealthy: 100_000 },
-  oldestAgeSeconds: { degraded: 60, unhealthy: 600 },
-  failureRatio: { degraded: 0.1, unhealthy: 0.5 },
-}
+export const HealthSchema = section(
+  'Above which numbers an outbox is not well.',
+  {
+    backlog: limits('Messages that wait.', 10_000, 100_000),
+    oldestAgeSeconds: limits('Age of the oldest message that waits.', 60, 600),
+    failureRatio: limits('Share of deliveries that failed lately.', 0.1, 0.5),
+  },
+  'a mapping with backlog, oldestAgeSeconds and failureRatio',
+)
+
+export type HealthThresholds = Fixed<Static<typeof HealthSchema>>
+type Threshold = HealthThresholds['backlog']
+
+export const DEFAULT_THRESHOLDS = withDefaults(HealthSchema, {})
 
 /** The ratio of fewer deliveries says nothing: one failure in a quiet minute would be all of them. */
 export const FEWEST_ATTEMPTS = 10

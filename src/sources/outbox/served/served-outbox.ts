@@ -6,20 +6,22 @@ import { backoffDelayMs } from '../../../core/backoff.ts'
 import { microseconds } from '../../../core/clock.ts'
 import { BartlebyError } from '../../../core/errors.ts'
 import { Rounds, type Service } from '../../../core/rounds.ts'
+import type { Given } from '../../../core/settings/kinds.ts'
 import { systemClock } from '../../../core/system-clock.ts'
 import { type Database, type StoreCall, StoreUnavailable } from '../../../store/database.ts'
 import { openDatabase } from '../../../store/open.ts'
 import type { PostgresOptions } from '../../../store/postgres.ts'
 import { parseStoreUrl } from '../../../store/store-url.ts'
 import { Dispatcher } from '../dispatcher/dispatcher.ts'
-import { type GivenSettings, readSettings } from '../dispatcher/options.ts'
+import { dispatcherSettings, type GivenSettings } from '../dispatcher/options.ts'
+import { readOptions } from '../refusal.ts'
 import type { MessageTable } from '../sql/table.ts'
 import { isWhole, once, readTable } from '../sql/table.ts'
 import type { Layout } from '../table/layout.ts'
 import { outboxSchema } from '../table/schema.ts'
 import { nameTable, type TableOptions, tableOptionsOf } from '../table/table-names.ts'
 import type { LocalTransport, Transport } from '../transports/transport.ts'
-import { DEFAULT_THRESHOLDS, type HealthThresholds } from './health.ts'
+import { HealthSchema, type HealthThresholds } from './health.ts'
 import { OutboxMeter } from './meter.ts'
 import type { OutboxHandle } from './outbox-handle.ts'
 import type { OutboxesContext } from './outboxes.ts'
@@ -29,7 +31,7 @@ export interface ServedSettings extends GivenSettings, TableOptions {
   readonly name: string
   /** Where its table lies; left out: in the office's own store. */
   readonly url?: string
-  readonly health?: { readonly [Number in keyof HealthThresholds]?: Partial<HealthThresholds[Number]> }
+  readonly health?: Given<HealthThresholds>
 }
 
 /** What a served outbox has from its office. */
@@ -60,7 +62,7 @@ export class ServedOutbox implements OutboxHandle, Service {
   constructor(given: ServedSettings, context: ServedContext) {
     const { name, url = context.store.url, table, naming, columns, health, ...rest } = given
     const { clock, log, transport, onLetterDue } = context
-    const settings = readSettings(rest)
+    const settings = dispatcherSettings(rest)
     this.name = name
     this.#context = context
     this.#table = tableOptionsOf({ table, naming, columns })
@@ -68,7 +70,7 @@ export class ServedOutbox implements OutboxHandle, Service {
     this.inStore = url === context.store.url
     this.db = this.inStore ? context.store.db : openLate(url, { poolSize: POOL_SIZE, log })
     this.meter = new OutboxMeter(clock)
-    this.thresholds = thresholdsOf(health)
+    this.thresholds = readOptions(HealthSchema, health, 'health')
     this.onDead = settings.onDead
     this.#read = once(() => this.#readOrMake(), isWhole)
     const { db, meter } = this
@@ -133,14 +135,6 @@ export class ServedOutbox implements OutboxHandle, Service {
       this.#context.log.info({ outbox: this.name, table: error.details.table }, 'outbox table created')
       return readTable(this.db, this.#table)
     }
-  }
-}
-
-function thresholdsOf(given: ServedSettings['health'] = {}): HealthThresholds {
-  return {
-    backlog: { ...DEFAULT_THRESHOLDS.backlog, ...given.backlog },
-    oldestAgeSeconds: { ...DEFAULT_THRESHOLDS.oldestAgeSeconds, ...given.oldestAgeSeconds },
-    failureRatio: { ...DEFAULT_THRESHOLDS.failureRatio, ...given.failureRatio },
   }
 }
 

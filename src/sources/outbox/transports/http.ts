@@ -10,8 +10,10 @@
  * Redirects are never followed: a POST would become a GET on the way, or its content go to a stranger.
  */
 import type { KeyObject } from 'node:crypto'
+import type { Static } from 'typebox'
 import { addressRanges, REFUSED_BY_DEFAULT } from '../../../core/address-ranges.ts'
 import type { Clock, Instant } from '../../../core/clock.ts'
+import { type Fixed, section } from '../../../core/settings/kinds.ts'
 import { readWebhookSecret, signWebhook } from '../../../core/standard-webhooks.ts'
 import { SystemClock } from '../../../core/system-clock.ts'
 import { PermanentError } from '../../../core/thrown.ts'
@@ -27,45 +29,22 @@ import {
   redirection,
   target,
 } from '../../../outgoing/exchange.ts'
-import { checkNames, checkNumber, refuse, shown, whole } from '../refusal.ts'
+import { checkNames, readOptions, refuse, shown } from '../refusal.ts'
 import type { OutboxMessage } from '../table/message.ts'
 import { encoded, guessedContentType, namedContentType, percentEncoded, tokenEncoded } from './encoding.ts'
+import { HTTP_KEYS } from './keys.ts'
 import { RetryLater, type Transport } from './transport.ts'
 
-export interface HttpTransportOptions {
+const HttpSchema = section('A transport to HTTP.', HTTP_KEYS)
+type HttpSettings = Fixed<Static<typeof HttpSchema>>
+
+export interface HttpTransportOptions extends HttpSettings {
   /** Where messages are posted to. Its query is sent and never shown. */
   readonly url: string | URL
-  /** Sent with every message, such as `authorization`. */
-  readonly headers?: Readonly<Record<string, string>>
-  /** How long an answer may take. Left out, the dispatcher's `deliveryTimeoutSeconds` alone ends a delivery. */
-  readonly timeoutSeconds?: number
-  /** Signs every message in the manner of Standard Webhooks: `whsec_` and base64 of 24 to 64 bytes. */
-  readonly secret?: string
-  /** Instead of `secret`, while one secret replaces another: messages are signed with all of them. */
-  readonly secrets?: readonly string[]
-  /** Connections at the same time. Left out, as many as the dispatcher has deliveries. */
-  readonly connections?: number
-  /**
-   * Addresses that are never connected to: `loopback`, `private`, `link-local`, `metadata` or ranges such as `10.0.0.0/8`. Left out:
-   * link-local addresses and those where clouds hand out credentials.
-   */
-  readonly refusedAddresses?: readonly string[]
   /** For signatures and dates. Default: the system's. */
   readonly clock?: Clock
 }
 
-const OPTIONS = [
-  'url',
-  'headers',
-  'timeoutSeconds',
-  'secret',
-  'secrets',
-  'connections',
-  'refusedAddresses',
-  'clock',
-]
-const LONGEST_TIMEOUT_SECONDS = 86_400
-const MOST_CONNECTIONS = 10_000
 const CONNECT_MS = 10_000
 
 /** A transport that posts messages to `url`. What is wrong with the options is refused by name. */
@@ -74,21 +53,14 @@ export const httpTransport = (options: HttpTransportOptions): Transport =>
 
 /** The same, over a network of the caller's. */
 export function httpTransportOver(network: Network, options: HttpTransportOptions): Transport {
-  checkNames(options, OPTIONS)
-  const address = readAddress(options.url)
-  const timeoutSeconds = readTimeout(options.timeoutSeconds)
-  const clock = options.clock ?? new SystemClock()
-  const sources: HeaderSources = {
-    configured: readHeaders(options.headers),
-    keys: readKeys(options),
-    clock,
-  }
-  const connections = new Connections(address.origin, {
-    most: readMost(options.connections),
-    connectMs: CONNECT_MS,
-    refuses: readRefused(options.refusedAddresses),
-    network,
-  })
+  checkNames(options, ['url', ...Object.keys(HTTP_KEYS), 'clock'])
+  const { url, clock = new SystemClock(), ...given } = options
+  const address = readAddress(url)
+  const settings = readOptions(HttpSchema, given)
+  const { timeoutSeconds = null, connections: most = Number.POSITIVE_INFINITY } = settings
+  const sources: HeaderSources = { configured: readHeaders(settings), keys: readKeys(settings), clock }
+  const refuses = refusalsOf(settings)
+  const connections = new Connections(address.origin, { most, connectMs: CONNECT_MS, refuses, network })
   const path = address.pathname + address.search
   return {
     name: 'http',
@@ -119,50 +91,30 @@ function readAddress(url: unknown): URL {
   return address
 }
 
-function readTimeout(seconds: unknown): number | null {
-  if (seconds === undefined) return null
-  if (typeof seconds === 'number' && seconds > 0 && seconds <= LONGEST_TIMEOUT_SECONDS) return seconds
-  const allowed = `a number above 0 and up to ${LONGEST_TIMEOUT_SECONDS}`
-  return refuse('timeoutSeconds', `${shown(seconds)} is not ${allowed}`)
-}
-
-function readMost(connections: unknown): number {
-  if (connections === undefined) return Number.POSITIVE_INFINITY
-  checkNumber('connections', connections, whole(1, MOST_CONNECTIONS))
-  return connections
-}
-
-function readRefused(given: unknown): (address: string) => boolean {
-  const list = given ?? REFUSED_BY_DEFAULT
-  if (!Array.isArray(list)) return refuse('refusedAddresses', `${shown(given)} is no list of address ranges`)
-  const ranges = addressRanges(list.map(String))
+function refusalsOf({ refusedAddresses = REFUSED_BY_DEFAULT }: HttpSettings): (address: string) => boolean {
+  const ranges = addressRanges(refusedAddresses)
   return 'problem' in ranges ? refuse('refusedAddresses', ranges.problem) : ranges.refuses
 }
 
-function readHeaders(headers: unknown): ReadonlyMap<string, string> {
-  if (headers === undefined) return new Map()
-  if (typeof headers !== 'object' || headers === null || Array.isArray(headers))
-    return refuse('headers', 'it is no record of names and texts')
-  return new Map(
+const readHeaders = ({ headers = {} }: HttpSettings): ReadonlyMap<string, string> =>
+  new Map(
     Object.entries(headers).map(([name, value]) => {
       const problem = problemOfHeader(name, value)
       if (problem !== null) refuse(`headers.${name}`, problem)
       return [name.toLowerCase(), value]
     }),
   )
-}
 
-function readKeys({ secret, secrets }: HttpTransportOptions): readonly KeyObject[] {
+function readKeys({ secret, secrets }: HttpSettings): readonly KeyObject[] {
   if (secret !== undefined && secrets !== undefined)
     refuse('secret', 'secrets is given too; put all of them there')
   if (secret !== undefined) return [readKey('secret', secret)]
   if (secrets === undefined) return []
-  if (!Array.isArray(secrets) || secrets.length === 0) return refuse('secrets', 'it is no list of secrets')
+  if (secrets.length === 0) return refuse('secrets', 'it names none')
   return secrets.map((each, i) => readKey(`secrets.${i}`, each))
 }
 
-function readKey(option: string, secret: unknown): KeyObject {
-  if (typeof secret !== 'string') return refuse(option, 'it is not a text')
+function readKey(option: string, secret: string): KeyObject {
   const read = readWebhookSecret(secret)
   return read.ok ? read.key : refuse(option, read.reason)
 }

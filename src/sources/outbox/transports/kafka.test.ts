@@ -58,7 +58,7 @@ describe('the Kafka transport', () => {
     ['compression', { topic: 't', compression: 'zip' }],
     ['servers', { topic: 't', servers: undefined }],
     ['servers', { topic: 't', servers: [] }],
-    ['servers.1', { topic: 't', servers: ['a:1', 'a'] }],
+    ['servers[1]', { topic: 't', servers: ['a:1', 'a'] }],
     ['server', { topic: 't', server: 'a:1' }],
     ['client_id', { topic: 't', client_id: '' }],
     ['security_protocol', { topic: 't', security_protocol: 'TLS' }],

@@ -6,18 +6,17 @@
  * of each. The tenant is no part of it: other producers of the same topic, who know nothing of tenants, then find the same partition for
  * the same key. A message without an ordering key has its idempotency key there, which spreads them evenly.
  */
+import type { Static } from 'typebox'
 import { Batcher } from '../../../core/batcher.ts'
 import { ConfigError } from '../../../core/settings/config-error.ts'
+import { type Fixed, section } from '../../../core/settings/kinds.ts'
 import { PermanentError } from '../../../core/thrown.ts'
 import { untilAborted } from '../../../core/waiting.ts'
 import { RECORD_REFUSED } from '../../../outgoing/kafka/answers.ts'
 import {
   type ConnectionSettings,
   connectionOf,
-  isServer,
   problemsOfConnection,
-  SASL_MECHANISMS,
-  SECURITY_PROTOCOLS,
 } from '../../../outgoing/kafka/connection.ts'
 import type { ConnectionOptions } from '../../../outgoing/kafka/connection-keys.ts'
 import { requireKafkaLibrary } from '../../../outgoing/kafka/library.ts'
@@ -28,41 +27,20 @@ import {
   isTopicName,
   type RecordBytes,
 } from '../../../outgoing/kafka/record.ts'
-import { checkNames, refuse, shown } from '../refusal.ts'
+import { checkNames, readOptions, refuse, refuseFor, shown } from '../refusal.ts'
 import type { OutboxMessage } from '../table/message.ts'
+import { KAFKA_KEYS } from './keys.ts'
 import type { Transport } from './transport.ts'
 
+const KafkaTransportSchema = section('A transport to Kafka.', KAFKA_KEYS)
+
 /** The keys of a connection are those of the section `kafka` in a configuration. */
-export interface KafkaTransportOptions extends ConnectionOptions {
-  /** It must exist: topics are never made. */
-  readonly topic: string
-  /** Default `none`. */
-  readonly compression?: Compression
-}
-
-type Kind = 'text' | 'boolean' | readonly string[]
-
-const CONNECTION: Readonly<Record<Exclude<keyof ConnectionOptions, 'servers'>, Kind>> = {
-  client_id: 'text',
-  security_protocol: SECURITY_PROTOCOLS,
-  ssl_cafile: 'text',
-  ssl_certfile: 'text',
-  ssl_keyfile: 'text',
-  ssl_password: 'text',
-  ssl_password_file: 'text',
-  ssl_check_hostname: 'boolean',
-  sasl_mechanism: SASL_MECHANISMS,
-  sasl_username: 'text',
-  sasl_password: 'text',
-  sasl_password_file: 'text',
-  sasl_token: 'text',
-  sasl_token_file: 'text',
-}
+export type KafkaTransportOptions = Fixed<Static<typeof KafkaTransportSchema>>
 
 /** A transport to a topic. What is wrong with the options is refused by name. Files in them are relative to the working directory. */
 export function kafkaTransport(options: KafkaTransportOptions): Transport {
-  checkNames(options, ['topic', 'compression', 'servers', ...Object.keys(CONNECTION)])
-  const { topic, compression = 'none', ...connection } = options
+  checkNames(options, Object.keys(KAFKA_KEYS))
+  const { topic, compression = 'none', ...connection } = readOptions(KafkaTransportSchema, options)
   return kafkaTransportOn(readConnection(connection), { topic, compression })
 }
 
@@ -86,12 +64,6 @@ export function kafkaTransportOn(
 }
 
 function readConnection(options: ConnectionOptions): ConnectionSettings {
-  const { servers } = options
-  if (!Array.isArray(servers) || servers.length === 0) refuse('servers', 'it is no list of HOST:PORT')
-  for (const [index, server] of servers.entries()) {
-    if (typeof server !== 'string' || !isServer(server)) refuse(`servers.${index}`, 'it is no HOST:PORT')
-  }
-  for (const [name, kind] of Object.entries(CONNECTION)) checkKind(name, Reflect.get(options, name), kind)
   for (const problem of problemsOfConnection(options)) refuseFor(problem)
   try {
     return connectionOf(options, process.cwd(), '') ?? refuse('servers', 'it names none')
@@ -99,21 +71,6 @@ function readConnection(options: ConnectionOptions): ConnectionSettings {
     if (error instanceof ConfigError) refuseFor(error.problems[0] ?? '')
     throw error
   }
-}
-
-/** The values may be secrets, and are not repeated. */
-function checkKind(name: string, value: unknown, kind: Kind): void {
-  if (value === undefined) return
-  if (kind === 'boolean') {
-    if (typeof value !== 'boolean') refuse(name, 'it is neither true nor false')
-  } else if (typeof value !== 'string' || value === '') refuse(name, 'it is not a text')
-  else if (kind !== 'text' && !kind.includes(value)) refuse(name, `it is none of ${kind.join(', ')}`)
-}
-
-/** A problem opens with the option that has it. */
-function refuseFor(problem: string): never {
-  const end = problem.indexOf(': ')
-  return refuse(problem.slice(0, end), problem.slice(end + 2))
 }
 
 function recordOf(message: OutboxMessage): RecordBytes {
