@@ -7,6 +7,7 @@ import { AzureWorld } from '../world/azure-world.ts'
 import { describeAzurite } from '../world/azurite.ts'
 import { stores } from '../world/stores.ts'
 
+const text = (value: string) => ({ type: 'String', value })
 const readView = sql('test.view', 'SELECT "RowKey" FROM bartleby."engineDlq"')
 
 describeAzurite('entities of an account', (azurite) => {
@@ -188,6 +189,67 @@ describeAzurite('entities of an account', (azurite) => {
         ['rotate', 'Failed', 1234],
         ['rotate', 'Succeeded', 1234],
       ])
+    })
+
+    it('of history have every column on file as the table has it, and no act on a letter changes them', async () => {
+      const columns = {
+        ...{ Engine: text('hmac'), InstanceId: text('inst-9'), Operation: text('rotate') },
+        ...{ Status: text('Failed'), DurationMs: { type: 'Int64', value: '9007199254740991' } },
+        ...{ Input: text('{"n": 1.0, "ü": 12345678901234567890}'), Output: text('{"half": true}') },
+        ...{ Error: text('key vault ü does not answer'), CorrelationId: text('c1') },
+        CreatedAtUtc: { type: 'DateTime', value: '2026-11-17T10:20:30.123457Z' },
+      }
+      const key = { partitionKey: 'hmac', rowKey: 'c1-20261117T102030123457Z' }
+      await world.history.createEntity({ ...key, ...columns })
+      const found = async () => {
+        const { etag, timestamp, ...rest } = await world.entity(key, world.history)
+        return { rest, etag, timestamp }
+      }
+      const before = await found()
+      expect(before.rest).toEqual({ ...key, ...columns })
+      await world.fail({ CorrelationId: 'c1' })
+      await world.server.round()
+      const [item] = (await world.books.list({ engine: 'hmac', operation: 'rotate' })).items
+      const entry = await world.books.get('hmac', item?.rowKey ?? '')
+      expect({ ...entry, createdAt: formatMicros(entry.createdAt) }).toMatchObject({
+        ...{ engine: columns.Engine.value, instanceId: columns.InstanceId.value },
+        ...{ operation: columns.Operation.value, status: columns.Status.value },
+        ...{ durationMs: Number(columns.DurationMs.value), error: columns.Error.value },
+        ...{ createdAt: columns.CreatedAtUtc.value, correlationId: columns.CorrelationId.value },
+      })
+      expect(Buffer.from(entry.input ?? '').toString()).toBe(columns.Input.value)
+      expect(Buffer.from(entry.output ?? '').toString()).toBe(columns.Output.value)
+      const letter = await world.only()
+      const acts = [
+        () => world.letters.change(letter, { status: 'Resolved', notes: 'no use', actor: 'nell' }),
+        () => world.letters.change(letter, { status: 'Pending', notes: null, actor: 'nell' }),
+        () => world.letters.change(letter, { status: 'Expired', notes: null, actor: 'nell' }),
+        () => world.letters.change(letter, { status: 'Pending', notes: null, actor: 'nell' }),
+        () => world.letters.retry(letter, { edit: null, notes: null, actor: 'nell' }),
+      ]
+      for (const act of acts) {
+        await act()
+        await world.server.round()
+        expect(await found()).toEqual(before)
+      }
+      expect((await world.books.list({ engine: 'hmac', operation: 'rotate' })).items.length).toBe(1)
+    })
+
+    it('of history that miss columns have what the service knows of them', async () => {
+      await world.history.createEntity({ partitionKey: 'hmac', rowKey: 'bare' })
+      await world.server.round()
+      const [item] = (await world.books.list({ engine: 'hmac' })).items
+      const entry = await world.books.get('hmac', item?.rowKey ?? '')
+      expect(entry).toMatchObject({
+        ...{ engine: 'hmac', instanceId: 'publisher', operation: 'engine-run', status: 'Failed' },
+        ...{
+          durationMs: 0,
+          input: null,
+          output: null,
+          correlationId: 'bare',
+          error: 'the entity has no Status',
+        },
+      })
     })
 
     it('may lie in a poison queue: they are taken out once they are letters, and go back to the queue before', async () => {

@@ -4,6 +4,7 @@ import { microseconds } from '../../src/core/clock.ts'
 import { BartlebyError } from '../../src/core/errors.ts'
 import { formatMicros } from '../../src/core/timestamp.ts'
 import type { Letter } from '../../src/letters/letter.ts'
+import type { AzureTables } from '../../src/outgoing/azure/keys.ts'
 import type { Step } from '../../src/sources/azure/way-back.ts'
 import { type AzureServer, AzureWorld, type EntityDraft } from '../world/azure-world.ts'
 import { describeAzurite } from '../world/azurite.ts'
@@ -223,18 +224,60 @@ describeAzurite('letters of an account', (azurite) => {
       expect((await world.messages()).length).toBe(1)
     })
 
-    it('that are uncertain are settled by what their engine writes', async () => {
-      const { letter } = await one({ CorrelationId: 'c7' })
+    /** A server sends a letter and dies before it can say so. */
+    async function sendAndDie(letter: Letter, settings: Partial<AzureTables> = {}): Promise<void> {
       const begun = Promise.withResolvers<void>()
       const dying = await world.another(async (at) => {
         if (at !== 'sent') return
         begun.resolve()
         await new Promise(() => {})
-      })
+      }, settings)
       dying.letters.retry(letter, RETRY).catch(() => {})
       await begun.promise
       world.clock.advance(microseconds(120))
       await world.server.round('recovery')
+      expect(await world.server.azure.state()).toMatchObject({ uncertain: 1 })
+    }
+
+    it('that are uncertain are settled by a second failure with their mark: it had arrived, and died again', async () => {
+      const { key, letter } = await one()
+      await sendAndDie(letter, { mark: true })
+      const [message = ''] = await world.messages()
+      expect(message).toContain(`"_bartleby":{"letter":"${letter.id}"`)
+      // An engine may have made another correlation id of it; without the mark nobody would know.
+      const next = await world.fail({
+        ...{ OriginalMessage: message, ErrorMessage: 'again', CorrelationId: 'another' },
+      })
+      await world.server.round()
+      expect(await again(letter)).toMatchObject({
+        ...{ status: 'Pending', errorMessage: 'again', rowKey: key.rowKey, dequeueCount: 10 },
+      })
+      expect(await world.operations(letter)).toEqual(['capture', 'send-uncertain', 'retry', 'reopen'])
+      expect(await world.server.azure.state()).toMatchObject({ uncertain: 0 })
+      // Both keys find it.
+      expect((await world.letters.get({ engine: 'hmac', rowKey: next.rowKey })).letter.id).toBe(letter.id)
+      await world.server.round()
+      expect(await world.entity(key)).toMatchObject({
+        Status: text('Resolved'),
+        ResolutionNotes: text('Retried'),
+      })
+      await world.letters.retry(letter, RETRY)
+      expect((await world.messages()).length).toBe(2)
+    })
+
+    it('that are uncertain are not settled by a second failure without a mark: it may be of another message', async () => {
+      const { letter } = await one({ CorrelationId: 'c8' })
+      await sendAndDie(letter)
+      await world.fail({ CorrelationId: 'c8', ErrorMessage: 'again' })
+      await world.server.round()
+      expect((await world.list()).length).toBe(2)
+      expect(await world.server.azure.state()).toMatchObject({ uncertain: 1 })
+      await world.server.azure.settleUncertain(letter.id, true, 'nell')
+    })
+
+    it('that are uncertain are settled by what their engine writes', async () => {
+      const { letter } = await one({ CorrelationId: 'c7' })
+      await sendAndDie(letter)
       await world.ran({ CorrelationId: 'c7' })
       await world.server.round()
       expect(await again(letter)).toMatchObject({ status: 'Resolved', resolution: 'retry' })

@@ -216,14 +216,11 @@ export class AzureWorld {
   }
 
   /** The columns of an entity as the service has them, with their types. */
-  async entity({
-    partitionKey,
-    rowKey,
-  }: {
-    partitionKey: string
-    rowKey: string
-  }): Promise<Record<string, unknown>> {
-    const raw = await this.dlq.getEntity<object>(partitionKey, rowKey, { disableTypeConversion: true })
+  async entity(
+    { partitionKey, rowKey }: { partitionKey: string; rowKey: string },
+    table: TableClient = this.dlq,
+  ): Promise<Record<string, unknown>> {
+    const raw = await table.getEntity<object>(partitionKey, rowKey, { disableTypeConversion: true })
     return Object.fromEntries(Object.entries(raw).filter(([name]) => !name.startsWith('odata')))
   }
 

@@ -217,14 +217,16 @@ export function historyEntity(raw: RawEntity): HistoryEntity {
     durationMs: columns.whole('DurationMs', Number.MAX_SAFE_INTEGER) ?? 0,
     input: columns.text('Input'),
     output: columns.text('Output'),
-    error:
-      status === 'Failed'
-        ? error?.trim() ||
-          (word === 'Failed' ? 'the entity names no error' : `Status is '${word.slice(0, 64)}'`)
-        : error,
+    error: status === 'Failed' ? error?.trim() || errorFor(word) : error,
     createdAt: columns.instant('CreatedAtUtc') ?? stamp.writtenAt,
     correlationId: columns.name('CorrelationId') ?? storable(stamp.rowKey, MAX_NAME_BYTES),
   }
+}
+
+/** The error of an operation that failed without naming one. */
+function errorFor(status: string): string {
+  if (status === '') return 'the entity has no Status'
+  return status === 'Failed' ? 'the entity names no error' : `Status is '${status.slice(0, 64)}'`
 }
 
 /** What the entity of a letter says while its message is being sent. */
