@@ -5,7 +5,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdir, readFile, rm, stat } from 'node:fs/promises'
-import { createServer } from 'node:net'
+import { connect, createServer } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { TableClient } from '@azure/data-tables'
@@ -108,16 +108,22 @@ async function freePort(): Promise<number> {
   return address.port
 }
 
-/** On ports of its own, or on those given: then it is the same account to its clients, without anything in it. */
-export async function startAzurite(given?: {
-  readonly tables: number
-  readonly queues: number
-}): Promise<Azurite> {
-  const { tables, queues } = given ?? { tables: await freePort(), queues: await freePort() }
-  const args = ['--silent', '--skipApiVersionCheck', '--disableTelemetry', '--inMemoryPersistence']
+/** The files of a certificate for 127.0.0.1 that signs itself. */
+export interface Certificate {
+  readonly cert: string
+  readonly key: string
+}
+
+/** With a certificate it speaks HTTPS alone, and takes bearer tokens beside the account's key. */
+export async function startAzurite(secured: Certificate | null = null): Promise<Azurite> {
+  const { tables, queues } = { tables: await freePort(), queues: await freePort() }
+  const args = [
+    ...['--silent', '--skipApiVersionCheck', '--disableTelemetry', '--inMemoryPersistence'],
+    ...(secured === null ? [] : ['--oauth', 'basic', '--cert', secured.cert, '--key', secured.key]),
+  ]
   const ports = ['--tablePort', tables, '--queuePort', queues, '--blobPort', await freePort()].map(String)
   const child = spawn(process.execPath, [program, ...args, ...ports], { cwd: folder, stdio: 'ignore' })
-  const connectionString = connectionOf(tables, queues)
+  const connectionString = connectionOf(tables, queues, secured === null ? 'http' : 'https')
   const service = QueueServiceClient.fromConnectionString(connectionString)
   await untilUp(child, [tables, queues])
   return {
@@ -130,16 +136,21 @@ export async function startAzurite(given?: {
   }
 }
 
-export const connectionOf = (tables: number, queues: number): string =>
-  `DefaultEndpointsProtocol=http;AccountName=${ACCOUNT};AccountKey=${KEY};TableEndpoint=http://127.0.0.1:${tables}/${ACCOUNT};QueueEndpoint=http://127.0.0.1:${queues}/${ACCOUNT};`
+export const connectionOf = (tables: number, queues: number, protocol = 'http'): string =>
+  `DefaultEndpointsProtocol=${protocol};AccountName=${ACCOUNT};AccountKey=${KEY};TableEndpoint=${protocol}://127.0.0.1:${tables}/${ACCOUNT};QueueEndpoint=${protocol}://127.0.0.1:${queues}/${ACCOUNT};`
 
 async function untilUp(child: ChildProcess, ports: readonly number[]): Promise<void> {
   for (const port of ports)
     for (const began = performance.now(); ; await pause(50)) {
       if (child.exitCode !== null) throw new Error(`Azurite ended with ${child.exitCode}`)
       if (performance.now() - began > START_MS) throw new Error('Azurite did not start in time')
-      const answer = await fetch(`http://127.0.0.1:${port}/`).catch(() => null)
-      if (answer !== null) break
+      const socket = connect(port, '127.0.0.1')
+      const isUp = await once(socket, 'connect').then(
+        () => true,
+        () => false,
+      )
+      socket.destroy()
+      if (isUp) break
     }
 }
 

@@ -35,6 +35,8 @@ export interface ServerOptions {
   readonly http?: Partial<Config['http']>
   /** A configuration file. The port is a free one and the store the one given here, whatever it says. */
   readonly config?: string
+  /** More of its environment; only for a process of its own. */
+  readonly env?: Readonly<Record<string, string>>
   /** What it tells the time by; only for a server in this process. Left out: a clock of its own. */
   readonly clock?: Clock
   /** What it writes its log to; only for a server in this process. Left out: nothing. */
@@ -138,7 +140,7 @@ function launch(options: ServerOptions, nodeFlags: readonly string[]): ChildProc
   if (options.config !== undefined) args.push('--config', options.config)
   return spawn('node_modules/.bin/node', args, {
     cwd: root,
-    env: { ...process.env, NODE_COMPILE_CACHE: COMPILED, ...environmentOf(options) },
+    env: { ...process.env, NODE_COMPILE_CACHE: COMPILED, ...environmentOf(options), ...options.env },
     stdio: ['pipe', 'pipe', 'pipe'],
   })
 }
