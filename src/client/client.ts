@@ -4,7 +4,14 @@
  */
 import { Consumer, type ConsumerOptions, type ItemHandler } from './consume.ts'
 import { durationMs } from './times.ts'
-import { type CallOptions, type ConnectionOptions, call, type Endpoint, endpointOf } from './transport.ts'
+import {
+  type CallOptions,
+  type ConnectionOptions,
+  call,
+  type Endpoint,
+  endpointOf,
+  field,
+} from './transport.ts'
 import type {
   ClearRequest,
   ExtendRequest,
@@ -57,12 +64,7 @@ export class QueueClient {
     request: ProduceRequest<NewItemWithKey>,
     options?: CallOptions,
   ): Promise<ProduceReceipt> {
-    const reply = await this.#call<wire.WireReceipt>(
-      '/v1/queue.produceWithIds',
-      produceBody(request),
-      options,
-    )
-    return wire.receiptFromWire(reply)
+    return wire.receiptFromWire(await this.#call('/v1/queue.produceWithIds', produceBody(request), options))
   }
 
   /** Waits for items and leases them. Fails with code `lease_timed_out` when none came in time. */
@@ -75,9 +77,7 @@ export class QueueClient {
       request_timeout: requestTimeout,
     }
     const timeoutMs = (durationMs(requestTimeout) ?? 0) + PATIENCE_MS
-    return wire.batchFromWire(
-      await this.#call<wire.WireLeasedBatch>('/v1/queue.lease', body, options, timeoutMs),
-    )
+    return wire.batchFromWire(await this.#call('/v1/queue.lease', body, options, timeoutMs))
   }
 
   /** Removes leased items: they are processed. All of them or none. */
@@ -96,20 +96,18 @@ export class QueueClient {
   /** Lengthens leases that you hold; tells their new deadline. All of them or none. */
   async extend(request: ExtendRequest, options?: CallOptions): Promise<Date> {
     const body = { ...idsBody(request), lease_timeout: request.leaseTimeout }
-    const reply = await this.#call<{ lease_deadline?: string }>('/v1/queue.extend', body, options)
-    return new Date(reply.lease_deadline ?? '')
+    const reply = await this.#call('/v1/queue.extend', body, options)
+    return new Date(String(field(reply, 'lease_deadline')))
   }
 
   /** The next items that a lease would get, without leasing them. */
   async peek(request: PeekRequest, options?: CallOptions): Promise<readonly PeekedItem[]> {
     const body = { queue_name: request.queueName, partition: request.partition, limit: request.limit }
-    const reply = await this.#call<{ items?: wire.WirePeekedItem[] }>('/v1/queue.peek', body, options)
-    return (reply.items ?? []).map(wire.peekedItemFromWire)
+    return wire.listIn(await this.#call('/v1/queue.peek', body, options)).map(wire.peekedItemFromWire)
   }
 
   async stats(queueName: string, options?: CallOptions): Promise<QueueStats> {
-    const reply = await this.#call<wire.WireStats>('/v1/queue.stats', { queue_name: queueName }, options)
-    return wire.statsFromWire(reply)
+    return wire.statsFromWire(await this.#call('/v1/queue.stats', { queue_name: queueName }, options))
   }
 
   /** Deletes items of all partitions; see the fields of the request. */
@@ -138,13 +136,11 @@ export class QueueClient {
 
   async list(request: ListRequest = {}, options?: CallOptions): Promise<readonly Queue[]> {
     const body = { pivot: request.pivot, limit: request.limit }
-    const reply = await this.#call<{ items?: wire.WireQueue[] }>('/v1/queues.list', body, options)
-    return (reply.items ?? []).map(wire.queueFromWire)
+    return wire.listIn(await this.#call('/v1/queues.list', body, options)).map(wire.queueFromWire)
   }
 
   async info(queueName: string, options?: CallOptions): Promise<Queue> {
-    const reply = await this.#call<wire.WireQueue>('/v1/queues.info', { queue_name: queueName }, options)
-    return wire.queueFromWire(reply)
+    return wire.queueFromWire(await this.#call('/v1/queues.info', { queue_name: queueName }, options))
   }
 
   /** Queued items of one partition as they are stored, leased ones included. */
@@ -161,17 +157,12 @@ export class QueueClient {
   async importItems(request: ImportRequest, options?: CallOptions): Promise<readonly ImportOutcome[]> {
     const items = request.items.map(wire.importItemToWire)
     const body = { queue_name: request.queueName, partition: request.partition, items }
-    const reply = await this.#call<{ items?: wire.WireStoredItem[] }>(
-      '/v1/storage/items.import',
-      body,
-      options,
-    )
-    // A skipped item is echoed as it was sent, hence without an id.
-    return (reply.items ?? []).map((item) =>
-      item.id === undefined
-        ? { outcome: 'existed' }
-        : { outcome: 'imported', item: wire.storedItemFromWire(item) },
-    )
+    const reply = await this.#call('/v1/storage/items.import', body, options)
+    return wire.listIn(reply).map((each) => {
+      const item = wire.storedItemFromWire(each)
+      // A skipped item is echoed as it was sent, hence without an id.
+      return item.id === '' ? { outcome: 'existed' } : { outcome: 'imported', item }
+    })
   }
 
   /** Deletes items whatever their state; unknown ids are ignored. */
@@ -190,13 +181,11 @@ export class QueueClient {
   async #listStored(path: string, request: ListItemsRequest, options: CallOptions | undefined) {
     const { queueName, partition, pivot, limit } = request
     const body = { queue_name: queueName, partition, pivot, limit }
-    const reply = await this.#call<{ items?: wire.WireStoredItem[] }>(path, body, options)
-    return (reply.items ?? []).map(wire.storedItemFromWire)
+    return wire.listIn(await this.#call(path, body, options)).map(wire.storedItemFromWire)
   }
 
-  async #call<Reply>(path: string, body: object, options?: CallOptions, timeoutMs = CALL_TIMEOUT_MS) {
-    // The shape of replies is the server's promise; fields are read as if each may be missing.
-    return (await call(this.#endpoint, path, body, timeoutMs, options?.signal)) as Reply
+  #call(path: string, body: object, options?: CallOptions, timeoutMs = CALL_TIMEOUT_MS): Promise<unknown> {
+    return call(this.#endpoint, path, body, timeoutMs, options?.signal)
   }
 }
 

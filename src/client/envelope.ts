@@ -7,7 +7,16 @@ import { backoffDelayMs, SETBACK } from '../core/backoff.ts'
 import { sleep } from '../core/waiting.ts'
 import { OfficeClientError } from './errors.ts'
 import { type Time, timeToWire } from './times.ts'
-import { type CallOptions, type Endpoint, type Exchange, exchange, field, type Reply } from './transport.ts'
+import {
+  type CallOptions,
+  type ConnectionOptions,
+  type Endpoint,
+  type Exchange,
+  endpointOf,
+  exchange,
+  field,
+  type Reply,
+} from './transport.ts'
 
 export interface WriteOptions extends CallOptions {
   /**
@@ -42,26 +51,49 @@ const LARGEST_PAGE = 100
 export const pathTo = (base: string, ...parts: readonly string[]): string =>
   [base, ...parts.map(encodeURIComponent)].join('/')
 
-/** Gets `data` of a path that changes nothing. */
-export async function read<Data>(
-  endpoint: Endpoint,
-  path: string,
-  query: Query,
-  options: CallOptions | undefined,
-): Promise<Data> {
-  const request = { method: 'GET', path: path + queryText(query) } as const
-  return (await answerOf<Data>(endpoint, request, options, true)).data
-}
+/** What the clients of the office share: where it is, and how its calls are made. They hold no connection and no state. */
+export class OfficeCalls {
+  readonly #endpoint: Endpoint
 
-/** Gets one page. Replies may leave the token of the last page out. */
-export async function readPage<Item>(
-  endpoint: Endpoint,
-  path: string,
-  query: Query,
-  options: CallOptions | undefined,
-): Promise<Page<Item>> {
-  const { items, continuationToken } = await read<Partial<Page<Item>>>(endpoint, path, query, options)
-  return { items: items ?? [], continuationToken: continuationToken ?? null }
+  constructor(options: ConnectionOptions) {
+    this.#endpoint = endpointOf(options)
+  }
+
+  /** Gets `data` of a path that changes nothing. */
+  protected async fetch<Data>(path: string, query: Query, options: CallOptions | undefined): Promise<Data> {
+    const request = { method: 'GET', path: path + queryText(query) } as const
+    return (await answerOf<Data>(this.#endpoint, request, options, true)).data
+  }
+
+  /** Gets one page. Replies may leave the token of the last page out. */
+  protected async fetchPage<Item>(
+    path: string,
+    query: Query,
+    options: CallOptions | undefined,
+  ): Promise<Page<Item>> {
+    const { items, continuationToken } = await this.fetch<Partial<Page<Item>>>(path, query, options)
+    return { items: items ?? [], continuationToken: continuationToken ?? null }
+  }
+
+  /** Posts to a path that changes something, and gets the answer's `data`. */
+  protected async post<Data>(
+    path: string,
+    body: object,
+    options?: WriteOptions,
+    timeoutMs?: number,
+  ): Promise<Data> {
+    return (await writeAnswered<Data>(this.#endpoint, 'POST', path, body, options, timeoutMs)).data
+  }
+
+  /** The same with PATCH. */
+  protected async patch<Data>(path: string, body: object, options?: WriteOptions): Promise<Data> {
+    return (await writeAnswered<Data>(this.#endpoint, 'PATCH', path, body, options)).data
+  }
+
+  /** Posts without an idempotency key what may be sent any number of times. */
+  protected async postAgain<Data>(path: string, body: object, options?: CallOptions): Promise<Data> {
+    return (await answerOf<Data>(this.#endpoint, { method: 'POST', path, body }, options, true)).data
+  }
 }
 
 /** Everything that a list has, page after page, as it is asked for. */
@@ -77,26 +109,13 @@ export async function* walkPages<Item>(
   } while (continuationToken !== undefined)
 }
 
-/** Sends `body` to a path that changes something and gets the answer's `data`. */
-export async function write<Data>(
-  endpoint: Endpoint,
-  method: 'POST' | 'PATCH',
-  path: string,
-  body: object,
-  options?: WriteOptions,
-  timeoutMs?: number,
-): Promise<Data> {
-  return (await writeAnswered<Data>(endpoint, method, path, body, options, timeoutMs)).data
-}
-
-/** What an office answered. */
-export interface Answered<Data> {
+interface Answered<Data> {
   /** 201 when something was made, 202 when it goes on, else 200. */
   readonly status: number
   readonly data: Data
 }
 
-/** The same, and tells the status of the answer. */
+/** Sends `body` to a path that changes something. */
 export async function writeAnswered<Data>(
   endpoint: Endpoint,
   method: 'POST' | 'PATCH',

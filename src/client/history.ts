@@ -1,17 +1,8 @@
 /** A typed client of the history: every operation of an engine and every act on a letter. As the letter client, with the names of the wire. */
 import type { HistoryDetail, HistoryItem, HistoryQuery, RecordRequest } from '../history/shapes.ts'
-import {
-  type Page,
-  type PageRequest,
-  pathTo,
-  read,
-  readPage,
-  type WriteOptions,
-  walkPages,
-  write,
-} from './envelope.ts'
+import { OfficeCalls, type Page, type PageRequest, pathTo, type WriteOptions, walkPages } from './envelope.ts'
 import type { WithTimes } from './letter-types.ts'
-import { type CallOptions, type ConnectionOptions, type Endpoint, endpointOf } from './transport.ts'
+import type { CallOptions } from './transport.ts'
 
 export type { HistoryDetail, HistoryItem, HistoryStatus, RecordRequest } from '../history/shapes.ts'
 
@@ -27,16 +18,10 @@ const HISTORY = '/api/history'
  * const history = new HistoryClient({ url: 'http://127.0.0.1:1853' })
  * const { items } = await history.list({ engine: 'hmac', status: 'Failed', limit: 10 })
  */
-export class HistoryClient {
-  readonly #endpoint: Endpoint
-
-  constructor(options: ConnectionOptions) {
-    this.#endpoint = endpointOf(options)
-  }
-
+export class HistoryClient extends OfficeCalls {
   /** One page of the entries that match, the newest first. */
   list(request: HistoryListRequest = {}, options?: CallOptions): Promise<Page<HistoryItem>> {
-    return readPage(this.#endpoint, HISTORY, { ...request }, options)
+    return this.fetchPage(HISTORY, { ...request }, options)
   }
 
   /** All entries that match, the newest first. */
@@ -46,11 +31,11 @@ export class HistoryClient {
 
   /** An entry with its input and output. */
   get(entry: { engine: string; rowKey: string }, options?: CallOptions): Promise<HistoryDetail> {
-    return read(this.#endpoint, pathTo(HISTORY, entry.engine, entry.rowKey), {}, options)
+    return this.fetch(pathTo(HISTORY, entry.engine, entry.rowKey), {}, options)
   }
 
   /** Puts an operation on record. A known `sourceId` gives the entry that there is. */
   record(request: RecordRequest, options?: WriteOptions): Promise<HistoryItem> {
-    return write(this.#endpoint, 'POST', HISTORY, request, options)
+    return this.post(HISTORY, request, options)
   }
 }

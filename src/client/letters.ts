@@ -3,16 +3,7 @@
  * it holds no connection and no state.
  */
 import { payloadFields } from './bytes.ts'
-import {
-  answerOf,
-  type Page,
-  pathTo,
-  read,
-  readPage,
-  type WriteOptions,
-  walkPages,
-  write,
-} from './envelope.ts'
+import { OfficeCalls, type Page, pathTo, type WriteOptions, walkPages } from './envelope.ts'
 import type {
   ActivityRequest,
   CapturedLetters,
@@ -36,9 +27,9 @@ import type {
   SignatureGroup,
   SignatureListRequest,
 } from './letter-types.ts'
-import { doneBy, type RunItem } from './runs.ts'
+import { doneBy, RUNS, type RunItem } from './runs.ts'
 import { timeToWire } from './times.ts'
-import { type CallOptions, type ConnectionOptions, type Endpoint, endpointOf } from './transport.ts'
+import type { CallOptions } from './transport.ts'
 
 const LETTERS = '/api/dlq'
 const SIGNATURES = '/api/signatures'
@@ -51,16 +42,10 @@ const EXPIRE_TIMEOUT_MS = 30 * 60_000
  * const letters = new LetterClient({ url: 'http://127.0.0.1:1853' })
  * for await (const letter of letters.walk({ engine: 'hmac', status: 'Pending' })) await letters.retry(letter)
  */
-export class LetterClient {
-  readonly #endpoint: Endpoint
-
-  constructor(options: ConnectionOptions) {
-    this.#endpoint = endpointOf(options)
-  }
-
+export class LetterClient extends OfficeCalls {
   /** One page of the letters that match, the newest failure first. */
   list(request: LetterListRequest = {}, options?: CallOptions): Promise<Page<LetterItem>> {
-    return readPage(this.#endpoint, LETTERS, { ...request }, options)
+    return this.fetchPage(LETTERS, { ...request }, options)
   }
 
   /** All letters that match, the newest failure first. Those that are there all the while come exactly once. */
@@ -70,7 +55,7 @@ export class LetterClient {
 
   /** A letter with its payload, every failure, and its history. */
   get(letter: LetterKey, options?: CallOptions): Promise<LetterDetail> {
-    return read(this.#endpoint, pathOf(letter), {}, options)
+    return this.fetch(pathOf(letter), {}, options)
   }
 
   /**
@@ -108,9 +93,8 @@ export class LetterClient {
   ): Promise<RetryReceipt | RetryPreview> {
     const path = `${pathOf(letter)}/retry`
     const body = { ...(payload !== undefined && payloadFields('payload', payload)), notes }
-    if (!dryRun) return write(this.#endpoint, 'POST', path, body, options)
-    const preview = { method: 'POST', path: `${path}?dryRun=true`, body } as const
-    return (await answerOf<RetryPreview>(this.#endpoint, preview, options, true)).data
+    if (!dryRun) return this.post(path, body, options)
+    return this.postAgain<RetryPreview>(`${path}?dryRun=true`, body, options)
   }
 
   /** Ends a pending letter without sending it back. */
@@ -134,51 +118,45 @@ export class LetterClient {
    */
   async expireOlder(request: ExpireOlderRequest, options?: WriteOptions): Promise<number> {
     const path = `${LETTERS}/expire`
-    const answer = await write<{ expired: number } | RunItem>(
-      this.#endpoint,
-      'POST',
-      path,
-      request,
-      options,
-      EXPIRE_TIMEOUT_MS,
-    )
-    return 'expired' in answer ? answer.expired : doneBy(this.#endpoint, answer, options)
+    const answer = await this.post<{ expired: number } | RunItem>(path, request, options, EXPIRE_TIMEOUT_MS)
+    if ('expired' in answer) return answer.expired
+    return doneBy(answer, options, (run) => this.fetch(pathTo(RUNS, run), {}, options))
   }
 
   /** How many letters there are, exactly: by source, engine, queue, status and signature, or by some of these. */
   counts({ by, ...filter }: CountsRequest = {}, options?: CallOptions): Promise<LetterCounts> {
-    return read(this.#endpoint, '/api/counts', { ...filter, by: by?.join(',') }, options)
+    return this.fetch('/api/counts', { ...filter, by: by?.join(',') }, options)
   }
 
   /** How many letters match: exactly for source, engine, queue, status, signature and unconfirmed ones, else up to 10,000. */
   total({ ...filter }: LetterFilter = {}, options?: CallOptions): Promise<LetterTotal> {
-    return read(this.#endpoint, `${LETTERS}/total`, filter, options)
+    return this.fetch(`${LETTERS}/total`, filter, options)
   }
 
   /** How many letters arrived, were sent back, confirmed, given up, over time. */
   activity({ ...request }: ActivityRequest = {}, options?: CallOptions): Promise<LetterActivity> {
-    return read(this.#endpoint, '/api/activity', request, options)
+    return this.fetch('/api/activity', request, options)
   }
 
   /** The office at a glance: what is open and since when, what arrives, what became of retries, how the sources are. */
   overview(options?: CallOptions): Promise<OfficeOverview> {
-    return read(this.#endpoint, '/api/overview', {}, options)
+    return this.fetch('/api/overview', {}, options)
   }
 
   /** One page of the errors there are, those with the most pending letters first. */
   signatures(request: SignatureListRequest = {}, options?: CallOptions): Promise<Page<SignatureGroup>> {
-    return readPage(this.#endpoint, SIGNATURES, { ...request }, options)
+    return this.fetchPage(SIGNATURES, { ...request }, options)
   }
 
   /** The group of one signature, and what became of its retries. */
   signature(signature: string, options?: CallOptions): Promise<SignatureDetail> {
-    return read(this.#endpoint, pathTo(SIGNATURES, signature), {}, options)
+    return this.fetch(pathTo(SIGNATURES, signature), {}, options)
   }
 
   /** Source ids make each one letter however often it is sent. A key would cost the office half as much again, and keep the answer. */
   async #report<Data>(path: string, body: object, options: WriteOptions = {}): Promise<Data> {
-    if (options.idempotencyKey !== undefined) return write(this.#endpoint, 'POST', path, body, options)
-    return (await answerOf<Data>(this.#endpoint, { method: 'POST', path, body }, options, true)).data
+    if (options.idempotencyKey !== undefined) return this.post(path, body, options)
+    return this.postAgain(path, body, options)
   }
 
   #move(
@@ -187,7 +165,7 @@ export class LetterClient {
     resolutionNotes: string | undefined,
     options: WriteOptions | undefined,
   ): Promise<LetterItem> {
-    return write(this.#endpoint, 'PATCH', pathOf(letter), { status, resolutionNotes }, options)
+    return this.patch(pathOf(letter), { status, resolutionNotes }, options)
   }
 }
 

@@ -7,18 +7,9 @@ import type {
   RedriveLetter,
   RedriveState,
 } from '../redrive/shapes.ts'
-import {
-  type Page,
-  type PageRequest,
-  pathTo,
-  read,
-  readPage,
-  type WriteOptions,
-  walkPages,
-  write,
-} from './envelope.ts'
+import { OfficeCalls, type Page, type PageRequest, pathTo, type WriteOptions, walkPages } from './envelope.ts'
 import type { LetterFilter, LetterKey } from './letter-types.ts'
-import { type CallOptions, type ConnectionOptions, type Endpoint, endpointOf } from './transport.ts'
+import type { CallOptions } from './transport.ts'
 
 export type { PatchOperation as RepairOperation } from '../core/json/patch.ts'
 export type { ItemHeader as RepairHeader } from '../letters/shapes.ts'
@@ -66,30 +57,24 @@ const PLAN_TIMEOUT_MS = 5 * 60_000
  * console.log(plan.sentence)
  * await redrives.start(plan.id)
  */
-export class RedriveClient {
-  readonly #endpoint: Endpoint
-
-  constructor(options: ConnectionOptions) {
-    this.#endpoint = endpointOf(options)
-  }
-
+export class RedriveClient extends OfficeCalls {
   /**
    * Finds the letters and tells what would be done with them; changes nothing. The plan can be started for half an hour. One that
    * takes longer than half a minute is given in state `planning`: read it until it is `planned`.
    */
   plan({ ids, ...request }: RedrivePlanRequest, options?: WriteOptions): Promise<RedriveDetail> {
     const body = { ...request, ids: ids?.map(nameOf) }
-    return write(this.#endpoint, 'POST', REDRIVES, body, options, PLAN_TIMEOUT_MS)
+    return this.post(REDRIVES, body, options, PLAN_TIMEOUT_MS)
   }
 
   /** How a redrive stands. */
   read(id: string, options?: CallOptions): Promise<RedriveDetail> {
-    return read(this.#endpoint, pathTo(REDRIVES, id), {}, options)
+    return this.fetch(pathTo(REDRIVES, id), {}, options)
   }
 
   /** One page of redrives, the newest first. */
   list({ states, ...page }: RedriveListRequest = {}, options?: CallOptions): Promise<Page<RedriveItem>> {
-    return readPage(this.#endpoint, REDRIVES, { ...page, state: states?.join(',') }, options)
+    return this.fetchPage(REDRIVES, { ...page, state: states?.join(',') }, options)
   }
 
   /** One page of the letters of a redrive, with what became of each. */
@@ -98,7 +83,7 @@ export class RedriveClient {
     request: RedriveLettersRequest = {},
     options?: CallOptions,
   ): Promise<Page<RedriveLetter>> {
-    return readPage(this.#endpoint, `${pathTo(REDRIVES, id)}/letters`, { ...request }, options)
+    return this.fetchPage(`${pathTo(REDRIVES, id)}/letters`, { ...request }, options)
   }
 
   /** All letters of a redrive, or those with one outcome. */
@@ -136,7 +121,7 @@ export class RedriveClient {
   }
 
   #steer(id: string, verb: string, body: object, options: WriteOptions | undefined): Promise<RedriveDetail> {
-    return write(this.#endpoint, 'POST', `${pathTo(REDRIVES, id)}/${verb}`, body, options)
+    return this.post(`${pathTo(REDRIVES, id)}/${verb}`, body, options)
   }
 }
 

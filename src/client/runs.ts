@@ -2,9 +2,9 @@
 
 import { sleep } from '../core/waiting.ts'
 import type { RunItem, RunState } from '../work/shapes.ts'
-import { type Page, type PageRequest, pathTo, read, readPage, type WriteOptions, write } from './envelope.ts'
+import { OfficeCalls, type Page, type PageRequest, pathTo, type WriteOptions } from './envelope.ts'
 import { OfficeClientError } from './errors.ts'
-import { type CallOptions, type ConnectionOptions, type Endpoint, endpointOf } from './transport.ts'
+import type { CallOptions } from './transport.ts'
 
 export type { RunItem, RunState } from '../work/shapes.ts'
 
@@ -13,21 +13,21 @@ export interface RunListRequest extends PageRequest {
   readonly states?: readonly RunState[]
 }
 
-const RUNS = '/api/runs'
-
-/** Where a run is. */
-const runPath = (id: string): string => pathTo(RUNS, id)
+export const RUNS = '/api/runs'
 
 /** How often a run that goes on is looked at. */
 const LOOK_EVERY_MS = 1_000
 
 /** How many rows a run has done, once it has ended. One that does not go on by itself is not waited for: somebody paused or cancelled it. */
-export async function doneBy(endpoint: Endpoint, begun: RunItem, options: CallOptions = {}): Promise<number> {
-  const { signal = new AbortController().signal } = options
+export async function doneBy(
+  begun: RunItem,
+  { signal = new AbortController().signal }: CallOptions = {},
+  look: (id: string) => Promise<RunItem>,
+): Promise<number> {
   let run = begun
   while (run.state === 'running') {
     await sleep(LOOK_EVERY_MS, signal)
-    run = await read<RunItem>(endpoint, runPath(run.id), {}, options)
+    run = await look(run.id)
   }
   const { id, state, counts } = run
   if (state === 'done') return counts.done
@@ -40,22 +40,16 @@ export async function doneBy(endpoint: Endpoint, begun: RunItem, options: CallOp
  * const runs = new RunClient({ url: 'http://127.0.0.1:1853' })
  * for (const run of (await runs.list({ states: ['running'] })).items) console.log(run.kind, run.counts.done)
  */
-export class RunClient {
-  readonly #endpoint: Endpoint
-
-  constructor(options: ConnectionOptions) {
-    this.#endpoint = endpointOf(options)
-  }
-
+export class RunClient extends OfficeCalls {
   /** One page of runs, the newest first. */
   list({ kinds, states, ...page }: RunListRequest = {}, options?: CallOptions): Promise<Page<RunItem>> {
     const query = { ...page, kind: kinds?.join(','), state: states?.join(',') }
-    return readPage(this.#endpoint, RUNS, query, options)
+    return this.fetchPage(RUNS, query, options)
   }
 
   /** How a run stands. */
   read(id: string, options?: CallOptions): Promise<RunItem> {
-    return read(this.#endpoint, runPath(id), {}, options)
+    return this.fetch(pathTo(RUNS, id), {}, options)
   }
 
   /** Halts it; nothing more is done after the answer. */
@@ -74,6 +68,6 @@ export class RunClient {
   }
 
   #steer(id: string, verb: string, body: object, options: WriteOptions | undefined): Promise<RunItem> {
-    return write(this.#endpoint, 'POST', `${runPath(id)}/${verb}`, body, options)
+    return this.post(`${pathTo(RUNS, id)}/${verb}`, body, options)
   }
 }

@@ -1,13 +1,10 @@
-/**
- * Between the client's objects and the JSON of the wire: snake_case names, base64 payloads, and defaults that
- * replies leave out.
- */
+/** Between the client's objects and the JSON of the wire: snake_case names, base64 payloads, defaults that replies leave out. */
 import { fromBase64, toBase64, utf8 } from './bytes.ts'
-import { optionalTimeFromWire, type Time, timeFromWire, timeToWire } from './times.ts'
+import { optionalTimeFromWire, timeFromWire, timeToWire } from './times.ts'
+import { field } from './transport.ts'
 import type {
   Death,
   ImportItem,
-  ItemContent,
   LeasedBatch,
   LeasedItem,
   NewItemWithKey,
@@ -22,44 +19,7 @@ import type {
 } from './types.ts'
 
 /** `queueName` as `queue_name`. */
-type Snake<Name> = Name extends `${infer Head}${infer Tail}`
-  ? `${Head extends Lowercase<Head> ? Head : `_${Lowercase<Head>}`}${Snake<Tail>}`
-  : ''
-
-/** What the server sends for it: times and bytes are text, and every field may be missing. */
-type Wire<Read> = {
-  -readonly [Name in keyof Read as Snake<Name>]?: Read[Name] extends string | number | boolean
-    ? Read[Name]
-    : string
-}
-
-export type WireQueue = Wire<Queue>
-
-type WireContent = Wire<Omit<ItemContent, 'payload'>>
-
-export interface WireLeasedBatch {
-  queue_name?: string
-  partition?: number
-  items?: (Wire<Omit<LeasedItem, 'payload'>> & { bytes?: string })[]
-}
-
-export type WireStoredItem = Wire<StoredItem>
-
-export type WirePeekedItem = WireStoredItem & { death?: Wire<Death> }
-
-export interface WireStats {
-  queue_name?: string
-  logicalQueues?: (Wire<Omit<QueueStats, 'queueName' | 'partitions'>> & {
-    partitions?: Wire<PartitionStats>[]
-  })[]
-}
-
-export interface WireReceipt {
-  partition?: number
-  items?: Wire<ProduceReceipt['items'][number]>[]
-}
-
-const optionalTime = (time: Time | undefined) => (time === undefined ? undefined : timeToWire(time))
+const wireName = (name: string): string => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
 
 /** Text goes as text: it needs no base64, and a reader of the traffic can read it. */
 function payloadToWire(payload: Uint8Array | string | undefined): { bytes?: string; utf8?: string } {
@@ -68,12 +28,11 @@ function payloadToWire(payload: Uint8Array | string | undefined): { bytes?: stri
 }
 
 /** These fields under the names of the wire. Those that are `undefined` disappear when the request is written as JSON. */
-export const fieldsOf = <Of extends object>(of: Of, ...names: readonly (keyof Of & string)[]) =>
+const fieldsOf = <Of extends object>(of: Of, ...names: readonly (keyof Of & string)[]) =>
   Object.fromEntries(
     names.map((name) => {
       const value = of[name]
-      const wireName = name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
-      return [wireName, value instanceof Date ? timeToWire(value) : (value ?? undefined)]
+      return [wireName(name), value instanceof Date ? timeToWire(value) : (value ?? undefined)]
     }),
   )
 
@@ -82,108 +41,143 @@ export const settingsToWire = (settings: QueueSettings) => ({
   ...fieldsOf(settings, 'maxAttempts', 'onDeath', 'requestedPartitions'),
 })
 
-export const queueFromWire = (wire: WireQueue): Queue => ({
-  queueName: wire.queue_name ?? '',
-  createdAt: timeFromWire(wire.created_at ?? ''),
-  updatedAt: timeFromWire(wire.updated_at ?? ''),
-  leaseTimeout: wire.lease_timeout ?? '',
-  expireTimeout: wire.expire_timeout ?? '',
-  deadQueue: wire.dead_queue ?? '',
-  reference: wire.reference ?? '',
-  maxAttempts: wire.max_attempts ?? 0,
-  requestedPartitions: wire.requested_partitions ?? 0,
-  namespace: wire.namespace ?? '',
-})
-
-/** `undefined` fields disappear when the request is written as JSON. */
 export const newItemToWire = (item: NewItemWithKey) => ({
   ...payloadToWire(item.payload),
-  encoding: item.encoding,
-  kind: item.kind,
-  reference: item.reference,
-  enqueue_at: optionalTime(item.enqueueAt),
-  dedupe_key: item.dedupeKey,
+  ...fieldsOf(item, 'encoding', 'kind', 'reference', 'enqueueAt', 'dedupeKey'),
 })
 
 export const retryItemToWire = (item: RetryItem) =>
   fieldsOf(item, 'id', 'retryAt', 'dead', 'errorClass', 'errorMessage', 'errorStack')
 
-export const importItemToWire = (item: ImportItem) => ({
-  ...fieldsOf(item, 'sourceId', 'isLeased', 'leaseDeadline', 'expireDeadline', 'attempts', 'maxAttempts'),
-  ...fieldsOf(item, 'encoding', 'kind', 'reference'),
-  payload: bytes(typeof item.payload === 'string' ? utf8(item.payload) : item.payload),
+export function importItemToWire(item: ImportItem) {
+  const payload = typeof item.payload === 'string' ? utf8(item.payload) : item.payload
+  return {
+    ...fieldsOf(item, 'sourceId', 'isLeased', 'leaseDeadline', 'expireDeadline', 'attempts', 'maxAttempts'),
+    ...fieldsOf(item, 'encoding', 'kind', 'reference'),
+    payload: payload && toBase64(payload),
+  }
+}
+
+/** Of each field how it is read: what it is where the reply leaves it out, or a function of what the reply has. */
+type Reading<Read> = {
+  readonly [Name in keyof Read]: Read[Name] extends string | number | boolean
+    ? Read[Name]
+    : (given: string | undefined) => Read[Name]
+}
+
+/** Reads an object of the wire, in which some fields may have other `names`. Types of fields are the server's promise. */
+function reader<Read extends object>(
+  reading: Reading<Read>,
+  names: { readonly [Name in keyof Read]?: string } = {},
+): (wire: unknown) => Read {
+  const renamed: Readonly<Record<string, string | undefined>> = names
+  // Once, and not for every item.
+  const fields = Object.entries(reading).map(
+    ([name, read]) => [name, renamed[name] ?? wireName(name), read] as const,
+  )
+  return (wire) => {
+    const values = fields.map(([name, wireName, read]) => {
+      const given = field(wire, wireName)
+      return [name, typeof read === 'function' ? read(given) : (given ?? read)]
+    })
+    // Every name of the reading is there now.
+    return Object.fromEntries(values) as Read
+  }
+}
+
+const time = (text = ''): Date => timeFromWire(text)
+const payload = (text = ''): Uint8Array => fromBase64(text)
+
+/** The objects that a reply has as `name`. */
+export const listIn = (wire: unknown, name = 'items'): readonly unknown[] => {
+  const list = field(wire, name)
+  return Array.isArray(list) ? list : []
+}
+
+export const queueFromWire = reader<Queue>({
+  queueName: '',
+  createdAt: time,
+  updatedAt: time,
+  leaseTimeout: '',
+  expireTimeout: '',
+  deadQueue: '',
+  reference: '',
+  maxAttempts: 0,
+  requestedPartitions: 0,
+  namespace: '',
 })
 
-const bytes = (payload: Uint8Array | undefined) => (payload === undefined ? undefined : toBase64(payload))
+const CONTENT = { encoding: '', kind: '', reference: '' }
 
-const contentFromWire = (wire: WireContent, payload: string | undefined): ItemContent => ({
-  encoding: wire.encoding ?? '',
-  kind: wire.kind ?? '',
-  reference: wire.reference ?? '',
-  payload: fromBase64(payload ?? ''),
+const leasedFromWire = reader<LeasedItem>(
+  { ...CONTENT, payload, id: '', attempts: 0, leaseDeadline: time },
+  { payload: 'bytes' },
+)
+
+const placeFromWire = reader<Omit<LeasedBatch, 'items'>>({ queueName: '', partition: 0 })
+
+export const batchFromWire = (wire: unknown): LeasedBatch => ({
+  ...placeFromWire(wire),
+  items: listIn(wire).map(leasedFromWire),
 })
 
-export const batchFromWire = (wire: WireLeasedBatch): LeasedBatch => ({
-  queueName: wire.queue_name ?? '',
-  partition: wire.partition ?? 0,
-  items: (wire.items ?? []).map((item) => ({
-    ...contentFromWire(item, item.bytes),
-    id: item.id ?? '',
-    attempts: item.attempts ?? 0,
-    leaseDeadline: timeFromWire(item.lease_deadline ?? ''),
-  })),
+export const storedItemFromWire = reader<StoredItem>({
+  ...CONTENT,
+  payload,
+  id: '',
+  sourceId: '',
+  isLeased: false,
+  leaseDeadline: optionalTimeFromWire,
+  expireDeadline: optionalTimeFromWire,
+  createdAt: time,
+  attempts: 0,
+  maxAttempts: 0,
 })
 
-export const storedItemFromWire = (wire: WireStoredItem): StoredItem => ({
-  ...contentFromWire(wire, wire.payload),
-  id: wire.id ?? '',
-  sourceId: wire.source_id ?? '',
-  isLeased: wire.is_leased ?? false,
-  leaseDeadline: optionalTimeFromWire(wire.lease_deadline),
-  expireDeadline: optionalTimeFromWire(wire.expire_deadline),
-  createdAt: timeFromWire(wire.created_at ?? ''),
-  attempts: wire.attempts ?? 0,
-  maxAttempts: wire.max_attempts ?? 0,
+const deathFromWire = reader<Death>({
+  queueName: '',
+  partition: 0,
+  reason: '',
+  attempts: 0,
+  createdAt: time,
+  diedAt: time,
 })
 
-const deathFromWire = (wire: Wire<Death>): Death => ({
-  queueName: wire.queue_name ?? '',
-  partition: wire.partition ?? 0,
-  reason: wire.reason ?? '',
-  attempts: wire.attempts ?? 0,
-  createdAt: timeFromWire(wire.created_at ?? ''),
-  diedAt: timeFromWire(wire.died_at ?? ''),
+export const peekedItemFromWire = (wire: unknown): PeekedItem => {
+  const death = field(wire, 'death')
+  return { ...storedItemFromWire(wire), death: death === undefined ? null : deathFromWire(death) }
+}
+
+const receivedFromWire = reader<ProduceReceipt['items'][number]>({ outcome: 'queued', id: '' })
+
+export const receiptFromWire = (wire: unknown): ProduceReceipt => ({
+  partition: placeFromWire(wire).partition,
+  items: listIn(wire).map(receivedFromWire),
 })
 
-export const peekedItemFromWire = (wire: WirePeekedItem): PeekedItem => ({
-  ...storedItemFromWire(wire),
-  death: wire.death === undefined ? null : deathFromWire(wire.death),
+const partitionStatsFromWire = reader<PartitionStats>({
+  partition: 0,
+  total: 0,
+  totalLeased: 0,
+  scheduled: 0,
+  failures: 0,
+  averageAge: '0s',
+  averageLeasedAge: '0s',
 })
 
-export const receiptFromWire = (wire: WireReceipt): ProduceReceipt => ({
-  partition: wire.partition ?? 0,
-  items: (wire.items ?? []).map((item) => ({ outcome: item.outcome ?? 'queued', id: item.id ?? '' })),
-})
-
-const partitionStatsFromWire = (wire: Wire<PartitionStats>): PartitionStats => ({
-  partition: wire.partition ?? 0,
-  total: wire.total ?? 0,
-  totalLeased: wire.total_leased ?? 0,
-  scheduled: wire.scheduled ?? 0,
-  failures: wire.failures ?? 0,
-  averageAge: wire.average_age ?? '0s',
-  averageLeasedAge: wire.average_leased_age ?? '0s',
+const waitingFromWire = reader<Omit<QueueStats, 'queueName' | 'partitions'>>({
+  produceWaiting: 0,
+  leaseWaiting: 0,
+  completeWaiting: 0,
+  inFlight: 0,
 })
 
 /** The server describes each queue as one logical queue. */
-export function statsFromWire(wire: WireStats): QueueStats {
-  const logical = wire.logicalQueues?.[0]
+export function statsFromWire(wire: unknown): QueueStats {
+  const [logical] = listIn(wire, 'logicalQueues')
   return {
-    queueName: wire.queue_name ?? '',
-    produceWaiting: logical?.produce_waiting ?? 0,
-    leaseWaiting: logical?.lease_waiting ?? 0,
-    completeWaiting: logical?.complete_waiting ?? 0,
-    inFlight: logical?.in_flight ?? 0,
-    partitions: (logical?.partitions ?? []).map(partitionStatsFromWire),
+    queueName: placeFromWire(wire).queueName,
+    ...waitingFromWire(logical),
+    partitions: listIn(logical, 'partitions').map(partitionStatsFromWire),
   }
 }
