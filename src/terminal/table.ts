@@ -160,7 +160,7 @@ export const section = (title: string, lines: readonly string[], style: Style): 
 
 const SEGMENTER = new Intl.Segmenter('en', { granularity: 'grapheme' })
 
-/** East Asian scripts and symbols that terminals draw two columns wide; not complete, and near enough to line up. */
+/** East Asian scripts and symbols that terminals draw two columns wide. Near enough to line up: `string-width` would replace ten lines by four packages. */
 const WIDE =
   /[\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\ua960-\ua97f\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6]|\p{Emoji_Presentation}|[\u{20000}-\u{3fffd}]/u
 const ASCII = /^[\x20-\x7e]*$/
