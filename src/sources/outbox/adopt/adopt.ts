@@ -31,7 +31,7 @@ export async function adoptTable(url: string, options: AdoptOptions = {}): Promi
 
 async function adopt(ground: Ground, settings: AdoptSettings): Promise<AdoptReport> {
   const { names, options } = settings
-  const { dialect, run, change } = ground
+  const { dialect, run, change, script } = ground
   const findings: Findings = {
     keysFilled: 0,
     rekeyed: 0,
@@ -44,8 +44,15 @@ async function adopt(ground: Ground, settings: AdoptSettings): Promise<AdoptRepo
   const isNew = found.size === 0
   const steps = isNew
     ? [ground.create()]
-    : await ground.plan({ ...targetOf(dialect, names, options, found), run, change, settings, findings })
-  const reports = await runPlan(steps, settings)
+    : await ground.plan({
+        ...targetOf(dialect, names, options, found),
+        run,
+        change,
+        script,
+        settings,
+        findings,
+      })
+  const reports = await runPlan(steps, ground, settings)
   const { rows, keysMissing } = await countRows(ground, settings, isNew)
   return {
     table: names.table,

@@ -2,7 +2,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { type Layout, newKeyOf, type RunSql } from '../table/layout.ts'
 import { type IndexDefinition, indexesOf } from '../table/schema.ts'
-import type { Adoption, Duplicate, Duplicates, Step } from './report.ts'
+import { type Adoption, carryOut, type Duplicate, type Duplicates, type Step } from './report.ts'
 
 const LISTED = 20
 const LISTED_IDS = 5
@@ -44,7 +44,7 @@ export function indexSteps(
   isUnique: boolean,
   build: (index: IndexDefinition) => Step,
 ): readonly Step[] {
-  const { layout, missing, settings, findings } = adoption
+  const { layout, missing, script, settings, findings } = adoption
   // A dry run cannot look at keys whose column is still missing.
   const looking = !isUnique && !(settings.dryRun && missing.includes('idempotencyKey'))
   return indexesOf(layout, layout.dialect).flatMap((index) => {
@@ -53,7 +53,7 @@ export function indexSteps(
     const unique: Step = {
       ...step,
       needed: () => !isUnique,
-      run: async () => (findings.duplicatesLeft ? 'skipped' : step.run()),
+      run: async () => (findings.duplicatesLeft ? 'skipped' : carryOut(step, script)),
     }
     return [rekeyStep(adoption, looking), unique]
   })

@@ -137,36 +137,23 @@ export interface Step {
   readonly sql: string
   /** False when the table has it already. Reads only. */
   needed(): boolean | Promise<boolean>
-  run(): Promise<StepOutcome>
+  /** Left out: its SQL is sent as it is printed. */
+  run?(): Promise<StepOutcome>
 }
-
-/** A step that sends its SQL as it is printed. */
-export const scriptStep = (
-  what: string,
-  sql: string,
-  needed: Step['needed'],
-  send: (sql: string) => Promise<unknown>,
-): Step => ({
-  what,
-  sql,
-  needed,
-  async run() {
-    await send(sql)
-    return 'done'
-  },
-})
 
 /** A table on its way: what it will be, the database that it lies in, what was asked for, and what was found out so far. */
 export interface Adoption extends Target {
   readonly run: RunSql
   /** How many rows a statement changed. */
   readonly change: (sql: string) => Promise<number>
+  /** Runs statements as they are printed, and waits in turn with others for what they lock. */
+  readonly script: (sql: string) => Promise<void>
   readonly settings: AdoptSettings
   readonly findings: Findings
 }
 
 /** One database, opened to adopt a table in it. */
-export interface Ground extends Pick<Adoption, 'run' | 'change'> {
+export interface Ground extends Pick<Adoption, 'run' | 'change' | 'script'> {
   readonly dialect: Dialect
   /** Makes sure that no other adoption of the table runs. */
   begin(): Promise<void>
@@ -177,15 +164,27 @@ export interface Ground extends Pick<Adoption, 'run' | 'change'> {
   close(): Promise<void>
 }
 
+/** Does what a step is for. */
+export async function carryOut({ sql, run }: Step, script: Ground['script']): Promise<StepOutcome> {
+  if (run !== undefined) return run()
+  await script(sql)
+  return 'done'
+}
+
 /** Runs the steps that are needed, one after the other; a dry run skips them. */
 export async function runPlan(
   steps: readonly Step[],
+  { script }: Ground,
   { dryRun, onStep, signal }: AdoptSettings,
 ): Promise<readonly StepReport[]> {
   const reports: StepReport[] = []
   for (const step of steps) {
     signal?.throwIfAborted()
-    const outcome = !(await step.needed()) ? 'already there' : dryRun ? 'skipped' : await step.run()
+    const outcome = !(await step.needed())
+      ? 'already there'
+      : dryRun
+        ? 'skipped'
+        : await carryOut(step, script)
     const report: StepReport = { what: step.what, sql: step.sql, outcome }
     reports.push(report)
     onStep(report)

@@ -1,10 +1,13 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { OUTBOX_NOW, PostedOutbox, type TestRow } from '../../../../test/world/outbox-post.ts'
 import { stores } from '../../../../test/world/stores.ts'
+import { instant } from '../../../core/clock.ts'
+import { formatMicros } from '../../../core/timestamp.ts'
 import { LIST_REACH, type ListRequest, listMessages, snippetOf } from './list.ts'
 
 const SECOND = 1_000_000n
 const ago = (seconds: number) => OUTBOX_NOW - BigInt(seconds) * SECOND
+const shown = (micros: bigint) => formatMicros(instant(micros))
 const ALL: ListRequest = { status: null, eventType: null, tenantId: null, page: 1, pageSize: 50 }
 const TENANT = 'b06f9f5e-4b0c-4a5f-9d4c-3f8f6a1f0a11'
 const OTHER_TENANT = 'c06f9f5e-4b0c-4a5f-9d4c-3f8f6a1f0a11'
@@ -81,11 +84,11 @@ describe.each(
         id: of === 'us' ? '1' : '00000000-0000-4000-8000-000000000000',
         tenantId: TENANT,
         eventType: 'order.created',
-        createdAt: ago(50),
+        createdAt: shown(ago(50)),
         retryCount: 1,
         processedAt: null,
         deadAt: null,
-        nextAttemptAt: ago(1),
+        nextAttemptAt: shown(ago(1)),
         status: 'failed',
         idempotencyKey: of === 'us' ? expect.stringMatching(/^[0-9a-f-]{36}$/) : null,
         orderingKey: 'late',
@@ -93,9 +96,9 @@ describe.each(
       },
     ])
     const [dead] = (await list({ status: 'dead' })).items
-    expect(dead).toMatchObject({ status: 'dead', deadAt: ago(30), processedAt: null, retryCount: 6 })
+    expect(dead).toMatchObject({ status: 'dead', deadAt: shown(ago(30)), processedAt: null, retryCount: 6 })
     const [processed] = (await list({ status: 'processed' })).items
-    expect(processed).toMatchObject({ status: 'processed', processedAt: ago(20), deadAt: null })
+    expect(processed).toMatchObject({ status: 'processed', processedAt: shown(ago(20)), deadAt: null })
   })
 
   it('that wait for another have no next attempt', async () => {

@@ -4,8 +4,8 @@
  */
 import Type from 'typebox'
 import { INTEGER, oneOf, orNull, type Shape, TEXT, TEXT_OR_NULL, TIME_OR_NULL } from '../../../api/shapes.ts'
-import { type Instant, instant } from '../../../core/clock.ts'
-import { isTimestamp } from '../../../core/timestamp.ts'
+import { instant } from '../../../core/clock.ts'
+import { formatMicros, isTimestamp } from '../../../core/timestamp.ts'
 import type { Integer, Session, Statement } from '../../../store/database.ts'
 import { asText, type Layout, perLayout, type Stored } from '../table/layout.ts'
 import { OUTBOX_STATUSES, type OutboxStatus } from '../table/message.ts'
@@ -45,9 +45,10 @@ export const MESSAGE = Type.Object({
   lastErrorSnippet: orNull(TEXT, { maxLength: SNIPPET_CHARACTERS }),
 })
 
-type Time = 'createdAt' | 'processedAt' | 'deadAt' | 'nextAttemptAt'
+type ListedMessage = Shape<typeof MESSAGE>
 
-export type ListedMessage = Omit<Shape<typeof MESSAGE>, Time> & Readonly<Record<Time, Instant | null>>
+type Time = 'createdAt' | 'processedAt' | 'deadAt' | 'nextAttemptAt'
+type ListedRow = Stored<Omit<ListedMessage, Time>> & Readonly<Record<Time, Integer | null>>
 
 type ListStatements = Readonly<Record<'page' | 'total', Statement>>
 
@@ -58,9 +59,7 @@ export async function listMessages(session: Session, layout: Layout, request: Li
   const offset = (page - 1) * pageSize
   const statements = statementsOf(layout, request.status, filter.length > 0)
   const [rows, [counted]] = await Promise.all([
-    offset < LIST_REACH
-      ? session.rows<Stored<ListedMessage>>(statements.page, ...filter, pageSize, offset)
-      : [],
+    offset < LIST_REACH ? session.rows<ListedRow>(statements.page, ...filter, pageSize, offset) : [],
     session.rows<{ looked: Integer; found: Integer }>(statements.total, ...filter),
   ])
   return {
@@ -151,7 +150,7 @@ function listedColumns(layout: Layout): string {
 const matches = (value: string, parameter: string): string =>
   `(${parameter}::text IS NULL OR ${value} = ${parameter}::text)`
 
-const messageOf = (row: Stored<ListedMessage>): ListedMessage => ({
+const messageOf = (row: ListedRow): ListedMessage => ({
   ...row,
   // Tables of others may have neither.
   tenantId: row.tenantId ?? '',
@@ -165,10 +164,10 @@ const messageOf = (row: Stored<ListedMessage>): ListedMessage => ({
 })
 
 /** Null for what no calendar has: the end of time, or what others wrote. */
-function timeOf(micros: Integer | null): Instant | null {
+function timeOf(micros: Integer | null): string | null {
   if (micros === null) return null
   const at = instant(BigInt(micros))
-  return isTimestamp(at) ? at : null
+  return isTimestamp(at) ? formatMicros(at) : null
 }
 
 /** The beginning of an error: at most 200 characters, and whole ones. */

@@ -14,12 +14,10 @@ import {
   TEXT,
   TEXT_OR_NULL,
 } from '../../../api/shapes.ts'
-import type { Instant } from '../../../core/clock.ts'
 import { refuse } from '../../../core/errors.ts'
-import { formatMicros } from '../../../core/timestamp.ts'
 import { OUTBOX_STATUSES, type OutboxStatus } from '../table/message.ts'
 import { type Backlog, HEALTH_STATUSES, worstOf } from './health.ts'
-import { LIST_REACH, type ListedMessage, listMessages, MESSAGE } from './list.ts'
+import { LIST_REACH, listMessages, MESSAGE } from './list.ts'
 import type { OutboxHandle } from './outbox-handle.ts'
 import type { OutboxReading, OutboxReadings } from './readings.ts'
 
@@ -151,14 +149,14 @@ async function list(handles: readonly OutboxHandle[], query: Query) {
   const eventType = query.get('eventType') ?? null
   const tenantId = query.get('tenantId') ?? null
   const layout = await handle.layout()
-  const { items, total, totalIsCapped } = await handle.db.session('outbox.list', (session) =>
+  const listed = await handle.db.session('outbox.list', (session) =>
     listMessages(session, layout, { status, eventType, tenantId, page, pageSize }),
   )
-  if (totalIsCapped && (page - 1) * pageSize >= LIST_REACH) {
+  if (listed.totalIsCapped && (page - 1) * pageSize >= LIST_REACH) {
     const last = Math.ceil(LIST_REACH / pageSize)
     throw refuse('page', `'${page}' lies behind the first ${LIST_REACH} messages; give 1 to ${last}`)
   }
-  return { outbox: handle.name, items: items.map(messageOnWire), page, pageSize, total, totalIsCapped }
+  return { outbox: handle.name, page, pageSize, ...listed }
 }
 
 /** The outbox that is asked for, or the first; null when there is none at all. */
@@ -192,16 +190,6 @@ function wholeNumberOf(query: Query, name: string, max: number): number | null {
 }
 
 const shown = (text: string): string => text.slice(0, 64).toWellFormed()
-
-const timeOnWire = (at: Instant | null): string | null => (at === null ? null : formatMicros(at))
-
-const messageOnWire = (message: ListedMessage) => ({
-  ...message,
-  createdAt: timeOnWire(message.createdAt),
-  processedAt: timeOnWire(message.processedAt),
-  deadAt: timeOnWire(message.deadAt),
-  nextAttemptAt: timeOnWire(message.nextAttemptAt),
-})
 
 function healthOnWire(readings: readonly OutboxReading[]) {
   return {

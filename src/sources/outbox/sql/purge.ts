@@ -4,8 +4,8 @@
  * A writer that looks for the key just when row and key change places might see neither. So keys are recorded first,
  * and rows go a minute later, when every statement that could not see the key has ended.
  */
-import { hash } from 'node:crypto'
 import type { Instant } from '../../../core/clock.ts'
+import { digestIn } from '../../../letters/contents.ts'
 import type { Database, Integer, Transaction } from '../../../store/database.ts'
 import { asText, type Layout } from '../table/layout.ts'
 import { idList, inIdList } from './by-id.ts'
@@ -56,7 +56,12 @@ export function purgesOf(layout: Layout) {
     'purge',
     `DELETE FROM ${table} WHERE ${inIdList(layout)} AND NOT ${c.letterDue}`,
   )
-  const record = recordsOf(layout)
+  const record = layout.statement(
+    'recordKeys',
+    `INSERT INTO ${keys} (tenant_id, idempotency_key, message_id, payload_sha256, recorded_at)
+     SELECT ${asText(c.tenantId)}, ${lastingKeyOf(layout)}, ${asText(c.id)}, ${digestIn(layout.payloadBytes())}, $2
+     FROM ${table} WHERE ${inIdList(layout)} ON CONFLICT DO NOTHING`,
+  )
   const forget = layout.statement(
     'forgetKeys',
     `DELETE FROM ${keys} WHERE rowid IN (SELECT rowid FROM ${keys} WHERE recorded_at < $1 ORDER BY recorded_at LIMIT ${BATCH})`,
@@ -71,7 +76,7 @@ export function purgesOf(layout: Layout) {
     const rows = await tx.rows<OldRow>(walk, processedBefore, behind.processed, behind.id)
     const mayGo = ({ key, recorded }: OldRow) => !keepsKeys || key === null || isOld(recorded, now)
     const unrecorded = rows.filter((row) => !mayGo(row) && row.recorded === null)
-    if (unrecorded.length > 0) await record(tx, unrecorded.map(idOf), now)
+    if (unrecorded.length > 0) await tx.run(record, idList(layout, unrecorded.map(idOf)), now)
     const gone = rows.filter(mayGo).map(idOf)
     const removed = gone.length > 0 ? await tx.run(remove, idList(layout, gone)) : 0
     return { removed, last: rows.length < BATCH ? undefined : rows.at(-1) }
@@ -114,28 +119,3 @@ function lastingKeyOf(layout: Layout): string {
 
 const isOld = (recordedAt: Integer | null, now: Instant): boolean =>
   recordedAt !== null && BigInt(recordedAt) <= now - KEY_LEAD_US
-
-/** Records the keys of rows, with a hash of their payload: SQLite has none of its own. */
-function recordsOf(layout: Layout) {
-  const { c } = layout
-  const columns = 'tenant_id, idempotency_key, message_id, payload_sha256, recorded_at'
-  const insert = layout.statement('recordKeys', {
-    postgres: `INSERT INTO ${layout.keys.sqlTable} (${columns})
-      SELECT ${asText(c.tenantId)}, ${lastingKeyOf(layout)}, ${asText(c.id)}, sha256(${layout.payloadBytes()}), $2
-      FROM ${layout.sqlTable} WHERE ${inIdList(layout)} ON CONFLICT DO NOTHING`,
-    sqlite: `INSERT OR IGNORE INTO ${layout.keys.sqlTable} (${columns})
-      SELECT ${c.tenantId}, ${c.idempotencyKey}, ${c.id}, $2, $3 FROM ${layout.sqlTable} WHERE ${c.id} = $1`,
-  })
-  const read = layout.statement('payload', {
-    postgres: '',
-    sqlite: `SELECT ${layout.payloadBytes()} AS payload FROM ${layout.sqlTable} WHERE ${c.id} = $1`,
-  })
-  return async (tx: Transaction, ids: readonly string[], now: Instant): Promise<void> => {
-    if (layout.dialect === 'postgres') await tx.run(insert, idList(layout, ids), now)
-    else
-      for (const id of ids) {
-        const [row] = await tx.rows<{ payload: Uint8Array | null }>(read, id)
-        await tx.run(insert, id, hash('sha256', row?.payload ?? '', 'buffer'), now)
-      }
-  }
-}

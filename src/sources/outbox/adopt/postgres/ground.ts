@@ -3,7 +3,7 @@ import { columnsOf, type Layout, newKeyOf } from '../../table/layout.ts'
 import { indexesOf, outboxSchema, sideTablesOf } from '../../table/schema.ts'
 import { quote, type TableName } from '../../table/table-names.ts'
 import { type Filling, fillingOf, fillStep, lackingOf } from '../fill.ts'
-import { type AdoptSettings, type Ground, type Step, scriptStep } from '../report.ts'
+import type { AdoptSettings, Ground, Step } from '../report.ts'
 import { addedColumns, addingColumns } from '../target.ts'
 import {
   noteMissingIdIndex,
@@ -25,13 +25,12 @@ export async function postgresGround(url: string, settings: AdoptSettings): Prom
     async begin() {
       if (!dryRun) await session.alone(names.sqlTable, names.table)
     },
-    create: () =>
-      scriptStep(
-        `make the table ${names.table}`,
-        outboxSchema('postgres', settings.options).trimEnd(),
-        () => true,
-        (sql) => session.run(sql, []),
-      ),
+    script: (sql) => session.briefly(sql),
+    create: () => ({
+      what: `make the table ${names.table}`,
+      sql: outboxSchema('postgres', settings.options).trimEnd(),
+      needed: () => true,
+    }),
     async plan(adoption) {
       const facts = await readFacts(names, session.run)
       const indexes = indexesOf(names, 'postgres').map(({ name }) => name)
@@ -60,44 +59,42 @@ function planOf(adoption: PostgresAdoption): readonly Step[] {
  * default of the key is set by itself, because as a part of the column it would fill, and so rewrite, every row.
  */
 function alterStep(adoption: PostgresAdoption): Step {
-  const { session, layout, missing, facts } = adoption
+  const { layout, missing, facts } = adoption
   const hasDefault = facts.columns.get(layout.columns.idempotencyKey)?.hasDefault === true
   const changes = [
     ...addedColumns(adoption).map((column) => `ADD COLUMN IF NOT EXISTS ${column}`),
     ...(hasDefault ? [] : [`ALTER COLUMN ${layout.c.idempotencyKey} SET DEFAULT ${newKeyOf(layout)}`]),
   ]
-  return scriptStep(
-    missing.length === 0
-      ? 'give keys to new rows that come without one'
-      : `${addingColumns(adoption)}, and keys for new rows that come without one`,
-    changes.length === 0 ? '' : brief(`ALTER TABLE ${layout.sqlTable}\n  ${changes.join(',\n  ')}`),
-    () => changes.length > 0,
-    (sql) => session.briefly(sql),
-  )
+  return {
+    what:
+      missing.length === 0
+        ? 'give keys to new rows that come without one'
+        : `${addingColumns(adoption)}, and keys for new rows that come without one`,
+    sql: changes.length === 0 ? '' : brief(`ALTER TABLE ${layout.sqlTable}\n  ${changes.join(',\n  ')}`),
+    needed: () => changes.length > 0,
+  }
 }
 
 /** As new tables have them: pages with room for updates, and tidying often. What the owner has set stays. */
 const SETTINGS = { fillfactor: '80', autovacuum_vacuum_scale_factor: '0.01' } as const
 
-function settingsStep({ session, layout, facts }: PostgresAdoption): Step {
+function settingsStep({ layout, facts }: PostgresAdoption): Step {
   const unset = Object.entries(SETTINGS).filter(([name]) => !facts.settings.has(name))
   const values = unset.map(([name, value]) => `${name} = ${value}`).join(', ')
-  return scriptStep(
-    'leave room for updates, and vacuum often',
-    unset.length === 0 ? '' : brief(`ALTER TABLE ${layout.sqlTable} SET (${values})`),
-    () => unset.length > 0,
-    (sql) => session.briefly(sql),
-  )
+  return {
+    what: 'leave room for updates, and vacuum often',
+    sql: unset.length === 0 ? '' : brief(`ALTER TABLE ${layout.sqlTable} SET (${values})`),
+    needed: () => unset.length > 0,
+  }
 }
 
-function sideTablesStep({ session, layout }: PostgresAdoption): Step {
-  const isThere = async (table: TableName) => (await columnsOf('postgres', table, session.run)).size > 0
-  return scriptStep(
-    `make the tables beside it, ${layout.keys.plainTable} and ${layout.wake.plainTable}`,
-    sideTablesOf(layout, 'postgres').trim(),
-    async () => !((await isThere(layout.keys)) && (await isThere(layout.wake))),
-    (sql) => session.run(sql, []),
-  )
+function sideTablesStep({ run, layout }: PostgresAdoption): Step {
+  const isThere = async (table: TableName) => (await columnsOf('postgres', table, run)).size > 0
+  return {
+    what: `make the tables beside it, ${layout.keys.plainTable} and ${layout.wake.plainTable}`,
+    sql: sideTablesOf(layout, 'postgres').trim(),
+    needed: async () => !((await isThere(layout.keys)) && (await isThere(layout.wake))),
+  }
 }
 
 /** Lets replicas and vacuum keep up, and readers that wait for no row see free ones. */
@@ -140,13 +137,13 @@ const postgresFilling = ({ session, layout, settings: { chunk } }: PostgresAdopt
  * Makes the key NOT NULL without reading the table under a lock: a check that is not yet validated keeps new rows right,
  * validating it reads the table while others write, and then NOT NULL is known to hold.
  */
-function enforceSteps({ session, layout }: PostgresAdoption): readonly Step[] {
+function enforceSteps({ run, layout }: PostgresAdoption): readonly Step[] {
   const key = layout.c.idempotencyKey
   const check = `${layout.indexPrefix}_key_given`
   const table = `ALTER TABLE ${layout.sqlTable}`
   /** Whether the column refuses NULL, and what is known of the check. */
   const look = async () => {
-    const { columns, constraints } = await readFacts(layout, session.run)
+    const { columns, constraints } = await readFacts(layout, run)
     return {
       notNull: columns.get(layout.columns.idempotencyKey)?.notNull === true,
       checked: constraints.has(check),
@@ -157,13 +154,7 @@ function enforceSteps({ session, layout }: PostgresAdoption): readonly Step[] {
     what: string,
     change: string,
     needed: (now: Awaited<ReturnType<typeof look>>) => boolean,
-  ): Step =>
-    scriptStep(
-      what,
-      brief(`${table} ${change}`),
-      async () => needed(await look()),
-      (sql) => session.briefly(sql),
-    )
+  ): Step => ({ what, sql: brief(`${table} ${change}`), needed: async () => needed(await look()) })
   return [
     step(
       'refuse new rows without a key',

@@ -11,14 +11,7 @@ import { indexStatement, keyTriggerOf, outboxSchema, sideTablesOf } from '../../
 import { quote, type TableNames } from '../../table/table-names.ts'
 import { type Filling, fillingOf, fillStep, lackingOf } from '../fill.ts'
 import { indexSteps } from '../indexes.ts'
-import {
-  type Adoption,
-  type AdoptSettings,
-  type Ground,
-  patiently,
-  type Step,
-  scriptStep,
-} from '../report.ts'
+import { type Adoption, type AdoptSettings, type Ground, patiently, type Step } from '../report.ts'
 import { addedColumns, addingColumns, noIdIndex, type Target } from '../target.ts'
 
 /** Opens an SQLite file to adopt a table in it. */
@@ -32,13 +25,12 @@ export async function sqliteGround(path: string, settings: AdoptSettings): Promi
     change: (sql) => file.change(sql),
     // Steps are transactions that exclude each other, and each can be run twice: two adoptions do no harm.
     async begin() {},
-    create: () =>
-      stepOn(
-        file,
-        `make the table ${names.table}`,
-        short(outboxSchema('sqlite', settings.options).trimEnd()),
-        () => true,
-      ),
+    script: (sql) => file.script(sql),
+    create: () => ({
+      what: `make the table ${names.table}`,
+      sql: short(outboxSchema('sqlite', settings.options).trimEnd()),
+      needed: () => true,
+    }),
     async plan(adoption) {
       await refuseOtherTables(names, file.run)
       return planOf(file, adoption)
@@ -60,77 +52,67 @@ async function refuseOtherTables(names: TableNames, run: RunSql): Promise<void> 
 }
 
 async function planOf(file: AdoptFile, adoption: Adoption): Promise<readonly Step[]> {
-  const { layout, settings } = adoption
+  const { layout, run, settings } = adoption
   const { tenantId, idempotencyKey } = layout.columns
-  const isUnique = await hasUnique(layout, [tenantId, idempotencyKey], file.run)
+  const isUnique = await hasUnique(layout, [tenantId, idempotencyKey], run)
   await noteMissingIdIndex(adoption)
   return [
-    columnsStep(file, adoption),
-    await keyTriggerStep(file, layout),
-    stepOn(
-      file,
-      `make the table beside it, ${layout.keys.plainTable}`,
-      short(sideTablesOf(layout, 'sqlite').trim()),
-      async () => !(await exists(file.run, layout.keys.plainTable)),
-    ),
+    columnsStep(adoption),
+    await keyTriggerStep(adoption),
+    {
+      what: `make the table beside it, ${layout.keys.plainTable}`,
+      sql: short(sideTablesOf(layout, 'sqlite').trim()),
+      needed: () => lacks(run, layout.keys.plainTable),
+    },
     fillStep(adoption, sqliteFilling(file, adoption)),
-    ...indexSteps(adoption, isUnique, (index) =>
-      stepOn(
-        file,
-        `build the index ${index.name}; writers wait for it`,
-        `${indexStatement(layout, index)};`,
-        async () => !(await exists(file.run, index.name)),
-      ),
-    ),
-    ...(settings.enforce ? [enforceStep(file, layout)] : []),
+    ...indexSteps(adoption, isUnique, (index) => ({
+      what: `build the index ${index.name}; writers wait for it`,
+      sql: `${indexStatement(layout, index)};`,
+      needed: () => lacks(run, index.name),
+    })),
+    ...(settings.enforce ? [enforceStep(adoption)] : []),
   ]
 }
 
-const stepOn = (file: AdoptFile, what: string, sql: string, needed: Step['needed']): Step =>
-  scriptStep(what, sql, needed, (text) => file.script(text))
-
-function columnsStep(file: AdoptFile, target: Target): Step {
+function columnsStep(target: Target): Step {
   const { layout, missing } = target
   const changes = addedColumns(target).map((column) => `ALTER TABLE ${layout.sqlTable} ADD COLUMN ${column};`)
-  return stepOn(
-    file,
-    addingColumns(target),
-    missing.length === 0 ? '' : short(changes.join('\n')),
-    () => missing.length > 0,
-  )
+  return {
+    what: addingColumns(target),
+    sql: missing.length === 0 ? '' : short(changes.join('\n')),
+    needed: () => missing.length > 0,
+  }
 }
 
 /** A column that was there as NOT NULL needs no trigger: nobody can leave it empty. */
-async function keyTriggerStep(file: AdoptFile, layout: Layout): Promise<Step> {
-  const [column] = await file.run('SELECT "notnull" AS given FROM pragma_table_info(?1) WHERE name = ?2', [
+async function keyTriggerStep({ run, layout }: Adoption): Promise<Step> {
+  const [column] = await run('SELECT "notnull" AS given FROM pragma_table_info(?1) WHERE name = ?2', [
     layout.plainTable,
     layout.columns.idempotencyKey,
   ])
   const isGiven = Number(column?.given ?? 0) === 1
-  return stepOn(
-    file,
-    'give keys to new rows that come without one',
-    short(keyTriggerOf(layout).trim()),
-    async () => !isGiven && !(await exists(file.run, `${layout.indexPrefix}_key`)),
-  )
+  return {
+    what: 'give keys to new rows that come without one',
+    sql: short(keyTriggerOf(layout).trim()),
+    needed: () => !isGiven && lacks(run, `${layout.indexPrefix}_key`),
+  }
 }
 
 /**
  * SQLite cannot make a column NOT NULL without writing the table anew. Rows that come without a key get one from the
  * trigger above, so what is left to refuse is taking a key away.
  */
-function enforceStep(file: AdoptFile, layout: Layout): Step {
+function enforceStep({ run, layout }: Adoption): Step {
   const name = `${layout.indexPrefix}_key_kept`
   const key = layout.c.idempotencyKey
-  return stepOn(
-    file,
-    'refuse to take a key away (SQLite cannot make a column NOT NULL afterwards)',
-    short(`CREATE TRIGGER IF NOT EXISTS ${quote(name)} BEFORE UPDATE OF ${key} ON ${layout.sqlTable} WHEN NEW.${key} IS NULL
+  return {
+    what: 'refuse to take a key away (SQLite cannot make a column NOT NULL afterwards)',
+    sql: short(`CREATE TRIGGER IF NOT EXISTS ${quote(name)} BEFORE UPDATE OF ${key} ON ${layout.sqlTable} WHEN NEW.${key} IS NULL
 BEGIN
   SELECT RAISE(ABORT, 'NOT NULL constraint failed: the key of a message cannot be taken away');
 END;`),
-    async () => !(await exists(file.run, name)),
-  )
+    needed: () => lacks(run, name),
+  }
 }
 
 /** Whether a unique index on exactly these columns is there, whatever its name. */
@@ -156,8 +138,8 @@ async function noteMissingIdIndex({ layout, run, findings }: Adoption): Promise<
   findings.notes.push(noIdIndex(layout, `CREATE UNIQUE INDEX ${quote(`${layout.indexPrefix}_id`)}`))
 }
 
-const exists = async (run: RunSql, name: string): Promise<boolean> =>
-  (await run('SELECT 1 AS there FROM sqlite_schema WHERE name = ?1', [name])).length > 0
+const lacks = async (run: RunSql, name: string): Promise<boolean> =>
+  (await run('SELECT 1 AS there FROM sqlite_schema WHERE name = ?1', [name])).length === 0
 
 /** Waiting writers look again every now and then; the pause must be long enough for one of them to come in. */
 const LEAST_PAUSE_MS = 20
