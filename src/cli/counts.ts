@@ -6,7 +6,6 @@ import { officeCommand } from '../terminal/office.ts'
 import { table } from '../terminal/table.ts'
 import { grouped } from '../terminal/words.ts'
 
-/** What letters can be counted by, and the heading of each. */
 const KEYS = {
   source: 'SOURCE',
   engine: 'ENGINE',

@@ -1,7 +1,4 @@
-/**
- * The command line. `run` parses the arguments, runs one command and gives the exit code; it never throws and
- * never ends the process itself, so that tests can call it.
- */
+/** The command line. `run` never throws and never ends the process, so that tests can call it. */
 import { Command, CommanderError } from 'commander'
 import { ConfigError } from '../core/settings/config-error.ts'
 import { VERSION } from '../core/version.ts'
@@ -21,7 +18,7 @@ import { tokenCommand } from './token.ts'
 import { topCommand } from './top/index.ts'
 import { verifyCommand } from './verify.ts'
 
-/** Runs `bartleby <args>`; gives the exit code. */
+/** Gives the exit code. */
 export async function run(args: readonly string[], terminal: Terminal = processTerminal): Promise<number> {
   try {
     await program(terminal).parseAsync(args, { from: 'user' })
@@ -97,7 +94,7 @@ function allOf(command: Command): Command[] {
 
 function report(error: unknown, terminal: Terminal): number {
   if (error instanceof CommanderError) {
-    // Commander has printed the reason, or the help that was asked for.
+    // Commander has printed the reason or the help.
     return error.exitCode === 0 ? EXIT.ok : EXIT.usage
   }
   terminal.err(`bartleby: ${reasonOf(error)}`)

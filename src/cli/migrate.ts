@@ -1,4 +1,4 @@
-/** `bartleby migrate`: brings a store to this program's schema without serving it, and makes anew what a restore has left out. */
+/** `bartleby migrate`: brings a store to this program's schema, and repairs what a restore has left out. */
 import { storeCommand } from '../sources/source-commands.ts'
 import { EXIT_HELP, failed } from '../terminal/exit.ts'
 import { configOf } from './store.ts'

@@ -33,7 +33,6 @@ const steer = (verb: 'pause' | 'resume' | 'cancel', description: string) =>
       print(await (verb === 'resume' ? runs.resume(id) : runs[verb](id, reason)), runText),
     )
 
-/** All that is on file about a run, a line for each. */
 function runText(run: RunItem, style: Style): string {
   const { counts } = run
   const rates = [

@@ -1,6 +1,6 @@
 /**
- * `bartleby serve`: runs the server until a signal ends it. What it needs is loaded when it runs: commands
- * that only talk to a server should not wait for it.
+ * `bartleby serve`: runs the server until a signal ends it. The server is loaded only here: other commands should not
+ * wait for it.
  */
 import type { Config, ConfigSources } from '../config/index.ts'
 import type { RunningServer } from '../http/serve.ts'
@@ -66,7 +66,7 @@ async function starterOf(isDemo: boolean, sources: ConfigSources, terminal: Term
   return (config) => serveDemo(config, { ...given, say: (line) => terminal.out(line) })
 }
 
-/** What a demo would choose itself, had nobody else. */
+/** Whether the user chose store and log level; a demo has its own. */
 async function givenIn({ env, flags = {} }: ConfigSources) {
   const { configFileOf } = await import('../config/index.ts')
   const { readConfigFile } = await import('../config/file.ts')

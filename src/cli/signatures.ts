@@ -24,10 +24,9 @@ const list = officeCommand('signatures list', 'List errors, those with the most 
 const titleOf = ({ errorClass, title }: SignatureGroup): string =>
   errorLine({ errorClass, errorMessage: title })
 
-/** Narrower than this, half a day has to do. */
+/** Narrower than this it shows half a day. */
 const WIDE = 100
 
-/** How groups look in a table of that width; undefined: it has none. */
 export const groupColumns = (now: number, width: number | undefined): readonly Column<SignatureGroup>[] => [
   { heading: 'SIGNATURE', text: ({ signature }) => signature },
   {
@@ -84,7 +83,7 @@ function outcomesText({ retried, ...known }: SignatureDetail['outcomes']): strin
     `${grouped(confirmed)} confirmed`,
     `${grouped(returned)} came back`,
     `${grouped(unconfirmed)} unconfirmed`,
-    // Such as those that were taken back before anybody worked on them.
+    // Such as those taken back before anybody worked on them.
     ...(others > 0 ? [`${grouped(others)} ended otherwise`] : []),
   ]
   return `${grouped(retried)}: ${parts.join(', ')}`

@@ -1,6 +1,6 @@
 /**
- * An office that a command opens for itself on a store, spoken to like a server: calls go through the same routes, without a
- * socket between them. It works on the redrives of the store, as any server does, only where the command sees one through.
+ * An office that a command opens on a store and calls like a server, without a socket. It works on redrives only where
+ * the command sees one through.
  */
 import { createHash, randomBytes } from 'node:crypto'
 import { userInfo } from 'node:os'
@@ -13,11 +13,10 @@ import { EXIT, failureOf } from '../terminal/exit.ts'
 import type { Terminal } from '../terminal/terminal.ts'
 import { configOf, requireStore } from './store.ts'
 
-/** Only a name: no socket listens to it. */
+/** No socket listens to it. */
 const NAME = 'http://store'
 const STANDARD_ERROR = 2
 
-/** Runs `work` with an office on that store, and closes it. */
 export async function withStoreOffice(
   {
     carriesOut,
@@ -32,7 +31,7 @@ export async function withStoreOffice(
   const office = await opened(config, carriesOut, log)
   let server: HttpServer | undefined
   try {
-    // Who opens the store may do everything with it; the token says who that is.
+    // Who opens the store may do everything; the token says who that is.
     const token = randomBytes(32).toString('hex')
     const sha256 = createHash('sha256').update(token).digest('hex')
     const auth = { tokens: [{ name: userName(), role: 'admin' as const, sha256 }] }
@@ -61,7 +60,7 @@ const fetchFrom =
   ({ app }: HttpServer): Fetch =>
   async (url, { method, headers, body }) => {
     const reply = await app.inject({
-      // The caller knows five methods, and these are among those that can be injected.
+      // Each of the client's methods can be injected.
       method: method as 'GET' | 'POST',
       url: url.slice(NAME.length),
       headers,
@@ -74,7 +73,7 @@ function userName(): string {
   try {
     return userInfo().username
   } catch {
-    // A user without a name, as containers have them.
+    // Containers have users without a name.
     return 'command line'
   }
 }

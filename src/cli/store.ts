@@ -1,4 +1,4 @@
-/** Commands on a store itself, which must be there already: opening a file that is not there would make one. */
+/** Commands on a store itself, which must exist: opening a missing file would make one. */
 import { existsSync } from 'node:fs'
 import type { ConfigFlags } from '../config/index.ts'
 import type { SourceKit } from '../sources/source-commands.ts'
@@ -6,10 +6,9 @@ import type { Database } from '../store/database.ts'
 import { CommandFailure, EXIT, type ExitCode, failureOf, usage } from '../terminal/exit.ts'
 import type { Terminal } from '../terminal/terminal.ts'
 
-/** What commands work with on that terminal. */
 export const kitOf = (terminal: Terminal): SourceKit => ({
   terminal,
-  // Loaded when it is needed: most commands only talk to a server.
+  // Most commands only talk to a server.
   withStoreOffice: async (flags, work) =>
     (await import('./store-office.ts')).withStoreOffice(flags, terminal, work),
   sectionOf: async (name, flags) =>
@@ -17,13 +16,13 @@ export const kitOf = (terminal: Terminal): SourceKit => ({
   onStore: (flags, otherwise, work) => onStore(flags, terminal, otherwise, work),
 })
 
-/** The configuration that flags and environment make. It is loaded when it is needed, as all that `serve` needs. */
+/** Loaded only when needed, as all that `serve` needs. */
 export async function configOf(flags: ConfigFlags, { env }: Terminal) {
   const { loadConfig } = await import('../config/index.ts')
   return loadConfig({ env, flags })
 }
 
-/** Fails unless there is such a store; `otherwise` is the code where its file is missing. */
+/** `otherwise` is the code of a missing file. */
 export async function requireStore(url: string, otherwise: ExitCode = EXIT.nothing): Promise<void> {
   const { parseStoreUrl } = await import('../store/store-url.ts')
   const store = parseStoreUrl(url)
@@ -33,7 +32,7 @@ export async function requireStore(url: string, otherwise: ExitCode = EXIT.nothi
     throw new CommandFailure(otherwise, `there is no store at '${store.path}'`)
 }
 
-/** Runs `work` on the store that the flags name, if it is of this version. Whatever keeps a check from its end is no verdict on the store: it has that code. */
+/** Runs `work` on a store of this version. Whatever keeps a check from its end is no verdict: it has the code `otherwise`. */
 async function onStore<T>(
   flags: ConfigFlags,
   terminal: Terminal,

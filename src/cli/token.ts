@@ -8,7 +8,7 @@ import { readAll } from '../terminal/terminal.ts'
 
 const ROLES = ['viewer', 'operator', 'admin'] as const
 
-/** The prefix lets secret scanners recognise a token that leaked. */
+/** Lets secret scanners recognise a leaked token. */
 const TOKEN_PREFIX = 'bartleby_'
 const TOKEN_BYTES = 32
 
@@ -30,7 +30,7 @@ Examples:
   .work(async ({ terminal }, { name, role, config, json }) => {
     const token = TOKEN_PREFIX + randomBytes(TOKEN_BYTES).toString('base64url')
     const entry = { name, role, sha256: sha256(token) }
-    // Stored first: a token that was printed and not stored would look valid.
+    // Stored first: a printed token that was not stored would look valid.
     if (config !== undefined) (await import('../config/index.ts')).addToken(config, entry)
     if (json) return terminal.out(JSON.stringify({ token, ...entry }))
     const next =

@@ -1,4 +1,4 @@
-/** `bartleby verify`: proves that a store keeps its promises, or prints the rows that break them. Writes nothing. */
+/** `bartleby verify`: proves a store's promises, or prints the rows that break them. Writes nothing. */
 import { storeCommand } from '../sources/source-commands.ts'
 import { EXIT, failed } from '../terminal/exit.ts'
 import { showProgress } from '../terminal/progress.ts'

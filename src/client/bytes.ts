@@ -1,9 +1,9 @@
-/** Payload bytes to and from text and base64, with what every JavaScript runtime has. */
+/** Bytes to and from text and base64, with what every JavaScript runtime has. */
 import type { TextEncoding } from '../api/shapes.ts'
 
 export type { TextEncoding }
 
-/** The newer methods of Uint8Array; used where the runtime has them, because they are many times faster. */
+/** Newer methods of Uint8Array, many times faster where the runtime has them. */
 interface Base64Bytes {
   toBase64?: () => string
 }
@@ -11,7 +11,7 @@ interface Base64Constructor {
   fromBase64?: (text: string) => Uint8Array
 }
 
-/** Bytes per `String.fromCharCode` call: below the argument limits of all engines. */
+/** Bytes per `String.fromCharCode` call, below the argument limits of all engines. */
 const CHUNK = 8192
 
 /** The bytes that a text of a letter or of its history stands for. */
@@ -20,7 +20,7 @@ export const bytesOf = (text: string, encoding: TextEncoding): Uint8Array =>
 
 export const utf8 = (text: string): Uint8Array => new TextEncoder().encode(text)
 
-/** The text that the bytes are, or undefined when they are not UTF-8. */
+/** Undefined when the bytes are not UTF-8. */
 export function textOf(bytes: Uint8Array): string | undefined {
   try {
     return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
@@ -30,7 +30,7 @@ export function textOf(bytes: Uint8Array): string | undefined {
 }
 
 export function toBase64(bytes: Uint8Array): string {
-  // The type library does not know these methods yet; presence is checked.
+  // Not in the type library yet.
   const native = (bytes as Uint8Array & Base64Bytes).toBase64
   if (native !== undefined) return native.call(bytes)
   let binary = ''
@@ -41,13 +41,12 @@ export function toBase64(bytes: Uint8Array): string {
 }
 
 export function fromBase64(text: string): Uint8Array {
-  // As above.
   const native = (Uint8Array as typeof Uint8Array & Base64Constructor).fromBase64
   if (native !== undefined) return native.call(Uint8Array, text)
   return Uint8Array.from(atob(text), (character) => character.charCodeAt(0))
 }
 
-/** A payload as fields of JSON: text as it is, bytes in base64. */
+/** Text as it is, bytes in base64. */
 export const payloadFields = (name: string, payload: Uint8Array | string) =>
   typeof payload === 'string'
     ? { [name]: payload }

@@ -1,6 +1,6 @@
 /**
- * A typed client of the queue API, on `fetch` and JSON: one method per call. It holds no connection and no
- * state of its own; `consume` starts a `Consumer`, which does and which the caller stops.
+ * A typed client of the queue API, on `fetch` and JSON: one method per call. It holds no connection and no state;
+ * `consume` starts a `Consumer`, which does and which the caller stops.
  */
 import { Consumer, type ConsumerOptions, type ItemHandler } from './consume.ts'
 import { durationMs } from './times.ts'
@@ -38,7 +38,7 @@ import * as wire from './wire.ts'
 export type QueueClientOptions = ConnectionOptions
 
 const DEFAULT_REQUEST_TIMEOUT = '1m'
-/** How much longer than the server's own limit a call may take before the client gives up on it. */
+/** How much longer than the server's own limit a call may take. */
 const PATIENCE_MS = 15_000
 const CALL_TIMEOUT_MS = 60_000
 
@@ -59,7 +59,7 @@ export class QueueClient {
     await this.#call('/v1/queue.produce', produceBody(request), options)
   }
 
-  /** Adds items and tells their ids; an item whose dedupe key is known is not added again. */
+  /** Adds items and gives their ids; an item whose dedupe key is known is not added again. */
   async produceWithIds(
     request: ProduceRequest<NewItemWithKey>,
     options?: CallOptions,
@@ -86,21 +86,21 @@ export class QueueClient {
     await this.#call('/v1/queue.complete', body, options)
   }
 
-  /** Gives leased items back: at once, at a later time, or as dead, with what failed. All of them or none. */
+  /** Gives leased items back: at once, later, or as dead, with what failed. All of them or none. */
   async retry(request: RetryRequest, options?: CallOptions): Promise<void> {
     const items = request.items.map(wire.retryItemToWire)
     const body = { queue_name: request.queueName, partition: request.partition, items }
     await this.#call('/v1/queue.retry', body, options)
   }
 
-  /** Lengthens leases that you hold; tells their new deadline. All of them or none. */
+  /** Lengthens leases that you hold; gives their new deadline. All of them or none. */
   async extend(request: ExtendRequest, options?: CallOptions): Promise<Date> {
     const body = { ...idsBody(request), lease_timeout: request.leaseTimeout }
     const reply = await this.#call('/v1/queue.extend', body, options)
     return new Date(String(field(reply, 'lease_deadline')))
   }
 
-  /** The next items that a lease would get, without leasing them. */
+  /** The next items that a lease would get. */
   async peek(request: PeekRequest, options?: CallOptions): Promise<readonly PeekedItem[]> {
     const body = { queue_name: request.queueName, partition: request.partition, limit: request.limit }
     return wire.listIn(await this.#call('/v1/queue.peek', body, options)).map(wire.peekedItemFromWire)
@@ -110,7 +110,7 @@ export class QueueClient {
     return wire.statsFromWire(await this.#call('/v1/queue.stats', { queue_name: queueName }, options))
   }
 
-  /** Deletes items of all partitions; see the fields of the request. */
+  /** Deletes items of all partitions. */
   async clear({ queueName, ...what }: ClearRequest, options?: CallOptions): Promise<void> {
     await this.#call('/v1/queue.clear', { queue_name: queueName, ...what }, options)
   }
@@ -124,12 +124,15 @@ export class QueueClient {
     await this.#call('/v1/queues.create', wire.settingsToWire(settings), options)
   }
 
-  /** Changes a queue. `maxAttempts`, `reference` and `deadQueue` are always set, left out means none; the rest stays when it is left out. */
+  /**
+   * Changes a queue. `maxAttempts`, `reference` and `deadQueue` are always set: left out means none. The rest stays
+   * when left out.
+   */
   async update(settings: QueueSettings, options?: CallOptions): Promise<void> {
     await this.#call('/v1/queues.update', wire.settingsToWire(settings), options)
   }
 
-  /** Removes a queue with all its items. `force` also when it is the dead queue of another. */
+  /** Removes a queue with all its items. `force`: also when it is the dead queue of another. */
   async delete(request: { queueName: string; force?: boolean }, options?: CallOptions): Promise<void> {
     await this.#call('/v1/queues.delete', { queue_name: request.queueName, force: request.force }, options)
   }
@@ -148,7 +151,7 @@ export class QueueClient {
     return this.#listStored('/v1/storage/items.list', request, options)
   }
 
-  /** The same for items that wait for their time. */
+  /** Items that wait for their time. */
   listScheduled(request: ListItemsRequest, options?: CallOptions): Promise<readonly StoredItem[]> {
     return this.#listStored('/v1/storage/scheduled.list', request, options)
   }

@@ -1,10 +1,10 @@
 /**
- * A consumer: a worker on one queue of a server, whose runs are those of a handler.
+ * A consumer: a worker on one queue of a server, whose runs are those of a handler. At most `concurrency` run,
+ * `prefetch` wait, and one call's worth is settling. It outlives restarts of the server; an error that waiting cannot
+ * cure (an unknown queue, a wrong token) ends it.
  *
- * Everything it holds is bounded: at most `concurrency` running, `prefetch` waiting, one call's worth settling.
- * It outlives restarts of the server; an error that no waiting can cure (an unknown queue, a wrong token) ends it.
- * Only elapsed time is measured here; what the server's clock says is derived from the deadlines it sends, so that a wrong
- * clock on this machine does no harm.
+ * Only elapsed time is measured here. The server's clock is derived from the deadlines it sends, so a wrong clock on
+ * this machine does no harm.
  */
 import { backoffDelayMs, SETBACK } from '../core/backoff.ts'
 import { type Alarm, type Clock, type Instant, instant, later } from '../core/clock.ts'
@@ -19,7 +19,7 @@ import type { LeasedItem, RetryItem } from './types.ts'
 export interface ItemContext {
   readonly queueName: string
   readonly partition: number
-  /** Aborts when the lease was lost (somebody else may get the item) or `stop` waits no longer. */
+  /** Aborts when the lease is lost or `stop` waits no longer. */
   readonly signal: AbortSignal
 }
 
@@ -35,24 +35,24 @@ export interface ConsumerOptions {
   /** Handlers that run at the same time; 10 unless said otherwise. */
   readonly concurrency?: number
   /**
-   * Items leased ahead, beyond those that run; none unless said otherwise. Raise it when handlers take less
-   * time than a call to the server. Other consumers do not get at items that wait here.
+   * Items leased ahead of those that run; none unless said otherwise. Raise it when handlers take less time than a
+   * call. Other consumers do not get them.
    */
   readonly prefetch?: number
   /** Unique among the queue's consumers; random unless said otherwise. */
   readonly clientId?: string
   /** How long one poll waits for items; 30s unless said otherwise. */
   readonly pollTimeout?: string
-  /** How long an item waits after its handler threw; 1 s, 2 s, 4 s … up to 5 minutes unless said otherwise. */
+  /** Delay after a handler threw; 1 s, 2 s, 4 s … up to 5 minutes unless said otherwise. */
   readonly retryDelayMs?: (attempts: number, error: unknown) => number
   /** How long `stop` waits for running handlers; 30 s unless said otherwise. */
   readonly stopTimeoutMs?: number
-  /** Told of every failure, also those that are tried again. Left out: they go to the console. */
+  /** Called for every failure, also those that are tried again. Left out: the console. */
   readonly onError?: (problem: ConsumerProblem) => void
 }
 
 const RETRY = { baseMs: 1_000, factor: 2, maxMs: 300_000, jitter: 0.5 }
-/** The queue's settings are read again when they are older than this. */
+/** Older settings of the queue are read again. */
 const TERMS_AGE_MS = 30_000
 const MOST_SETTLING = 1_000
 /** The server's limit for one call. */
@@ -72,34 +72,31 @@ const afterMs = (ms: number, wake: () => void): Alarm => {
   return { cancel: () => clearTimeout(timer) }
 }
 
-/** Time that has passed since this machine started. Its timers hold the process. */
+/** Time since this process started. Its timers hold the process. */
 const elapsed: Clock = {
   now: () => instant(BigInt(Math.round(performance.now() * 1_000))),
   alarm: (deadline, wake) => afterMs(Number(deadline) / 1_000 - performance.now() + 1, wake),
   after: (us, wake) => afterMs(Number(us) / 1_000, wake),
 }
 
-/** The queue's settings as they were read. */
 interface Terms {
-  /** As the server writes it: "1m0s". */
+  /** As on the wire: "1m0s". */
   readonly leaseTimeout: string
   readonly leaseMs: number
   readonly maxAttempts: number
   readonly readAtMs: number
 }
 
-/** An item that was leased. */
 interface Leased {
   readonly item: LeasedItem
   readonly partition: number
   readonly terms: Terms
-  /** What the server's clock shows less what ours does: the lease began at its deadline less its length. */
+  /** The server's clock less ours: the lease began at its deadline less its length. */
   readonly serverAheadMs: number
-  /** How it is settled. */
   during: 'complete' | 'retry'
 }
 
-/** What becomes of an item; without a retry it is completed. */
+/** Without a retry the item is completed. */
 type Fate = { readonly retry: RetryItem | null }
 
 const COMPLETED: Fate = { retry: null }
@@ -141,7 +138,7 @@ export class Consumer {
       reasonOf: (why, { item }) =>
         new Error(why === 'lost' ? `the lease of item ${item.id} was lost` : 'the consumer was stopped'),
       onTrouble: (during, error, held) => this.#tell(during, error, held),
-      // The server may not have noticed yet that an earlier poll of ours lost its connection.
+      // The server may still wait on an earlier poll whose connection was lost.
       claimsAgain: (error) =>
         error instanceof QueueClientError && (error.retryable || error.code === 'client_id_waiting'),
       concurrency,
@@ -149,13 +146,13 @@ export class Consumer {
       mostSettled: ({ retry }) => (retry === null ? LARGEST_BATCH : LARGEST_FAILED_BATCH),
       mostRefusals: 1,
       lastTries: Number.POSITIVE_INFINITY,
-      // Leases of handlers that still run are left to end by themselves: the handler may yet have its effect.
+      // Leases of handlers that still run end by themselves: the handler may yet have its effect.
       lastWritesMs: 0,
     })
     this.done = this.#work()
   }
 
-  /** Leases no more, gives back what was not begun, waits for running handlers; resolves when all is done. */
+  /** Leases no more, gives back what was not begun, waits for running handlers. */
   stop(): Promise<void> {
     void this.#worker.stop(this.#options.stopTimeoutMs)
     return this.done
@@ -197,7 +194,7 @@ export class Consumer {
     if (during === 'claim') this.#report('lease', error)
     else if (during === 'renew') this.#report('extend', error)
     else if (during === 'lost') this.#report('extend', error, first?.job.item)
-    // One of the caller's own functions threw where nothing may be thrown.
+    // The caller's own function threw where nothing may be thrown.
     else if (during === 'run') this.#fail(error)
     else if (during === 'settle') this.#report(first?.job.during ?? 'complete', error)
     else
@@ -213,14 +210,13 @@ export class Consumer {
     }
   }
 
-  /** Ends the consumer with `error`. */
   #fail(error: unknown): void {
     this.#failure ??= { error }
     void this.#worker.stop(this.#options.stopTimeoutMs)
   }
 }
 
-/** Returns what was not begun. An item on its last attempt would die of being returned, so that it is run. */
+/** An item on its last attempt would die of being returned, so it is run. */
 function givenBack(job: Leased): Fate | 'run' {
   const { item, terms } = job
   if (terms.maxAttempts !== 0 && item.attempts >= terms.maxAttempts) return 'run'
@@ -228,13 +224,12 @@ function givenBack(job: Leased): Fate | 'run' {
   return { retry: { id: item.id } }
 }
 
-/** The queue, as it is leased from over HTTP. */
 class LeaseTable implements WorkTable<Leased, Fate> {
   readonly #client: QueueClient
   readonly #queueName: string
   readonly #options: Required<ConsumerOptions>
   readonly #closed = new AbortController()
-  /** A call about them had no reply: it may have done its work. */
+  /** A call about them had no reply, and may have done its work. */
   readonly #uncertain = new WeakSet<Held<Leased>>()
   #terms: Terms | undefined
 
@@ -294,7 +289,7 @@ class LeaseTable implements WorkTable<Leased, Fate> {
   async settle(settlements: readonly Settlement<Leased, Fate>[]): Promise<void> {
     const place = { queueName: this.#queueName, partition: settlements[0]?.held.job.partition ?? 0 }
     const { signal } = this.#closed
-    // A group has one or the other.
+    // A group has either.
     const items = settlements.flatMap(({ result }) => result.retry ?? [])
     const ids = settlements.map(({ held }) => held.job.item.id)
     try {
@@ -308,14 +303,14 @@ class LeaseTable implements WorkTable<Leased, Fate> {
   }
 
   blame(error: unknown, held: readonly Held<Leased>[], during: 'renew' | 'settle'): Blame<Leased> {
-    // A token that is being changed, or a proxy that knows no such path for a moment, has taken no lease away.
+    // A token being changed, or a proxy that knows no such path for a moment, takes no lease away.
     const otherwise = during === 'renew' ? 'away' : 'refused'
     if (!(error instanceof QueueClientError)) return otherwise
     const refused = held.find(({ job }) => error.message.includes(`'${job.item.id}'`))
     return refused ?? (error.retryable ? 'away' : otherwise)
   }
 
-  /** After a call without a reply the item may be unknown because that call did its work. */
+  /** After a call without a reply an unknown item may be one that was settled. */
   isSettled(held: Held<Leased>, error: unknown): boolean {
     return this.#uncertain.has(held) && error instanceof QueueClientError && error.code === 'item_unknown'
   }

@@ -1,7 +1,6 @@
 /**
- * Calls of the office API (`/api/`): every reply is an envelope, of which callers get `data` or an
- * `OfficeClientError`. A call whose connection fails is repeated when that cannot do harm: when it only reads, or
- * when it carries an idempotency key.
+ * Calls of the office API (`/api/`): replies are envelopes, of which callers get `data` or an `OfficeClientError`. A
+ * call whose connection fails is repeated when that cannot do harm: when it only reads, or carries an idempotency key.
  */
 import { backoffDelayMs, SETBACK } from '../core/backoff.ts'
 import { sleep } from '../core/waiting.ts'
@@ -20,20 +19,18 @@ import {
 
 export interface WriteOptions extends CallOptions {
   /**
-   * 1 to 255 visible ASCII characters. A call with a key that the server saw in the last 24 hours does nothing and
-   * gets the first answer again. Left out: a new one. null: none is sent, and the call is not repeated when its
-   * connection fails.
+   * 1 to 255 visible ASCII characters. A key that the server saw in the last 24 hours gets the first answer again. Left
+   * out: a new one. null: none, and a call whose connection fails is not repeated.
    */
   readonly idempotencyKey?: string | null
 }
 
-/** One page of a list, and what to ask the next one with; null on the last. */
+/** `continuationToken` asks for the next page; null on the last. */
 export interface Page<Item> {
   readonly items: readonly Item[]
   readonly continuationToken: string | null
 }
 
-/** Which page of a list. */
 export interface PageRequest {
   /** 1 to 100; left out: 50. */
   readonly limit?: number
@@ -51,7 +48,7 @@ const LARGEST_PAGE = 100
 export const pathTo = (base: string, ...parts: readonly string[]): string =>
   [base, ...parts.map(encodeURIComponent)].join('/')
 
-/** What the clients of the office share: where it is, and how its calls are made. They hold no connection and no state. */
+/** Shared by the clients of the office. They hold no connection and no state. */
 export class OfficeCalls {
   readonly #endpoint: Endpoint
 
@@ -59,13 +56,12 @@ export class OfficeCalls {
     this.#endpoint = endpointOf(options)
   }
 
-  /** Gets `data` of a path that changes nothing. */
   protected async fetch<Data>(path: string, query: Query, options: CallOptions | undefined): Promise<Data> {
     const request = { method: 'GET', path: path + queryText(query) } as const
     return (await answerOf<Data>(this.#endpoint, request, options, true)).data
   }
 
-  /** Gets one page. Replies may leave the token of the last page out. */
+  /** Replies may leave the token of the last page out. */
   protected async fetchPage<Item>(
     path: string,
     query: Query,
@@ -75,7 +71,6 @@ export class OfficeCalls {
     return { items: items ?? [], continuationToken: continuationToken ?? null }
   }
 
-  /** Posts to a path that changes something, and gets the answer's `data`. */
   protected async post<Data>(
     path: string,
     body: object,
@@ -85,18 +80,17 @@ export class OfficeCalls {
     return (await writeAnswered<Data>(this.#endpoint, 'POST', path, body, options, timeoutMs)).data
   }
 
-  /** The same with PATCH. */
   protected async patch<Data>(path: string, body: object, options?: WriteOptions): Promise<Data> {
     return (await writeAnswered<Data>(this.#endpoint, 'PATCH', path, body, options)).data
   }
 
-  /** Posts without an idempotency key what may be sent any number of times. */
+  /** For calls that may be sent any number of times: without an idempotency key. */
   protected async postAgain<Data>(path: string, body: object, options?: CallOptions): Promise<Data> {
     return (await answerOf<Data>(this.#endpoint, { method: 'POST', path, body }, options, true)).data
   }
 }
 
-/** Everything that a list has, page after page, as it is asked for. */
+/** All items of a list, page after page, as they are asked for. */
 export async function* walkPages<Item>(
   limit: number | undefined,
   list: (page: PageRequest) => Promise<Page<Item>>,
@@ -115,7 +109,6 @@ interface Answered<Data> {
   readonly data: Data
 }
 
-/** Sends `body` to a path that changes something. */
 export async function writeAnswered<Data>(
   endpoint: Endpoint,
   method: 'POST' | 'PATCH',
@@ -131,7 +124,7 @@ export async function writeAnswered<Data>(
 
 type Request = Pick<Exchange, 'method' | 'path' | 'body' | 'headers'> & { readonly timeoutMs?: number }
 
-/** Sends the request, again after a failed connection if it is `repeatable`, and opens the envelope. */
+/** Sends the request, again after a failed connection if `repeatable`, and opens the envelope. */
 export async function answerOf<Data>(
   endpoint: Endpoint,
   request: Request,
@@ -147,7 +140,6 @@ export async function answerOf<Data>(
   for (let failures = 0; ; failures++) {
     try {
       const reply = await exchange(endpoint, attempt)
-      // The shape of replies is the server's promise.
       return { status: reply.status, data: opened(reply) as Data }
     } catch (error) {
       const lost = error instanceof OfficeClientError && error.code === 'network'
@@ -175,7 +167,7 @@ function opened({ url, status, body }: Reply): unknown {
 
 const text = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined)
 
-/** `?name=value…` of what is given; nothing when nothing is. */
+/** `?name=value…`; empty when nothing is given. */
 export function queryText(query: Query): string {
   const parameters = new URLSearchParams()
   for (const [name, value] of Object.entries(query)) {
@@ -185,7 +177,7 @@ export function queryText(query: Query): string {
   return text === '' ? '' : `?${text}`
 }
 
-/** 128 random bits. Not `randomUUID`, which browsers keep from pages that came without encryption. */
+/** 128 random bits. Browsers keep `randomUUID` from pages that came without encryption. */
 function newKey(): string {
   const bytes = crypto.getRandomValues(new Uint8Array(16))
   return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('')

@@ -1,10 +1,10 @@
-/** What can go wrong between the clients and the server: one error class per API, with a code to switch on. */
+/** Errors of the clients: one class per API, with a code to switch on. */
 import type { RetryItem } from './types.ts'
 
-/** No proper reply arrived. After all but `aborted` the call may have done its work all the same. */
+/** No proper reply arrived. After all but `aborted` the call may still have done its work. */
 export type TransportCode = 'network' | 'timed_out' | 'aborted' | 'unreadable_reply'
 
-/** Every code, and whether the same call may succeed later. */
+/** Whether the same call may succeed later. */
 const CODES = {
   network: true,
   timed_out: true,
@@ -21,7 +21,7 @@ const CODES = {
   item_unknown: false,
   not_leased: false,
   client_id_waiting: false,
-  // Those that follow are told by the status alone.
+  // The rest follow from the status alone.
   invalid: false,
   unauthorized: false,
   forbidden: false,
@@ -33,7 +33,7 @@ const CODES = {
 
 export type QueueErrorCode = keyof typeof CODES
 
-/** A call that did not succeed. `status` is 0 when no reply arrived. */
+/** `status` is 0 when no reply arrived. */
 export class QueueClientError extends Error {
   override readonly name = 'QueueClientError'
   readonly code: QueueErrorCode
@@ -46,8 +46,8 @@ export class QueueClientError extends Error {
   }
 
   /**
-   * The same call may succeed later. After `network`, `timed_out` and `unreadable_reply` it may also have
-   * succeeded already: repeat a produce only with dedupe keys if items must not come twice.
+   * The same call may succeed later. After `network`, `timed_out` and `unreadable_reply` it may have succeeded already:
+   * repeat a produce only with dedupe keys if items must not come twice.
    */
   get retryable(): boolean {
     return CODES[this.code]
@@ -57,14 +57,14 @@ export class QueueClientError extends Error {
 const TRY_AGAIN: ReadonlySet<string> = new Set<TransportCode>(['network', 'timed_out', 'unreadable_reply'])
 
 /**
- * A call of the office API (letters, history) that did not succeed. `code` is the server's (`letter_unknown`,
- * `letter_status_wrong`, …: docs/errors.md lists them) or a `TransportCode`; `status` is 0 when no reply arrived.
+ * A call of the office API that did not succeed. `code` is the server's (docs/errors.md lists them) or a
+ * `TransportCode`; `status` is 0 when no reply arrived.
  */
 export class OfficeClientError extends Error {
   override readonly name = 'OfficeClientError'
   readonly code: string
   readonly status: number
-  /** The server's name for the exchange; undefined when no proper reply arrived. */
+  /** Undefined when no proper reply arrived. */
   readonly correlationId: string | undefined
   readonly details: unknown
 
@@ -87,12 +87,12 @@ interface OfficeErrorOptions extends ErrorOptions {
   readonly details?: unknown
 }
 
-/** Thrown by a consumer's handler: the item goes to the dead queue at once, whatever attempts are left. */
+/** Thrown by a handler: the item goes to the dead queue at once, whatever attempts are left. */
 export class DeadLetterError extends Error {
   override readonly name = 'DeadLetterError'
 }
 
-/** The server promises that its messages do not change before the first ';', so that they can be told apart. */
+/** The server's messages do not change before the first ';'. */
 const BY_MESSAGE: readonly (readonly [pattern: RegExp, code: QueueErrorCode])[] = [
   [/^request timeout; no items/, 'lease_timed_out'],
   [/^queue is overloaded/, 'overloaded'],
@@ -116,21 +116,20 @@ const BY_STATUS: Readonly<Record<number, QueueErrorCode>> = {
   501: 'not_implemented',
 }
 
-/** The error for a reply of the server with that status and message. */
 export function errorOfReply(status: number, message: string): QueueClientError {
   const named = BY_MESSAGE.find(([pattern]) => pattern.test(message))?.[1]
   return new QueueClientError(named ?? BY_STATUS[status] ?? 'unreadable_reply', status, message)
 }
 
-/** Items of one call that may each say what failed: 20 of them at 12,800 bytes are the 256,000 of a body. */
+/** Items of one call that may each carry an error: 20 at 12,800 bytes are the 256,000 of a body. */
 export const LARGEST_FAILED_BATCH = 20
 
-/** In characters, of which each takes at most six bytes in JSON: together less than 12,800. */
+/** In characters of at most six bytes each in JSON: together less than 12,800. */
 const MOST = { errorClass: 100, errorMessage: 500, errorStack: 1_400 }
 
 export type GivenError = Pick<RetryItem, 'errorClass' | 'errorMessage' | 'errorStack'>
 
-/** What a handler threw, as a retry tells it to the server, in few words: a full batch stays within the limit of a body; nothing of what throws when it is looked at. */
+/** The thrown error in few words, so that a full batch stays within the limit of a body; nothing when it cannot be read. */
 export function givenError(thrown: unknown): GivenError {
   try {
     return described(thrown)

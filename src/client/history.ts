@@ -1,4 +1,4 @@
-/** A typed client of the history: every operation of an engine and every act on a letter. As the letter client, with the names of the wire. */
+/** A typed client of the history: every operation of an engine and every act on a letter. Names are those of the wire. */
 import type { HistoryDetail, HistoryItem, HistoryQuery, RecordRequest } from '../history/shapes.ts'
 import { OfficeCalls, type Page, type PageRequest, pathTo, type WriteOptions, walkPages } from './envelope.ts'
 import type { WithTimes } from './letter-types.ts'
@@ -6,7 +6,7 @@ import type { CallOptions } from './transport.ts'
 
 export type { HistoryDetail, HistoryItem, HistoryStatus, RecordRequest } from '../history/shapes.ts'
 
-/** Which entries; what is given must all hold. */
+/** All that is given must hold. */
 export interface HistoryFilter extends WithTimes<HistoryQuery, 'fromDate' | 'toDate'> {}
 
 export interface HistoryListRequest extends HistoryFilter, PageRequest {}
@@ -34,7 +34,7 @@ export class HistoryClient extends OfficeCalls {
     return this.fetch(pathTo(HISTORY, entry.engine, entry.rowKey), {}, options)
   }
 
-  /** Puts an operation on record. A known `sourceId` gives the entry that there is. */
+  /** Records an operation. A known `sourceId` gives the existing entry. */
   record(request: RecordRequest, options?: WriteOptions): Promise<HistoryItem> {
     return this.post(HISTORY, request, options)
   }

@@ -1,4 +1,4 @@
-/** What `import … from 'bartleby/client'` gives: runs wherever `fetch` does, and needs nothing else. */
+/** The exports of `bartleby/client`: runs wherever `fetch` does, and needs nothing else. */
 export { bytesOf, type TextEncoding, textOf } from './bytes.ts'
 export { QueueClient, type QueueClientOptions } from './client.ts'
 export type {

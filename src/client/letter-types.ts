@@ -1,6 +1,6 @@
 /**
- * What callers give to the letter client and get from it: the names of the wire. Instants are ISO 8601 text in UTC with
- * microseconds, as the server sends them; a `Date` would lose the last three digits.
+ * Types of the letter client: the names of the wire. Instants are ISO 8601 text in UTC with microseconds; a `Date`
+ * would lose the last three digits.
  */
 import type { CountsQuery, GroupsQuery, TallyKey } from '../letters/numbers/shapes.ts'
 import type { LetterQuery, Report } from '../letters/shapes.ts'
@@ -33,12 +33,12 @@ export type {
   RetryReceipt,
 } from '../letters/shapes.ts'
 
-/** Some of the fields are times, which callers may have as dates. */
+/** Times may be given as dates. */
 export type WithTimes<Asked, Name extends keyof Asked> = Omit<Asked, Name> & {
   readonly [Key in Name]?: Time
 }
 
-/** Which letters; what is given must all hold. */
+/** All that is given must hold. */
 export interface LetterFilter extends WithTimes<LetterQuery, 'fromDate' | 'toDate'> {}
 
 export interface LetterListRequest extends LetterFilter, PageRequest {}
@@ -58,14 +58,11 @@ export interface RetryLetterRequest {
   readonly notes?: string
 }
 
-/** What letters are counted by. */
 export type CountKey = TallyKey
 
-/** Which letters are counted, and by what. */
 export interface CountsRequest extends Omit<CountsQuery, 'by'> {
   /** Left out: by all keys. */
   readonly by?: readonly CountKey[]
 }
 
-/** Which groups. */
 export interface SignatureListRequest extends PageRequest, GroupsQuery {}

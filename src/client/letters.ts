@@ -1,7 +1,4 @@
-/**
- * A typed client of the letters: find them, understand them, send them back. On `fetch` and JSON, one method per call;
- * it holds no connection and no state.
- */
+/** A typed client of the letters: find them, understand them, send them back. One method per call. */
 import { payloadFields } from './bytes.ts'
 import { OfficeCalls, type Page, pathTo, type WriteOptions, walkPages } from './envelope.ts'
 import type {
@@ -34,7 +31,7 @@ import type { CallOptions } from './transport.ts'
 const LETTERS = '/api/dlq'
 const SIGNATURES = '/api/signatures'
 
-/** Servers of before answered at the end only, and a million letters take minutes. */
+/** Older servers answer only at the end, and a million letters take minutes. */
 const EXPIRE_TIMEOUT_MS = 30 * 60_000
 
 /**
@@ -48,7 +45,7 @@ export class LetterClient extends OfficeCalls {
     return this.fetchPage(LETTERS, { ...request }, options)
   }
 
-  /** All letters that match, the newest failure first. Those that are there all the while come exactly once. */
+  /** All letters that match, the newest failure first. Those that match all the while come exactly once. */
   walk(filter: LetterFilter & { limit?: number } = {}, options?: CallOptions): AsyncGenerator<LetterItem> {
     return walkPages(filter.limit, (page) => this.list({ ...filter, ...page }, options))
   }
@@ -59,23 +56,22 @@ export class LetterClient extends OfficeCalls {
   }
 
   /**
-   * Puts a failure on file. For a known `sourceId` a repetition gives the letter as it is, and a new failure goes on top of it and
-   * makes it pending again. So it is repeated when its connection fails, and no idempotency key is sent unless one is given.
+   * Files a failure. For a known `sourceId` a repetition gives the letter as it is, and a new failure reopens it. So it
+   * is repeated when its connection fails, and sends no idempotency key unless one is given.
    */
   async capture(request: CaptureRequest, options?: WriteOptions): Promise<LetterItem> {
     return this.#report(LETTERS, reportFields(request), options)
   }
 
   /**
-   * Puts up to 1,000 failures on file in one transaction, each as `capture` does, at most 20 different ones of a `sourceId`. One that
-   * cannot be filed is refused at its place in the results, and the others are filed. Repeated like `capture`: those that were filed
-   * by a call whose answer was lost are `known` then.
+   * Files up to 1,000 failures in one transaction, at most 20 different ones of a `sourceId`. One that cannot be filed
+   * is refused at its place in the results. Repeated like `capture`: those already filed are `known` then.
    */
   async captureMany(requests: readonly CaptureRequest[], options?: WriteOptions): Promise<CapturedLetters> {
     return this.#report(`${LETTERS}:batch`, { letters: requests.map(reportFields) }, options)
   }
 
-  /** Sends a pending letter back to its queue; with `dryRun` it tells what would be sent, and changes nothing. */
+  /** Sends a pending letter back; with `dryRun` it gives what would be sent, and changes nothing. */
   retry(
     letter: LetterKey,
     request: RetryLetterRequest & { dryRun: true },
@@ -102,7 +98,7 @@ export class LetterClient extends OfficeCalls {
     return this.#move(letter, 'Resolved', notes, options)
   }
 
-  /** Gives a pending letter up: nobody will look at it any more. */
+  /** Gives a pending letter up. */
   expire(letter: LetterKey, notes?: string, options?: WriteOptions): Promise<LetterItem> {
     return this.#move(letter, 'Expired', notes, options)
   }
@@ -113,8 +109,8 @@ export class LetterClient extends OfficeCalls {
   }
 
   /**
-   * Gives up all pending letters that failed last more than so many days ago; tells how many these were. It is a run of the server:
-   * when somebody pauses or cancels that, this fails with code `run_broken_off` and says how far it came.
+   * Gives up all pending letters that failed last more than so many days ago; gives how many. A run of the server: when
+   * it is paused or cancelled, this fails with code `run_broken_off` and says how far it came.
    */
   async expireOlder(request: ExpireOlderRequest, options?: WriteOptions): Promise<number> {
     const path = `${LETTERS}/expire`
@@ -143,7 +139,7 @@ export class LetterClient extends OfficeCalls {
     return this.fetch('/api/overview', {}, options)
   }
 
-  /** One page of the errors there are, those with the most pending letters first. */
+  /** One page of errors, those with the most pending letters first. */
   signatures(request: SignatureListRequest = {}, options?: CallOptions): Promise<Page<SignatureGroup>> {
     return this.fetchPage(SIGNATURES, { ...request }, options)
   }
@@ -153,7 +149,7 @@ export class LetterClient extends OfficeCalls {
     return this.fetch(pathTo(SIGNATURES, signature), {}, options)
   }
 
-  /** Source ids make each one letter however often it is sent. A key would cost the office half as much again, and keep the answer. */
+  /** Source ids make each one letter however often it is sent. A key would cost the office half as much again. */
   async #report<Data>(path: string, body: object, options: WriteOptions = {}): Promise<Data> {
     if (options.idempotencyKey !== undefined) return this.post(path, body, options)
     return this.postAgain(path, body, options)

@@ -1,4 +1,4 @@
-/** A typed client of redrives: plan an act on many letters, look at it, start it and watch over it. As the letter client, with the names of the wire. */
+/** A typed client of redrives: plan an act on many letters, start it, watch over it. Names are those of the wire. */
 import type {
   MemberOutcome,
   PlanBody,
@@ -30,7 +30,7 @@ export type {
   StopRule as RedriveStopRule,
 } from '../redrive/shapes.ts'
 
-/** What is to be planned. Give exactly one of `filter`, `signature` and `ids`; beside a filter, a signature narrows it. */
+/** Give exactly one of `filter`, `signature` and `ids`; beside a filter, a signature narrows it. */
 export interface RedrivePlanRequest extends Omit<PlanBody, 'filter'> {
   /** `{}`: all letters in the status that the action needs. */
   readonly filter?: LetterFilter
@@ -47,7 +47,7 @@ export interface RedriveLettersRequest extends PageRequest {
 
 const REDRIVES = '/api/redrives'
 
-/** A plan is answered after half a minute at the latest, made or not; where the store is busy, later. */
+/** The server answers after half a minute, made or not; a busy store takes longer. */
 const PLAN_TIMEOUT_MS = 5 * 60_000
 
 /**
@@ -59,15 +59,14 @@ const PLAN_TIMEOUT_MS = 5 * 60_000
  */
 export class RedriveClient extends OfficeCalls {
   /**
-   * Finds the letters and tells what would be done with them; changes nothing. The plan can be started for half an hour. One that
-   * takes longer than half a minute is given in state `planning`: read it until it is `planned`.
+   * Finds the letters and what would be done with them; changes nothing. The plan can be started for half an hour. One
+   * that takes longer than half a minute comes in state `planning`: read it until it is `planned`.
    */
   plan({ ids, ...request }: RedrivePlanRequest, options?: WriteOptions): Promise<RedriveDetail> {
     const body = { ...request, ids: ids?.map(nameOf) }
     return this.post(REDRIVES, body, options, PLAN_TIMEOUT_MS)
   }
 
-  /** How a redrive stands. */
   read(id: string, options?: CallOptions): Promise<RedriveDetail> {
     return this.fetch(pathTo(REDRIVES, id), {}, options)
   }
@@ -95,7 +94,7 @@ export class RedriveClient extends OfficeCalls {
     return walkPages(request.limit, (page) => this.letters(id, { ...request, ...page }, options))
   }
 
-  /** Begins to carry out a plan. Whoever comes second is told who was first (code `redrive_started`). */
+  /** Carries out a plan. A second start fails with code `redrive_started` and says who was first. */
   start(id: string, options?: WriteOptions): Promise<RedriveDetail> {
     return this.#steer(id, 'start', {}, options)
   }
@@ -115,7 +114,7 @@ export class RedriveClient extends OfficeCalls {
     return this.#steer(id, 'cancel', { reason }, options)
   }
 
-  /** Changes how many letters a second may leave, to each destination; null: as fast as it goes. */
+  /** Letters a second to each destination; null: as fast as it goes. */
   setRate(id: string, rate: number | null, options?: WriteOptions): Promise<RedriveDetail> {
     return this.#steer(id, 'rate', { rate }, options)
   }
@@ -125,6 +124,6 @@ export class RedriveClient extends OfficeCalls {
   }
 }
 
-/** Letters of a list have more than their name. */
+/** Letters of a list have more fields. */
 const nameOf = (id: string | LetterKey): string | LetterKey =>
   typeof id === 'string' ? id : { engine: id.engine, rowKey: id.rowKey }

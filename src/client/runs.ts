@@ -1,4 +1,4 @@
-/** A typed client of runs: work over many rows that any server goes on with. As the letter client. */
+/** A typed client of runs: work over many rows that any server goes on with. */
 
 import { sleep } from '../core/waiting.ts'
 import type { RunItem, RunState } from '../work/shapes.ts'
@@ -15,10 +15,9 @@ export interface RunListRequest extends PageRequest {
 
 export const RUNS = '/api/runs'
 
-/** How often a run that goes on is looked at. */
 const LOOK_EVERY_MS = 1_000
 
-/** How many rows a run has done, once it has ended. One that does not go on by itself is not waited for: somebody paused or cancelled it. */
+/** Rows done by a run, once it has ended. One that was paused or cancelled is not waited for. */
 export async function doneBy(
   begun: RunItem,
   { signal = new AbortController().signal }: CallOptions = {},
@@ -47,7 +46,6 @@ export class RunClient extends OfficeCalls {
     return this.fetchPage(RUNS, query, options)
   }
 
-  /** How a run stands. */
   read(id: string, options?: CallOptions): Promise<RunItem> {
     return this.fetch(pathTo(RUNS, id), {}, options)
   }

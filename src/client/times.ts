@@ -1,6 +1,6 @@
 /**
- * Times as the client gives and takes them. The wire carries RFC 3339 with microseconds; callers get a `Date`,
- * which keeps milliseconds. The zero time of the wire means "none" and becomes null.
+ * Times of the client. The wire carries RFC 3339 with microseconds; callers get a `Date`, which keeps milliseconds. The
+ * zero time of the wire means "none" and becomes null.
  */
 
 import { parseGoDuration } from '../core/duration.ts'
@@ -12,15 +12,14 @@ const ZERO_TIME = /^0001-01-01T00:00:00(\.0+)?Z$/
 
 export const timeToWire = (time: Time): string => (typeof time === 'string' ? time : time.toISOString())
 
-/** A time that is always there. */
 export const timeFromWire = (text: string): Date => new Date(text)
 
-/** A time that may be missing or zero. */
+/** Null when missing or zero. */
 export function optionalTimeFromWire(text: string | undefined): Date | null {
   return text === undefined || ZERO_TIME.test(text) ? null : new Date(text)
 }
 
-/** Milliseconds of a duration as the server writes it ("1m30s"); undefined when it is not one. */
+/** Of a duration such as "1m30s"; undefined when it is none. */
 export function durationMs(text: string): number | undefined {
   const duration = parseGoDuration(text)
   return duration.ok ? Number(duration.ns) / 1e6 : undefined

@@ -1,10 +1,10 @@
 /**
- * One exchange over HTTP: JSON out, JSON in, every failure an error of the caller's kind. Exchanges are bounded in
- * time, and an abort by the caller ends them at once.
+ * One exchange over HTTP: JSON out, JSON in, every failure an error of the caller's kind. Bounded in time; the caller's
+ * abort ends it at once.
  */
 import { errorOfReply, QueueClientError, type TransportCode } from './errors.ts'
 
-/** As much of the platform's `fetch` as is needed, so that tests and other runtimes can bring their own. */
+/** The part of `fetch` that is needed, so that tests and other runtimes can bring their own. */
 export type Fetch = (
   url: string,
   init: { method: string; headers: Record<string, string>; body?: string; signal: AbortSignal },
@@ -13,9 +13,8 @@ export type Fetch = (
 export interface ConnectionOptions {
   /** Where the server is, for example `http://127.0.0.1:1853`. */
   readonly url: string
-  /** Left out or undefined: none is sent. */
   readonly token?: string | undefined
-  /** Left out: the platform's. */
+  /** Default: the platform's. */
   readonly fetch?: Fetch
 }
 
@@ -29,7 +28,7 @@ export interface CallOptions {
   readonly signal?: AbortSignal
 }
 
-/** Where calls go. Throws when the URL is none. */
+/** Throws when the URL is none. */
 export function endpointOf({ url, token, fetch = globalThis.fetch }: ConnectionOptions): Endpoint {
   if (!URL.canParse(url))
     throw new TypeError(`url '${url}' is not a URL; expected for example http://127.0.0.1:1853`)
@@ -43,7 +42,7 @@ export interface Exchange {
   readonly headers?: Readonly<Record<string, string>>
   readonly timeoutMs: number
   readonly signal: AbortSignal | undefined
-  /** Makes the error for when no proper reply arrived. */
+  /** The error of a call without a proper reply. */
   readonly failed: (code: TransportCode, status: number, message: string, options?: ErrorOptions) => Error
 }
 
@@ -53,10 +52,10 @@ export interface Reply {
   readonly body: unknown
 }
 
-/** Longest text of a foreign reply (a proxy's page, say) that is quoted in an error. */
+/** Longest quote of a foreign reply, such as a proxy's page. */
 const QUOTED_REPLY_LENGTH = 200
 
-/** Sends the request and gives the decoded reply, whatever its status. */
+/** Gives the decoded reply, whatever its status. */
 export async function exchange(endpoint: Endpoint, request: Exchange): Promise<Reply> {
   const { timeoutMs, signal, failed } = request
   const url = endpoint.url + request.path
@@ -68,7 +67,7 @@ export async function exchange(endpoint: Endpoint, request: Exchange): Promise<R
   let status: number
   let text: string
   try {
-    // Called free of its object: browsers refuse a `fetch` that is called as a method of anything else.
+    // Browsers refuse a `fetch` that is called as a method.
     const { fetch } = endpoint
     const reply = await fetch(url, { ...messageOf(endpoint, request), signal: limit.signal })
     status = reply.status
@@ -99,7 +98,7 @@ function messageOf({ token }: Endpoint, { method, body, headers: extra }: Exchan
   return { method, headers, body: JSON.stringify(body) }
 }
 
-/** Posts `body` to a path of the queue API and gives the decoded reply. */
+/** A call of the queue API. */
 export async function call(
   endpoint: Endpoint,
   path: string,
@@ -123,7 +122,7 @@ export async function call(
   )
 }
 
-/** A field of a decoded reply, which may be anything. */
+/** Replies may be anything. */
 export const field = (reply: unknown, name: string): unknown =>
   typeof reply === 'object' && reply !== null && name in reply ? Reflect.get(reply, name) : undefined
 

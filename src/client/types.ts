@@ -1,6 +1,6 @@
 /**
- * What callers give to the client and get from it. The same words as the library's, so that code moves
- * between the two; times are `Date`s and durations are Go duration text ("90s", "5m"), as on the wire.
+ * Types of the queue client: the library's words, so that code moves between the two. Times are `Date`s, durations Go
+ * text ("90s", "5m"), as on the wire.
  */
 import type {
   Batch,
@@ -35,8 +35,8 @@ export interface QueueSettings
   extends Pick<Queue, 'queueName'>,
     Partial<Omit<Queue, 'queueName' | 'createdAt' | 'updatedAt' | 'namespace'>> {
   /**
-   * What becomes of an item that dies while there is no dead queue: a letter, or nothing. Left out: 'letter' in a new queue,
-   * as it was in an update.
+   * What becomes of an item that dies without a dead queue: a letter, or nothing. Left out: 'letter' in a new queue,
+   * unchanged in an update.
    */
   readonly onDeath?: OnDeath
 }
@@ -69,12 +69,10 @@ export interface StoredItem extends Stored<Date> {
   readonly id: string
 }
 
-/** How an item died. */
 export type Death = DeathRecord<Date, string>
 
-/** A stored item with what only our own endpoints tell. */
 export interface PeekedItem extends StoredItem {
-  /** null unless it was moved here by its death. */
+  /** Null unless it died into this queue. */
   readonly death: Death | null
 }
 

@@ -1,17 +1,17 @@
 /**
- * A queue together with its dead queue, for people: the call that creates a queue refuses a dead queue that is missing.
- * The queue is tried first, so that nothing is made for one that is refused for another reason.
+ * A queue together with its dead queue: creating a queue refuses a missing dead queue. The queue is tried first, so
+ * that nothing is made for one that is refused for another reason.
  */
 import type { QueueErrorCode } from './errors.ts'
 
 export interface QueueCreation {
   create(): Promise<unknown>
   createDeadQueue(): Promise<unknown>
-  /** The code of what a call threw; null for anything else than a refusal. */
+  /** Null for anything but a refusal. */
   codeOf(thrown: unknown): QueueErrorCode | null
 }
 
-/** Creates the queue; when its dead queue is missing, that one first. Gives whether it was. */
+/** Creates the queue, and before it a dead queue that is missing. */
 export async function createWithDeadQueue(creation: QueueCreation): Promise<{ deadQueueMade: boolean }> {
   try {
     await creation.create()

@@ -1,6 +1,6 @@
 /**
- * The past of a demo: days in which messages died and people dealt with them. It is filed act by act on a clock that
- * is moved, so that every chart, trend and age has something to show, and every promise holds of it.
+ * The past of a demo: days in which messages died and people dealt with them, filed act by act on a clock that is
+ * moved. Every chart has something to show, and every promise holds.
  */
 import { setImmediate as turn } from 'node:timers/promises'
 import { type Instant, later } from '../core/clock.ts'
@@ -13,21 +13,21 @@ import type { World } from './world.ts'
 const MINUTE_US = 60_000_000n
 const HOUR_US = 60n * MINUTE_US
 
-/** How far back the past goes: two days take a second to file in memory, one day takes some on a disk. */
+/** Two days take a second to file in memory, one day some seconds on a disk. */
 export const PAST_HOURS = { inMemory: 50, onDisk: 26 } as const
 
 export const hoursUs = (hours: number): bigint => BigInt(hours) * HOUR_US
 
 /**
- * Acts are gathered into so few moments: each time the clock is moved, everything in the office that looks for work every other
- * second looks once. Attempts and deliveries take their seconds, so that no two letters have the same times for that.
+ * Acts share few moments: each time the clock moves, everything that polls looks once. Attempts and deliveries take
+ * seconds, so no two letters have the same times.
  */
 const SLOT_US = 20n * MINUTE_US
 
 /** Deliveries of the last minutes might not be over when the present begins. */
 const QUIET_US = 5n * MINUTE_US
 
-/** What people make of letters, in turn: chance might leave one of them out. */
+/** In turn: chance might leave one out. */
 const FATES = [
   'retry',
   'none',
@@ -44,7 +44,7 @@ const FATES = [
   'retry',
 ] as const
 
-/** Ago, so that it stands in the chart of the last day. */
+/** Ago: within the chart of the last day. */
 const STORM_HOURS = 20
 const EXPIRY_HOURS = 7
 
@@ -63,7 +63,7 @@ export class Past {
     this.#begin = world.now
   }
 
-  /** Files it all, from where the clock stands up to the present. */
+  /** From where the clock is up to the present. */
   async file(): Promise<void> {
     const { clock } = this.#world
     for (let hour = 0; hour < this.#hours; hour++) this.#planHour(hour)
@@ -72,17 +72,15 @@ export class Past {
     this.#planLastHour(this.#hours - 1)
     await this.#timeline.play(later(clock.present, -QUIET_US), async (at) => {
       clock.moveTo(at)
-      // What the office does by its own clock: labels die, counts are folded.
+      // The office's own rounds: labels die, counts are folded.
       await turn()
     })
   }
 
-  /** Plans an act, so long after the beginning. */
   #plan(afterUs: bigint, act: () => Promise<void>): void {
     this.#timeline.add(later(this.#begin, afterUs), act)
   }
 
-  /** In the first slot after so many minutes from now. */
   #planInSlot(minutes: number, act: () => Promise<void>): void {
     const afterUs = this.#world.now - this.#begin + BigInt(minutes) * MINUTE_US
     this.#plan((afterUs / SLOT_US + 1n) * SLOT_US, act)
@@ -91,7 +89,6 @@ export class Past {
   #planHour(hour: number): void {
     const { chance, parts } = this.#world
     const within = (): bigint => hoursUs(hour) + BigInt(chance.whole(0, 2)) * SLOT_US
-    // More by day than by night.
     const deaths = chance.whole(1, hour % 24 < 12 ? 3 : 1)
     for (let count = 0; count < deaths; count++) this.#plan(within(), () => this.#somethingDies())
     for (const part of parts)
@@ -101,7 +98,7 @@ export class Past {
         this.#plan(within(), () => this.#file(this.#duringOutage(who, () => past.died(4))))
   }
 
-  /** The hour that a visitor sees first is a busy one, and leaves something of every lesson to be learnt. */
+  /** The last hour is busy, and leaves something of every lesson. */
   #planLastHour(hour: number): void {
     const lessons = this.#world.parts.flatMap((part) => part.lessons ?? [])
     for (let minute = 2, turns = 0; minute < 54; minute += 5) {
@@ -111,7 +108,7 @@ export class Past {
     }
   }
 
-  /** More than a hundred payments that nobody answered, over half an hour; most of them were sent back. */
+  /** More than a hundred unanswered payments over half an hour; most were sent back. */
   #planStorm(hour: number): void {
     for (const { storm } of this.#world.parts)
       for (let minute = 0; storm !== undefined && minute < 30; minute += 4)
@@ -132,7 +129,6 @@ export class Past {
     await this.#file(chance.pickBy(parts.flatMap(({ died = [] }) => died)).act())
   }
 
-  /** Plans what somebody does about letters that died together. */
   async #file(died: Promise<PastGroup | null>): Promise<void> {
     const { chance } = this.#world
     const { letters } = this.#office
@@ -165,7 +161,7 @@ export class Past {
   }
 }
 
-/** Somebody else may have dealt with the letters before: what they did stands. */
+/** Letters that somebody dealt with before stay as they are. */
 async function unlessChanged(act: () => Promise<void>): Promise<void> {
   try {
     await act()
@@ -174,7 +170,7 @@ async function unlessChanged(act: () => Promise<void>): Promise<void> {
   }
 }
 
-/** What happens when: acts are played in the order of their instants, and may add later ones. */
+/** Acts in the order of their instants; they may add later ones. */
 class Timeline {
   readonly #entries: { readonly at: Instant; readonly act: () => Promise<void> }[] = []
 
@@ -183,7 +179,7 @@ class Timeline {
     this.#entries.splice(place + 1, 0, { at, act })
   }
 
-  /** Plays everything before `end`; `reach` is told each instant first. */
+  /** Up to `end`; `reach` gets each instant first. */
   async play(end: Instant, reach: (at: Instant) => Promise<void>): Promise<void> {
     for (let entry = this.#entries.shift(); entry !== undefined; entry = this.#entries.shift()) {
       if (entry.at >= end) return

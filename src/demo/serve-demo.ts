@@ -16,16 +16,16 @@ import { Traffic } from './traffic.ts'
 import { CatchUpClock, World } from './world.ts'
 
 export interface DemoOptions extends DemoTerms {
-  /** Tells the person at the terminal what happens. */
+  /** For the person at the terminal. */
   readonly say: (line: string) => void
-  /** How far back its past goes; left out: as far as can be filed in a moment. */
+  /** Left out: as much as can be filed in a moment. */
   readonly pastHours?: number
 }
 
-/** What happens ends within a moment; a store that does not answer must not hold up the stop. */
+/** A store that does not answer must not hold up the stop. */
 const LAST_ACTS_MS = 1_000
 
-/** Serves a demo; resolves when its past is filed and its present has begun. */
+/** Resolves when the past is filed and the present has begun. */
 export async function serveDemo(config: Config, options: DemoOptions): Promise<RunningServer> {
   const { storeIsGiven, say } = options
   const sources = await demoSources()
@@ -54,19 +54,18 @@ export async function serveDemo(config: Config, options: DemoOptions): Promise<R
   }
 }
 
-/** The parts of sources, in the order of their list. */
 export async function openParts(
   office: Office,
   sources: readonly DemoSource[],
   world: World,
 ): Promise<readonly DemoPart[]> {
   const parts: DemoPart[] = []
-  // An office has what all sources of the list add to it.
+  // An office has the faces of all sources.
   for (const { demo } of sources) if (demo !== undefined) parts.push(await demo.open(office, world))
   return parts
 }
 
-/** The server with people and machines at work; its stop ends them first, and partners last. */
+/** A stop ends people and machines first, partners last. */
 async function withLife(
   server: RunningServer,
   world: World,

@@ -1,7 +1,4 @@
-/**
- * Which stores a demo runs on: one in memory, an empty one, or one that a demo made. A demo's store is known by its queue
- * `invoices`, whose reference says so: its queues have natural names, and nothing else is needed to tell it from yours.
- */
+/** Stores that a demo takes: in memory, empty, or made by a demo. The last is known by the reference of its queue `invoices`. */
 import { ConfigError, withoutPassword } from '../core/settings/config-error.ts'
 import { readPlaceCounts } from '../letters/numbers/summary.ts'
 import { requireThisVersion } from '../migrations.ts'
@@ -16,7 +13,7 @@ import { MARK } from './story/story.ts'
 
 const MARKED_QUEUE = 'invoices'
 
-/** Looks before anything is opened: refuses a store with letters, queues or channels of others, unchanged. Tells whether it is new. */
+/** Before anything is opened. Refuses a store with letters, queues or channels of others, unchanged. */
 export async function checkDemoStore(
   store: string,
   sources: readonly DemoSource[],

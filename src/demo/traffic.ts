@@ -1,6 +1,6 @@
 /**
- * What happens in the invented shop from now on: every other second somebody orders, pays or signs up, and some of it fails. It
- * is little on purpose, and stops while more letters wait than anybody would read.
+ * The present of the invented shop: every other second somebody orders, pays or signs up, and some of it fails. It
+ * pauses while more letters wait than anybody would read.
  */
 import { microseconds } from '../core/clock.ts'
 import { pause } from '../core/waiting.ts'
@@ -11,22 +11,20 @@ import type { World } from './world.ts'
 export interface TrafficParts {
   readonly letters: Letters
   readonly world: World
-  /** Tells the person at the terminal. */
+  /** For the person at the terminal. */
   readonly say: (line: string) => void
   readonly signal: AbortSignal
-  /** Above so many letters that wait, nothing happens any more until there are a tenth fewer. Default 5,000. */
+  /** Above so many waiting letters nothing happens until there are a tenth fewer. Default 5,000. */
   readonly mostPending?: number
 }
 
-/** Between two things that happen. */
 const BEAT_US = microseconds(2)
 
 const MOST_PENDING = 5_000
-/** In beats. */
 const LOOK_EVERY = 5
 const RARITY_EVERY = 200
 
-/** A storm: so many payments, so many at a time, from this second of each round on. */
+/** Payments in a storm, at a time, and its begin in each round. */
 const STORM = { payments: 300, atOnce: 6, fromSecond: 20 } as const
 const ROUND_SECONDS = 1_200
 
@@ -38,7 +36,6 @@ export class Traffic {
     this.#parts = parts
   }
 
-  /** Goes on until the signal aborts. Never rejects. */
   async run(): Promise<void> {
     await Promise.all([this.#everyday(), this.#rounds(), this.#storms()])
   }
@@ -56,7 +53,6 @@ export class Traffic {
     }
   }
 
-  /** Partners go away and come back. */
   async #rounds(): Promise<void> {
     const { world, signal } = this.#parts
     const outages = world.parts.flatMap((part) => part.outages ?? [])
@@ -88,13 +84,12 @@ export class Traffic {
         await this.#attempt(async () => void (await storm?.now(STORM.atOnce)))
       await pause(world.clock, microseconds(1), signal)
     }
-    // The last ones use up their attempts.
+    // The last payments use up their attempts.
     await pause(world.clock, microseconds(10), signal)
     world.setOut(GATEWAY, false)
     if (!signal.aborted) say('demo: the payment gateway answers again; what died of it can be sent back')
   }
 
-  /** Stops and begins again by how many letters wait. */
   async #look(): Promise<void> {
     const { letters, say, mostPending = MOST_PENDING } = this.#parts
     const fewEnough = Math.floor(mostPending * 0.9)
@@ -106,7 +101,6 @@ export class Traffic {
     this.#isFull = isFull
   }
 
-  /** A store that is away for a moment ends no demo. */
   async #attempt(act: () => Promise<void>): Promise<void> {
     const { say, signal } = this.#parts
     try {

@@ -1,4 +1,4 @@
-/** The invented world of a demo: its time, its chance, who is out of order, and partners who answer on a port of this machine. */
+/** The invented world of a demo: its time, chance, outages, and partners who answer on a port of this machine. */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as rest } from 'node:timers/promises'
@@ -8,33 +8,27 @@ import { TestClock } from '../core/test-clock.ts'
 import { Chance } from './story/chance.ts'
 import type { DemoPart, DemoStory, PartnerReply } from './story/story.ts'
 
-/**
- * A clock that begins in the past, is moved towards the present, and runs with the system's from then on: what the demo files about
- * yesterday was filed yesterday.
- */
+/** A clock that begins in the past, is moved to the present, and then runs with the system's. */
 export class CatchUpClock extends TestClock {
   readonly #system: Clock
   #isBehind = true
 
-  /** Stands still, `behindUs` before the present. */
   constructor(behindUs: bigint, system: Clock = new SystemClock()) {
     super(system)
     this.#system = system
     this.freeze(later(system.now(), -behindUs))
   }
 
-  /** The present that it catches up with. */
   get present(): Instant {
     return this.#system.now()
   }
 
-  /** Moves it forward, at most to the present, and rings what it passed in the order of deadlines. */
+  /** At most to the present; rings alarms in the order of deadlines. */
   moveTo(at: Instant): void {
     const { present } = this
     if (this.#isBehind && at > this.now()) this.freeze(at < present ? at : present)
   }
 
-  /** Runs with the system's time from now on. */
   release(): void {
     this.moveTo(this.present)
     this.#isBehind = false
@@ -42,10 +36,10 @@ export class CatchUpClock extends TestClock {
   }
 }
 
-/** The past is the same in every demo; the present is not, or its reports would be known already after a restart. */
+/** The past is the same in every demo. The present is not: after a restart its reports would be known already. */
 const PAST_SEED = 1853
 
-/** Deliveries go over a real connection: the clock is moved in steps that wait for them. */
+/** Deliveries use a real connection: the clock moves in steps that wait for them. */
 const STEP_US = 4_000_000n
 const STEP_MS = 3
 const MOST_STEPS = 500
@@ -55,9 +49,7 @@ const WELL: PartnerReply = { status: 204, text: '' }
 export class World implements DemoStory {
   readonly clock: CatchUpClock
   readonly chance = new Chance(PAST_SEED)
-  /** Those who are out of order. */
   readonly out = new Set<string>()
-  /** The parts of sources, once they are open. */
   parts: readonly DemoPart[] = []
   readonly #partners = new Map<string, (body: string) => PartnerReply | null>()
   readonly #server = createServer((request, response) => void this.#answer(request, response))
@@ -81,7 +73,7 @@ export class World implements DemoStory {
 
   partner(path: string, replyTo: (body: string) => PartnerReply | null): string {
     this.#partners.set(path, replyTo)
-    // A server that listens on a port has an address with one.
+    // It listens on a port.
     const { port } = this.#server.address() as AddressInfo
     return `http://127.0.0.1:${port}${path}`
   }
@@ -97,13 +89,11 @@ export class World implements DemoStory {
     }
   }
 
-  /** The past is over: time and chance are those of the present. */
   beginPresent(): void {
     this.clock.release()
     this.chance.restart(Number(this.now % 0xffff_ffffn))
   }
 
-  /** Listens on loopback, on any free port. */
   async listen(): Promise<void> {
     const { promise, resolve, reject } = Promise.withResolvers<void>()
     this.#server.once('error', reject)
@@ -126,7 +116,7 @@ export class World implements DemoStory {
       const { status, text } = replyTo?.(Buffer.concat(chunks).toString()) ?? WELL
       response.writeHead(status, { 'content-type': 'text/plain; charset=utf-8' }).end(text)
     } catch {
-      // The sender has gone: it tells what came of it.
+      // The sender has gone.
       response.destroy()
     }
   }

@@ -1,13 +1,13 @@
 /**
- * How commands are written: words and options first, then what is done, with arguments and flags of the types that these words say.
- * What is written describes a command; the command line makes it, with its kit, anew for every run.
+ * How commands are written: words and options first, then the work, with arguments and flags typed by those words. The
+ * command line makes a command anew, with its kit, for every run.
  */
 import { Command } from 'commander'
 import { EXIT_HELP } from './exit.ts'
 
 export type MakeCommand<Kit> = (kit: Kit) => Command
 
-/** How a command begins: with the kit and the flags something is opened that it works with, and closed afterwards. */
+/** Opens what a command works with, and closes it afterwards. */
 type Begin<Kit, Subject> = (
   kit: Kit,
   flags: object,
@@ -47,7 +47,7 @@ type Value<Flag extends string> = Flag extends `${string} <${string}`
 type May<Flag extends string> = { readonly [Key in Name<Flag>]?: Value<Flag> }
 type Has<Flag extends string> = { readonly [Key in Name<Flag>]: Value<Flag> }
 
-/** A command that is being written: what it works with, its arguments and its flags. */
+/** A command being written. */
 export class Writing<Kit, Subject, Given extends readonly unknown[], Flags extends object> {
   readonly #name: string
   readonly #steps: readonly Step[]
@@ -59,12 +59,12 @@ export class Writing<Kit, Subject, Given extends readonly unknown[], Flags exten
     this.#begin = begin
   }
 
-  /** Adds to the command what the other methods cannot say; `More` are the flags that come of it. */
+  /** For what the other methods cannot say; `More` are the flags that come of it. */
   adding<More extends object = object>(step: Step): Writing<Kit, Subject, Given, Flags & More> {
     return new Writing(this.#name, [...this.#steps, step], this.#begin)
   }
 
-  /** An option; with `otherwise`, which stands where it is not given. */
+  /** `otherwise` is its default. */
   option<const Flag extends string>(flag: Flag, text: string): Writing<Kit, Subject, Given, Flags & May<Flag>>
   option<const Flag extends string>(
     flag: Flag,
@@ -75,7 +75,6 @@ export class Writing<Kit, Subject, Given extends readonly unknown[], Flags exten
     return this.adding((command) => command.option(flag, text, otherwise))
   }
 
-  /** An option that cannot be left out. */
   needed<const Flag extends string>(
     flag: Flag,
     text: string,
@@ -83,12 +82,11 @@ export class Writing<Kit, Subject, Given extends readonly unknown[], Flags exten
     return this.adding((command) => command.requiredOption(flag, text))
   }
 
-  /** What its help says at the end. */
+  /** The end of its help. */
   help(text: string): Writing<Kit, Subject, Given, Flags> {
     return this.adding((command) => command.addHelpText('after', `\n${text}`))
   }
 
-  /** What it does. */
   work(act: (subject: Subject, ...given: [...Given, Flags]) => Promise<void> | void): MakeCommand<Kit> {
     return (kit) => {
       const command = new Command(this.#name)
@@ -104,7 +102,7 @@ export class Writing<Kit, Subject, Given extends readonly unknown[], Flags exten
   }
 }
 
-/** Begins a command with its words, such as `runs show <id>`: its group, its name, its arguments. */
+/** Words such as `runs show <id>`: group, name, arguments. */
 export function written<Kit, Subject, const Words extends string>(
   words: Words,
   description: string,
@@ -119,13 +117,12 @@ export function written<Kit, Subject, const Words extends string>(
   return new Writing(name, [step], begin)
 }
 
-/** Commands that work with the kit itself. */
 export const commandsWith =
   <Kit>() =>
   <const Words extends string>(words: Words, description: string) =>
     written<Kit, Kit, Words>(words, description, async (kit, _, work) => work(kit))
 
-/** A command that only holds others; with `hasDefault` the first one is meant where none is named. */
+/** With `hasDefault` the first command is meant where none is named. */
 export const commandGroup =
   <Kit>(
     name: string,

@@ -22,27 +22,26 @@ export class CommandFailure extends Error {
   }
 }
 
-/** Ends a command because it was not asked for what can be done. */
+/** Wrong usage. */
 export const usage = (message: string): CommandFailure => new CommandFailure(EXIT.usage, message)
 
-/** Ends a command because what it was asked for did not come about. */
 export const failed = (message: string): CommandFailure => new CommandFailure(EXIT.failed, message)
 
-/** Ends a command because what it was asked about is not there. */
+/** Not found. */
 export const nothing = (message: string): CommandFailure => new CommandFailure(EXIT.nothing, message)
 
-/** One line that says what went wrong. Connection errors of several addresses come with an empty message. */
+/** One line. Connection errors of several addresses have an empty message. */
 export function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
   if (error instanceof AggregateError && error.message === '') return error.errors.map(reasonOf).join(', ')
   return error.message || ('code' in error ? String(error.code) : error.name)
 }
 
-/** What only those parts know that use it, such as a header, or a secret, that cannot be one. */
+/** Found by the part that uses the option, such as an impossible header or secret. */
 export const isWrongOption = (error: unknown): boolean =>
   error instanceof BartlebyError && error.code.endsWith('_option_invalid')
 
-/** The failure that an error is: of wrong usage where an option was wrong, else with that code. */
+/** Wrong usage where an option was wrong, else that code. */
 export function failureOf(error: unknown, otherwise: ExitCode): CommandFailure {
   if (error instanceof CommandFailure) return error
   return new CommandFailure(isWrongOption(error) ? EXIT.usage : otherwise, reasonOf(error), { cause: error })

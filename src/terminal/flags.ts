@@ -1,11 +1,11 @@
-/** What flags say: numbers, durations, files, and whether a person means it. What they do not say ends the command with words. */
+/** Values of flags: numbers, durations, files, and confirmations. A wrong one ends the command with words. */
 import { readFile } from 'node:fs/promises'
 import { InvalidArgumentError } from 'commander'
 import { parseGoDuration } from '../core/duration.ts'
 import { failed, reasonOf, usage } from './exit.ts'
 import { readAll, type Terminal } from './terminal.ts'
 
-/** A whole number given as a flag; undefined when it was not given. */
+/** Undefined when it was not given. */
 export function wholeNumber(flag: string, text: string, least: number): number
 export function wholeNumber(flag: string, text: string | undefined, least: number): number | undefined
 export function wholeNumber(flag: string, text: string | undefined, least: number): number | undefined {
@@ -15,14 +15,14 @@ export function wholeNumber(flag: string, text: string | undefined, least: numbe
   return Number(text)
 }
 
-/** A number that may have decimals and is not below `least`; `expected` says what is. */
+/** `expected` describes what is allowed. */
 export function decimal(flag: string, text: string, expected: string, least = Number.MIN_VALUE): number {
   const number = /^\d{1,9}(\.\d{1,9})?$/.test(text) ? Number(text) : 0
   if (number < least) throw usage(`${flag} is '${text}'; expected ${expected}`)
   return number
 }
 
-/** A duration in nanoseconds; `expected` says what is. */
+/** In nanoseconds. */
 export function durationNs(flag: string, text: string, expected: string, least = 0n): bigint {
   const duration = parseGoDuration(text)
   if (!duration.ok || duration.ns < least)
@@ -34,7 +34,7 @@ export function durationNs(flag: string, text: string, expected: string, least =
 export const waitTimeoutMs = (text = '1m'): number =>
   Number(durationNs('--wait-timeout', text, 'such as 30s, 5m or 1h') / 1_000_000n)
 
-/** The bytes of a file that a flag names; `-` is stdin. */
+/** `-` is stdin. */
 export async function readNamed(flag: string, file: string, terminal: Pick<Terminal, 'stdin'>) {
   try {
     return file === '-' ? await readAll(terminal.stdin) : await readFile(file)
@@ -43,7 +43,6 @@ export async function readNamed(flag: string, file: string, terminal: Pick<Termi
   }
 }
 
-/** The same as text. */
 export async function readText(
   flag: string,
   file: string,
@@ -57,7 +56,7 @@ export async function readText(
   }
 }
 
-/** Goes on only when `--yes` was given or a person types the name of what it is done to. */
+/** Goes on only with `--yes`, or when a person types the name. */
 export async function confirmName(
   deed: string,
   { kind, name }: { readonly kind: string; readonly name: string },
@@ -67,7 +66,7 @@ export async function confirmName(
   if (!yes) await insist(deed, `${kind}'s name`, (answer) => answer.trim() === name, terminal)
 }
 
-/** The same with how many letters it is done to, which is said in any case. */
+/** The same with the number of letters, which is printed in any case. */
 export async function confirmCount(
   deed: string,
   count: number,
@@ -90,16 +89,14 @@ async function insist(
   if (!isMeant(answer)) throw failed('nothing was changed')
 }
 
-/** Those of them that were given. */
 export const given = <All extends object>(all: All) =>
-  // Entries of it are entries of a part of it.
   Object.fromEntries(Object.entries(all).filter(([, value]) => value !== undefined)) as {
     [Name in keyof All]?: Exclude<All[Name], undefined>
   }
 
 type Pairs = Readonly<Record<string, string>>
 
-/** One `name=value` of a flag that can be repeated; `shape` says what a value may be. */
+/** A repeatable `name=value`; `shape` says what a value may be. */
 export const pairs =
   (example: string, shape = /^([^=]+)=(.+)$/s) =>
   (text: string, before: Pairs = {}): Pairs => {

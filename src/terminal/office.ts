@@ -1,4 +1,4 @@
-/** Commands that talk to an office: how they find it, what they work with there, how they answer, and errors as exit codes. */
+/** Commands that talk to an office: how they find it, what they work with, how they answer, and errors as exit codes. */
 import { answerOf, queryText, walkPages } from '../client/envelope.ts'
 import {
   type ConnectionOptions,
@@ -22,25 +22,24 @@ import { printable, type Style, styleOf, type Terminal } from './terminal.ts'
 
 export const DEFAULT_URL = 'http://127.0.0.1:1853'
 
-/** For the help of groups of such commands. */
 export const SERVER_HELP = `The server is --url, BARTLEBY_URL or ${DEFAULT_URL}; the token is --token or BARTLEBY_TOKEN.`
 
 export interface OfficeFlags {
   readonly url?: string
   readonly token?: string
   readonly json?: boolean
-  /** Of commands that can do without a server. */
+  /** For commands that can do without a server. */
   readonly store?: string
   readonly config?: string
 }
 
-/** Flags that are texts, and need not be given. */
+/** Optional flags with text values. */
 export type TextFlags<Names extends string> = { readonly [Name in Names]?: string }
 
-/** What the command line hands to commands: what they must not import, because it knows them. */
+/** Handed to commands, which must not import it. */
 export interface CommandKit {
   readonly terminal: Terminal
-  /** Runs `work` with an office on that store, which is closed afterwards. `carriesOut`: it goes on with redrives meanwhile. */
+  /** Runs `work` with an office on that store, then closes it. `carriesOut`: it works on redrives meanwhile. */
   withStoreOffice(
     flags: { readonly store: string; readonly config: string | undefined; readonly carriesOut: boolean },
     work: (connection: ConnectionOptions) => Promise<void>,
@@ -48,8 +47,8 @@ export interface CommandKit {
 }
 
 /**
- * A command that talks to an office, with the options for it and the examples that end its help; these leave the group out.
- * `carriesOut`: an office of its own goes on with redrives meanwhile, because the command waits for them.
+ * A command on an office. The examples of its help leave the group out. `carriesOut`: an office of its own works on
+ * redrives meanwhile, because the command waits for them.
  */
 export function officeCommand<const Words extends string>(
   words: Words,
@@ -71,20 +70,19 @@ export function officeCommand<const Words extends string>(
     .help(`Examples:\n${examples.map((example) => `${begun} ${example}`).join('\n')}`)
 }
 
-/** A purge answers when it is done; a million dead jobs take minutes. */
+/** A purge answers at the end; a million dead jobs take minutes. */
 const TIMEOUT_MS = 30 * 60_000
 
 type Method = 'GET' | 'POST' | 'PUT' | 'DELETE'
 
-/** For a caller that asks again anyway, and would rather know soon. */
+/** For callers that ask again anyway. */
 export interface Patience {
   readonly timeoutMs?: number
   readonly signal?: AbortSignal
-  /** A failed connection is not tried again. */
   readonly once?: boolean
 }
 
-/** Calls the office and gives `data` of its answer. `Data` is what the server promises. */
+/** Gives `data` of the answer. `Data` is the server's promise. */
 export type CallOffice = <Data>(
   method: Method,
   path: string,
@@ -92,10 +90,9 @@ export type CallOffice = <Data>(
   patience?: Patience,
 ) => Promise<Data>
 
-/** What a command works with: an office, the clients that know its calls, and how the command answers. */
+/** What a command works with. */
 export interface Desk {
   readonly terminal: Terminal
-  /** JSON is asked for. */
   readonly json: boolean
   readonly endpoint: Endpoint
   readonly call: CallOffice
@@ -104,21 +101,21 @@ export interface Desk {
   readonly history: HistoryClient
   readonly redrives: RedriveClient
   readonly runs: RunClient
-  /** ` --url …` or ` --store …`, so that commands that are named to the user find the same office. */
+  /** ` --url …` or ` --store …`, for commands that are suggested to the user. */
   readonly place: string
-  /** Who goes on with a redrive when this command ends. */
+  /** Who continues a redrive when this command ends. */
   readonly goesOn: string
-  /** Prints the value as JSON where `--json` was given, else in words. */
+  /** JSON with `--json`, else words. */
   print<Value>(value: Value, inWords: (value: Value, style: Style) => string): void
-  /** The same in one line of JSON, or a sentence. */
+  /** One line of JSON, or a sentence. */
   printLine(value: unknown, sentence: string): void
-  /** The same for a list, which is a table; `none` is said where it is empty. */
+  /** A table; `none` where it is empty. */
   printList<Row>(rows: readonly Row[], columns: readonly Column<Row>[], none: string): void
 }
 
 type Work = (desk: Desk) => Promise<void> | void
 
-/** Runs `work` with the server that flags and environment name, or with an office of its own on the store of `--store`. */
+/** With the server of flags and environment, or with an office of its own on `--store`. */
 async function withOffice(
   flags: OfficeFlags,
   { terminal, withStoreOffice }: CommandKit,
@@ -147,7 +144,7 @@ function serverOf({ url, token }: OfficeFlags, { env }: Terminal): ConnectionOpt
   return { url: server, token: token ?? env.BARTLEBY_TOKEN }
 }
 
-/** A store or a file as a word of a shell; a password is not printed, and has to be put in again. */
+/** A shell word without its password. */
 const shellWord = (text: string): string => {
   const word = withoutPassword(text)
   return /^[\w./:@%+=,-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`
@@ -198,7 +195,7 @@ const HINTS: Readonly<Record<string, string>> = {
   not_implemented: ' (is --url the address of a Bartleby server of this version?)',
 }
 
-/** What was named is not there. */
+/** Not found. */
 const NOTHING: readonly string[] = [
   'channel_unknown',
   'consumer_unknown',
@@ -210,10 +207,10 @@ const NOTHING: readonly string[] = [
   'signature_unknown',
 ]
 
-/** The same of the queue API. A code of that name from another call is about something else. */
+/** Not found, in the queue API. */
 const NO_ITEMS: readonly string[] = ['queue_unknown', 'item_unknown', 'lease_timed_out']
 
-/** The request itself is wrong, and only another one can succeed. */
+/** Only another request can succeed. */
 const USAGE: readonly string[] = [
   'continuation_token_invalid',
   'engine_unknown',
@@ -229,7 +226,7 @@ function exitCodeOf(error: OfficeClientError | QueueClientError) {
   return USAGE.includes(error.code) ? EXIT.usage : EXIT.failed
 }
 
-/** What went wrong at the server, in one line and with what to try. */
+/** One line, with what to try. */
 export const refusalText = ({ code, message }: OfficeClientError | QueueClientError): string =>
   printable(message) + (HINTS[code] ?? '')
 
@@ -246,7 +243,7 @@ const LARGEST_PAGE = 100
 
 type Query = Readonly<Record<string, string | undefined>>
 
-/** What the list at `path` has for that query, at most `most` of it. Further pages are asked for when they are needed. */
+/** At most `most` items. Further pages are asked for when needed. */
 export async function* walkList<Item>(
   { call }: Pick<Desk, 'call'>,
   path: string,
@@ -264,7 +261,7 @@ export async function* walkList<Item>(
   }
 }
 
-/** The same as a list of its own; for what is not many. */
+/** For lists that are not long. */
 export async function listAll<Item>(
   desk: Pick<Desk, 'call'>,
   path: string,
@@ -276,7 +273,7 @@ export async function listAll<Item>(
   return items
 }
 
-/** Prints what the list at `path` has, at most as many rows as `--limit` says. All flags but those of every command are its query. */
+/** All flags but those of every command are its query. */
 export async function printListAt<Row>(
   desk: Desk,
   path: string,

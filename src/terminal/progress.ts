@@ -1,4 +1,4 @@
-/** Progress of long work on stderr: a bar that is redrawn on a terminal, now and then a line anywhere else. */
+/** Progress on stderr: a bar redrawn on a terminal, a line now and then elsewhere. */
 import type { Terminal } from './terminal.ts'
 import { grouped } from './words.ts'
 
@@ -7,13 +7,13 @@ const REDRAW_MS = 100
 const LINE_MS = 5_000
 
 export interface Progress {
-  /** `done` of about `expected` rows, or other units, of what `label` names. */
+  /** `done` of about `expected` units. */
   show(label: string, done: number, expected: number, unit?: string): void
-  /** Takes the bar away. */
+  /** Removes the bar. */
   end(): void
 }
 
-/** Shows progress on the terminal; `nowMs` tells how much time has passed. */
+/** `nowMs` is replaced in tests. */
 export function showProgress(
   { err, redraw }: Pick<Terminal, 'err' | 'redraw'>,
   nowMs: () => number = () => performance.now(),
@@ -42,7 +42,6 @@ export function showProgress(
 const part = (done: number, expected: number): number =>
   expected <= 0 ? 1 : Math.min(1, Math.max(0, done / expected))
 
-/** How much is done, as a bar. */
 export function bar(done: number, expected: number): string {
   const full = Math.floor(part(done, expected) * BAR_CELLS)
   return '█'.repeat(full) + '░'.repeat(BAR_CELLS - full)

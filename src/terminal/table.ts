@@ -1,6 +1,6 @@
 /**
- * Rows in columns, and names with their values. Columns fit a width: each is as wide as its first rows need, one takes what is left.
- * Later rows keep to the same columns, so that a long list can be printed page by page.
+ * Rows in columns, and names with their values. Each column is as wide as its first rows need, one takes what is left.
+ * Later rows keep the layout, so that a long list can be printed page by page.
  */
 import { PLAIN, printable, type Style, stateIn, statusIn } from './terminal.ts'
 import { grouped } from './words.ts'
@@ -10,22 +10,19 @@ export interface Column<Row> {
   readonly text: (row: Row) => string
   /** Longer texts are cut. Left out: as long as it needs. */
   readonly most?: number
-  /** Where the line is too narrow for the flexible column, it may be cut to this width. Left out: it never is. */
+  /** Width it may be cut to for the flexible column. Left out: never cut. */
   readonly least?: number
-  /** It is cut only where the line would be too long otherwise. */
+  /** Cut only where the line would be too long. */
   readonly precious?: boolean
-  /** Numbers stand to the right. */
   readonly right?: boolean
-  /** It takes the width that the others leave. */
   readonly flexible?: boolean
   readonly paint?: (row: Row, text: string, style: Style) => string
 }
 
 const GAP = '  '
 const LEAST_FLEXIBLE = 16
-/** Narrower than this the flexible column takes from those that can be cut. */
+/** Below this width the flexible column takes from those that can be cut. */
 const COMFORTABLE = 40
-/** Where nothing bounds a line, as in a file. */
 const MOST_UNBOUNDED = 120
 
 export interface Layout<Row> {
@@ -33,7 +30,7 @@ export interface Layout<Row> {
   line(row: Row): string
 }
 
-/** Columns for these rows and others like them; `width` undefined: lines may be as long as they get. */
+/** `width` undefined: lines may be of any length. */
 export function layOut<Row>(
   columns: readonly Column<Row>[],
   rows: readonly Row[],
@@ -88,7 +85,6 @@ function bounded<Row>(
   )
 }
 
-/** All rows under their headings. */
 export function columnsText<Row>(
   columns: readonly Column<Row>[],
   rows: readonly Row[],
@@ -99,7 +95,7 @@ export function columnsText<Row>(
   return [headings.trimEnd(), ...rows.map(line)].join('\n')
 }
 
-/** The same of cells that are given as they are; columns of numbers stand to the right. */
+/** Plain cells; columns of numbers are right-aligned. */
 export const table = (headings: readonly string[], rows: readonly (readonly (string | number)[])[]): string =>
   columnsText(
     headings.map((heading, column) => ({
@@ -111,7 +107,6 @@ export const table = (headings: readonly string[], rows: readonly (readonly (str
     undefined,
   )
 
-/** The same by what each column has of a row. */
 export const tableOf = <Row>(
   rows: readonly Row[],
   columns: Readonly<Record<string, (row: Row) => string | number>>,
@@ -121,21 +116,18 @@ export const tableOf = <Row>(
     rows.map((row) => Object.values(columns).map((cell) => cell(row))),
   )
 
-/** A column of counts. */
 export const counted = <Row>(heading: string, of: (row: Row) => number): Column<Row> => ({
   heading,
   text: (row) => grouped(of(row)),
   right: true,
 })
 
-/** A column of statuses of letters or of history, each in its colour. */
 export const statusColumn: Column<{ readonly status: string }> = {
   heading: 'STATUS',
   text: ({ status }) => status,
   paint: ({ status }, text, style) => statusIn(style, status, text),
 }
 
-/** The same of states of runs and redrives. */
 export const stateColumn = <Row extends { readonly state: string }>(
   text: (row: Row) => string = ({ state }) => state,
 ): Column<Row> => ({
@@ -146,7 +138,7 @@ export const stateColumn = <Row extends { readonly state: string }>(
 
 export type Field = readonly [name: string, value: string | null]
 
-/** A line for each value, names in one column of that width; what has no value is left out. */
+/** A line each, names padded to `width`; empty values are left out. */
 export const fieldLines = (fields: readonly Field[], width: number): readonly string[] =>
   fields.flatMap(([name, value]) =>
     value === null || value === '' ? [] : [`${name.padEnd(width)}${printable(value)}`],
@@ -154,7 +146,7 @@ export const fieldLines = (fields: readonly Field[], width: number): readonly st
 
 export const indented = (lines: readonly string[]): readonly string[] => lines.map((line) => `  ${line}`)
 
-/** Lines under a title, after a blank one; nothing where there are no lines. */
+/** A blank line, the title, indented lines; nothing without lines. */
 export const section = (title: string, lines: readonly string[], style: Style): readonly string[] =>
   lines.length === 0 ? [] : ['', style.bold(title), ...indented(lines)]
 
@@ -165,7 +157,7 @@ const WIDE =
   /[\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\ua960-\ua97f\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6]|\p{Emoji_Presentation}|[\u{20000}-\u{3fffd}]/u
 const ASCII = /^[\x20-\x7e]*$/
 
-/** The columns that a printable text takes. */
+/** Columns of a printable text. */
 export function widthOf(text: string): number {
   if (ASCII.test(text)) return text.length
   let width = 0
@@ -178,10 +170,10 @@ const graphemeWidth = (grapheme: string): number => {
   return WIDE.test(grapheme) || grapheme.includes('\ufe0f') ? 2 : 1
 }
 
-/** The text, or its beginning and an ellipsis, in at most that many columns. */
+/** Cut with an ellipsis to that many columns. */
 export function cut(text: string, columns: number): string {
   if (ASCII.test(text)) return text.length <= columns ? text : `${text.slice(0, Math.max(0, columns - 1))}…`
-  // Of a very long text only what could fit is measured.
+  // Only what could fit is measured.
   const near = text.slice(0, columns * 16)
   if (near.length === text.length && widthOf(text) <= columns) return text
   let kept = ''
@@ -194,15 +186,13 @@ export function cut(text: string, columns: number): string {
   return `${kept}…`
 }
 
-/** The text with spaces after it, to that many columns. */
 export const padEnd = (text: string, columns: number): string =>
   text + ' '.repeat(Math.max(0, columns - widthOf(text)))
 
-/** The text with spaces before it, to that many columns. */
 export const padStart = (text: string, columns: number): string =>
   ' '.repeat(Math.max(0, columns - widthOf(text))) + text
 
-/** The text in lines of at most that many columns, broken between words; a word that is longer stands alone. */
+/** Broken between words; a longer word has its own line. */
 export function wrapped(text: string, columns: number): readonly string[] {
   const lines: string[] = []
   for (const word of text.split(' ')) {

@@ -1,4 +1,4 @@
-/** What a command may touch of the world outside, so that tests can give it another one. */
+/** The outside world of a command, so that tests can give it another. */
 
 import type { EventEmitter } from 'node:events'
 import { createInterface } from 'node:readline/promises'
@@ -7,33 +7,30 @@ import type { Readable } from 'node:stream'
 export interface Terminal {
   out(text: string): void
   err(text: string): void
-  /** Puts bytes on stdout as they are; resolves when it takes more. */
+  /** Raw bytes to stdout; resolves when it takes more. */
   write(bytes: Uint8Array): Promise<void>
   readonly env: Readonly<Record<string, string | undefined>>
   readonly stdin: Readable & { readonly isTTY?: boolean }
   /** stdout where it is a terminal. */
   readonly screen?: Screen | undefined
-  /** Puts `text` in place of the last line on stderr; left out where stderr is no terminal. */
+  /** Replaces the last line on stderr; left out where that is no terminal. */
   readonly redraw?: ((text: string) => void) | undefined
   /** Asks a person; only where stdin is a terminal. */
   ask(question: string): Promise<string>
-  /** Calls `listener` at Ctrl-C or SIGTERM instead of ending; a second one ends the process. Gives what ends that. */
+  /** Calls `listener` at Ctrl-C or SIGTERM; a second one ends the process. Gives what ends the listening. */
   onInterrupt(listener: () => void): () => void
 }
 
-/** A terminal that can be drawn on. */
 export interface Screen {
   readonly columns: number
   readonly rows: number
-  /** Sends text with its control sequences. */
   draw(text: string): void
-  /** Calls `listener` when columns or rows have changed; gives what ends that. */
+  /** Gives what ends the listening. */
   onResize(listener: () => void): () => void
-  /** Calls `listener` with each key that is pressed, instead of showing it; gives what ends that. */
+  /** Keys are not shown. Gives what ends the listening. */
   onKey(listener: (key: string) => void): () => void
 }
 
-/** The terminal, environment and pipes of this process. */
 export const processTerminal: Terminal = {
   out: (text) => void process.stdout.write(`${text}\n`),
   err: (text) => void process.stderr.write(`${text}\n`),
@@ -79,14 +76,13 @@ function processScreen(): Screen {
     onKey(listener) {
       if (!stdin.isTTY) return () => {}
       const pressed = (bytes: Buffer) => listener(bytes.toString('utf8'))
-      // Keys arrive one by one and are not shown; Ctrl-C arrives as a key too.
+      // In raw mode Ctrl-C arrives as a key too.
       stdin.setRawMode(true).resume().on('data', pressed)
       return () => void stdin.off('data', pressed).setRawMode(false).pause()
     },
   }
 }
 
-/** Everything that stdin has, as bytes. */
 export async function readAll(stdin: Readable): Promise<Uint8Array> {
   const chunks: Uint8Array[] = []
   for await (const chunk of stdin) chunks.push(typeof chunk === 'string' ? Buffer.from(chunk) : chunk)
@@ -96,8 +92,8 @@ export async function readAll(stdin: Readable): Promise<Uint8Array> {
 const SHORT_ESCAPES: Readonly<Record<string, string>> = { '\n': '\\n', '\r': '\\r', '\t': '\\t' }
 
 /**
- * Control characters made harmless: what is printed may come from anybody who can produce an item. So are those that
- * end a line, or turn the direction of what follows and make it read as something else.
+ * Control characters made harmless: anybody who can produce an item decides what is printed. So are characters that end
+ * a line or turn its direction.
  */
 export const printable = (text: string): string =>
   text.replace(/[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]/gu, (character) => {
@@ -108,9 +104,7 @@ export const printable = (text: string): string =>
     )
   })
 
-/**
- * Makes a text look as its name says: on terminals only and never with NO_COLOR, so that what is piped or kept stays plain text.
- */
+/** Colours on terminals only, and never with NO_COLOR. */
 export interface Style {
   readonly bold: (text: string) => string
   readonly dim: (text: string) => string
@@ -138,17 +132,15 @@ const asIs = (text: string): string => text
 
 export const PLAIN: Style = { bold: asIs, dim: asIs, red: asIs, green: asIs, yellow: asIs, cyan: asIs }
 
-/** The style that stdout of this terminal can show. An empty NO_COLOR says nothing, as its convention has it. */
+/** An empty NO_COLOR says nothing, by its convention. */
 export const styleOf = ({ screen, env }: Pick<Terminal, 'screen' | 'env'>): Style =>
   screen !== undefined && (env.NO_COLOR ?? '') === '' && env.TERM !== 'dumb' ? COLOURED : PLAIN
 
-/** A status in its colour. */
 export function statusIn(style: Style, status: string, text = status): string {
   if (status === 'Pending' || status === 'Failed') return style.yellow(text)
   return status === 'Expired' ? style.dim(text) : style.green(text)
 }
 
-/** The state of a run or of a redrive in its colour. */
 export function stateIn(style: Style, state: string, text = state): string {
   if (state === 'done') return style.green(text)
   if (state === 'failed' || state === 'stopped' || state === 'cancelled') return style.red(text)
@@ -160,16 +152,13 @@ export function stateIn(style: Style, state: string, text = state): string {
  * an operator who asks twice means it. So does a stop that takes too long.
  */
 
-/** After the first signal everything must have ended within this time. */
+/** A stop that takes longer is cut short. */
 const STOP_LIMIT_MS = 9_500
 
-/**
- * What follows this closely is the same request: Ctrl-C reaches npm, its shell and the server alike, and npm
- * passes its own signal on to the server as well.
- */
+/** Copies of one request: Ctrl-C reaches npm, its shell and the server alike, and npm passes its own signal on. */
 const SAME_REQUEST_MS = 500
 
-/** What a shell shows for a program that died of the signal. */
+/** A shell's codes for a program that died of the signal. */
 const SIGNAL_EXIT = { SIGINT: 130, SIGTERM: 143 } as const
 
 type StopSignal = keyof typeof SIGNAL_EXIT
@@ -180,7 +169,7 @@ const STOP_TOO_SLOW_EXIT = 1
 
 type Signals = Pick<EventEmitter, 'on' | 'off'>
 
-/** Calls `first` at the first signal; another one that is no copy of it ends the process. Gives what ends the listening. */
+/** Another signal that is no copy of the first ends the process. Gives what ends the listening. */
 export function onStopSignal(
   first: () => void,
   signals: Signals = process,
@@ -203,8 +192,8 @@ export function onStopSignal(
 }
 
 /**
- * Resolves at the first signal. Listening begins at once, so that a signal while the server still starts is
- * not lost, and never ends: a copy of the signal may arrive while the process is about to end.
+ * Resolves at the first signal. Listening begins at once, so that a signal during the start is not lost, and never
+ * ends: a copy may arrive while the process ends.
  */
 export function listenForStop(
   signals: Signals = process,

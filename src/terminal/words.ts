@@ -12,7 +12,6 @@ export const listed = (names: readonly string[], last: 'and' | 'or'): string =>
 export const lettersText = (count: number): string =>
   `${grouped(count)} ${count === 1 ? 'letter' : 'letters'}`
 
-/** The first line of a text. */
 export const firstLine = (text: string): string => text.split('\n', 1)[0] ?? ''
 
 /** `once`, `twice`, `3 times`. */
@@ -21,7 +20,7 @@ export const timesText = (count: number): string => {
   return count === 2 ? 'twice' : `${grouped(count)} times`
 }
 
-/** `48.3`: a rate in as many digits as say something. */
+/** `48.3`: three significant digits below 1,000. */
 export const rateText = (rate: number): string =>
   rate.toLocaleString('en-US', { maximumSignificantDigits: rate < 1_000 ? 3 : 6 })
 
@@ -32,7 +31,7 @@ const UNITS = [
   ['s', 1],
 ] as const
 
-/** `2m 5s`: how long something takes, in its two largest units. */
+/** `2m 5s`: the two largest units. */
 export function durationText(seconds: number): string {
   const whole = Math.max(0, Math.ceil(seconds))
   const largest = UNITS.findIndex(([, length]) => whole >= length)
@@ -46,10 +45,10 @@ export function durationText(seconds: number): string {
   return parts.filter((part) => part !== '').join(' ')
 }
 
-/** The time of this machine, in milliseconds since 1970. */
+/** Milliseconds since 1970. */
 export const nowMs = (): number => NODE_SOURCES.wallMs()
 
-/** How long before `now` this instant was in one unit, such as `5m`; `-` when there is none. What lies ahead is `0s`. */
+/** `5m`; `-` for null, `0s` for the future. */
 export function ageOf(instant: string | null, now: number): string {
   if (instant === null) return '-'
   const seconds = Math.max(0, now - Date.parse(instant)) / 1_000
@@ -57,12 +56,12 @@ export function ageOf(instant: string | null, now: number): string {
   return `${Math.floor(seconds / length)}${unit}`
 }
 
-/** An instant in UTC to the second, for lines in which times are compared. */
+/** UTC to the second. */
 export const secondsOf = (instant: string): string => `${instant.slice(0, 19).replace('T', ' ')}Z`
 
 const BARS = '▁▂▃▄▅▆▇█'
 
-/** Bars in proportion to the largest number; zero is the lowest, and what is more than zero is never shown as zero. */
+/** In proportion to the largest number; only zero is shown as zero. */
 export function sparkline(numbers: readonly number[]): string {
   const most = Math.max(1, ...numbers)
   const steps = BARS.length - 1

@@ -112,9 +112,9 @@ async function correspond({ layout, db }: Toured): Promise<void> {
     const told = list.map(({ row, letterId }) => ({ letterId, id: row.id, key: row.key }))
     await rows.unmark(tx, list)
     await rows.giveUp(tx, told, NOW)
-    await rows.layBack(tx, told)
+    await rows.reinstate(tx, told)
     await rows.gone(tx, told)
-    await rows.lockStanding(tx, ids)
+    await rows.lockStates(tx, ids)
     await rows.startDead(
       tx,
       told.map((row) => ({ ...row, digest: 'e3b0c44298fc1c149afbf4c8996fb924' })),

@@ -1,4 +1,4 @@
-/** `bartleby letters retry|discard|restore|expire`: one letter by its name, all that match a query, or those that nobody looked at for long. */
+/** `bartleby letters retry|discard|restore|expire`: one letter by name, all that match a query, or old ones. */
 import { bytesOf } from '../../client/bytes.ts'
 import { OfficeClientError } from '../../client/errors.ts'
 import type { LetterDetail, LetterKey, LetterStatus, RetryPreview } from '../../client/letter-types.ts'
@@ -27,9 +27,9 @@ interface Deed {
   readonly name: 'retry' | 'discard' | 'restore'
   /** "It was {was}." */
   readonly was: string
-  /** The statuses that a letter may have before it. */
+  /** Statuses that it starts from. */
   readonly from: readonly LetterStatus[]
-  /** Does it to one letter by one call; a retry takes more than that. */
+  /** Left out: a retry, which takes more than one call. */
   readonly perform?: (desk: Desk, letter: LetterKey, notes: string | undefined) => Promise<unknown>
 }
 
@@ -49,7 +49,6 @@ const RESTORE: Deed = {
   perform: ({ letters }, letter, notes) => letters.restore(letter, notes),
 }
 
-/** A command on one letter, with the flags for many. */
 const manyCommand = ({ name }: Deed, description: string, examples: readonly string[]) =>
   officeCommand(`letters ${name} [engine] [rowKey]`, description, examples)
     .adding<FilterFlags>(filterFlags)
@@ -127,7 +126,6 @@ async function act(
   desk.print(changed, () => printable(`${letter.engine} ${letter.rowKey} was ${deed.was}`))
 }
 
-/** Sends a letter back, or with `--dry-run` shows what would be sent. */
 async function retryOne(desk: Desk, key: LetterKey, flags: ActFlags): Promise<void> {
   const { letters, terminal, json, print } = desk
   const waitMs = waitMsOf(flags)
@@ -153,13 +151,13 @@ async function retryOne(desk: Desk, key: LetterKey, flags: ActFlags): Promise<vo
   }
 }
 
-/** Its item was completed; it is dead again; nothing was heard of it. */
+/** Item completed; dead again; nothing heard. */
 type Outcome = 'confirmed' | 'returned' | 'unconfirmed'
 
 const FIRST_PAUSE_MS = 100
 const LONGEST_PAUSE_MS = 2_000
 
-/** Waits until it is known what became of the letter, until time is over, or until Ctrl-C. */
+/** Until the outcome is known, time is over, or Ctrl-C. */
 async function outcomeOf(desk: Desk, letter: LetterKey, waitMs: number): Promise<Outcome> {
   const { terminal } = desk
   const stop = new AbortController()
@@ -179,20 +177,20 @@ async function outcomeOf(desk: Desk, letter: LetterKey, waitMs: number): Promise
   }
 }
 
-/** A letter that was sent is resolved by that; if it is anything else by now, it had come back in between. */
+/** A letter that was sent is resolved by that; anything else means that it came back. */
 async function outcomeNow({ letters }: Desk, letter: LetterKey): Promise<Outcome> {
   try {
     const { confirmedAtUtc, resolution } = await letters.get(letter)
     if (confirmedAtUtc !== null) return 'confirmed'
     return resolution === 'retry' ? 'unconfirmed' : 'returned'
   } catch (error) {
-    // Retention removed it, or the server does not answer: it is not known. That it was sent stands all the same, and is to be told.
+    // Removed by retention, or no answer: not known. That it was sent is still to be reported.
     if (error instanceof OfficeClientError) return 'unconfirmed'
     throw error
   }
 }
 
-/** What would be sent; of an edited payload, what differs from the one that died. */
+/** Of an edited payload, the difference from the original. */
 function previewText(letter: LetterDetail, preview: RetryPreview, style: Style): string {
   const bytes = bytesOf(preview.payload, preview.payloadEncoding)
   const original = bytesOf(letter.originalMessage, letter.originalMessageEncoding)
@@ -213,7 +211,6 @@ function previewText(letter: LetterDetail, preview: RetryPreview, style: Style):
   ].join('\n')
 }
 
-/** One letter by its name, or those that match. */
 function targetOf(
   deed: Deed,
   [engine, rowKey]: readonly (string | undefined)[],
@@ -231,7 +228,7 @@ function targetOf(
   return { filter: withStatus(deed, filter) }
 }
 
-/** Which status letters have before it need not be said where there is only one. */
+/** The status need not be given where there is only one. */
 function withStatus({ name, was, from }: Deed, filter: LetterParameters): LetterParameters {
   const [first = 'Pending', ...others] = from
   const status = filter.status ?? (others.length === 0 ? first : undefined)
@@ -245,13 +242,11 @@ function withStatus({ name, was, from }: Deed, filter: LetterParameters): Letter
   return { ...filter, status }
 }
 
-/** Letters that a dry run shows. */
 const PREVIEWED = 3
 
-/** As much of a plan as there is to say when nothing was planned. */
 const NOTHING = { numbers: { matched: 0 }, counts: { planned: 0 } }
 
-/** Does it to the letters that match, as a redrive of the server: planned, agreed to, started and watched to its end. */
+/** As a redrive of the server: planned, agreed to, started and watched to its end. */
 async function actOnMatching(
   desk: Desk,
   action: 'retry' | 'discard' | 'restore',
@@ -277,7 +272,7 @@ async function actOnMatching(
   await seeThrough(desk, await redrives.start(plan.id), waitMs)
 }
 
-/** All that match; or with a limit the newest of them, by name. */
+/** With a limit, the newest by name. */
 async function chosenOf(
   desk: Desk,
   filter: LetterParameters,
@@ -319,7 +314,6 @@ until then: bartleby letters restore --query status:expired. The command says un
     desk.printLine({ expired }, sentence)
   })
 
-/** So long letters are kept that expire now. */
 async function restorableUntil({ call }: Desk): Promise<string> {
   const { retentionDays } = await call<{ readonly retentionDays: number }>('GET', '/api/settings')
   return secondsOf(new Date(nowMs() + retentionDays * DAY_MS).toISOString())

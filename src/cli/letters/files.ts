@@ -1,4 +1,4 @@
-/** `bartleby letters export` and `import`: whole letters, one JSON object per line; each is filed once however often it is imported. */
+/** `bartleby letters export` and `import`: whole letters, one JSON object per line. Importing twice files nothing twice. */
 import { createReadStream } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
 import type { Readable } from 'node:stream'
@@ -38,7 +38,7 @@ text, or base64 where \`originalMessageEncoding\` says so. --json changes nothin
     const { total } = await totalOf(desk, filter)
     const expected = Math.min(limit ?? total, total)
     const file = flags.output === undefined ? null : await createFile(flags.output)
-    // On a terminal the letters themselves are to be seen.
+    // On a terminal the letters themselves are shown.
     const progress = showProgress(
       file === null && terminal.screen !== undefined ? { err: () => {} } : terminal,
     )
@@ -59,7 +59,7 @@ text, or base64 where \`originalMessageEncoding\` says so. --json changes nothin
     if (file !== null) terminal.err(`${grouped(written)} letters are in ${flags.output}`)
   })
 
-/** null when it was removed since it was listed. */
+/** Null when it was removed since it was listed. */
 async function wholeLetter({ letters }: Desk, key: LetterKey): Promise<LetterDetail | null> {
   try {
     return await letters.get(key)
@@ -71,7 +71,7 @@ async function wholeLetter({ letters }: Desk, key: LetterKey): Promise<LetterDet
 
 async function createFile(path: string): Promise<FileHandle> {
   try {
-    // Never over another export: that may be the only copy of something.
+    // Never over another export, which may be the only copy.
     return await open(path, 'wx')
   } catch (error) {
     throw usage(`--output cannot be written: ${reasonOf(error)}`)
@@ -163,7 +163,7 @@ async function openLines(
   }
 }
 
-/** Files the letter of a line; null for a blank line. */
+/** Null for a blank line. */
 async function fileLine(desk: Desk, line: Buffer, engine: string | undefined): Promise<Filed | null> {
   if (line.toString('latin1').trim() === '') return null
   const read = readLetter(line)
@@ -179,7 +179,7 @@ async function fileLine(desk: Desk, line: Buffer, engine: string | undefined): P
 
 const named = ({ engine, rowKey }: LetterDetail): string => printable(`${engine} ${rowKey}`)
 
-/** Refused as it is, while others may be taken. */
+/** Others may still be taken. */
 const isAboutLetter = ({ status }: OfficeClientError): boolean =>
   status >= 400 && status < 500 && status !== 401 && status !== 403
 
@@ -192,7 +192,7 @@ async function capture({ endpoint }: Desk, report: CaptureRequest): Promise<'cre
 
 const LINE_FEED = 10
 
-/** Each line without its end; a last one without an end counts too. */
+/** Without line ends; a last line without one counts too. */
 export async function* byteLines(stream: Readable): AsyncGenerator<Buffer, void, undefined> {
   let begun: Buffer[] = []
   for await (const given of stream) {
@@ -208,12 +208,12 @@ export async function* byteLines(stream: Readable): AsyncGenerator<Buffer, void,
   if (begun.length > 0) yield Buffer.concat(begun)
 }
 
-/** How many calls of a server are under way at once. */
+/** Calls under way at once. */
 const AT_ONCE = 4
 
 /**
- * Applies `work` to what `source` gives, at most `width` at a time. A failure ends it once what is under way has ended, and
- * the source is closed; so it is when the reader leaves early.
+ * At most `width` at a time. After a failure, or when the reader leaves early, it waits for what is under way and
+ * closes the source.
  */
 export async function* mapInOrder<Given, Made>(
   source: AsyncIterable<Given>,
@@ -224,7 +224,7 @@ export async function* mapInOrder<Given, Made>(
   try {
     for await (const given of source) {
       const made = work(given)
-      // Looked at when its turn comes; until then it must not count as a failure that nobody looks at.
+      // Awaited in its turn: until then it is no unhandled rejection.
       made.catch(() => {})
       underWay.push(made)
       if (underWay.length < width) continue

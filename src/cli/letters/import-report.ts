@@ -1,4 +1,4 @@
-/** A letter of an export as a report to an office: with a source id that is the same at every import, so that none is twice. */
+/** An exported letter as a report, with a source id that is the same at every import. */
 import { createHash } from 'node:crypto'
 import { bytesOf } from '../../client/bytes.ts'
 import type { CaptureRequest, LetterDetail } from '../../client/letter-types.ts'
@@ -6,7 +6,7 @@ import { IMPORT_PREFIX, isImported } from '../../core/source-id.ts'
 import { SOURCE_COMMANDS } from '../../sources/commands.ts'
 import { given } from '../../terminal/flags.ts'
 
-/** The engine that anything can be reported under. */
+/** Anything can be reported under it. */
 export const REPORTS = SOURCE_COMMANDS.find(({ takesReports }) => takesReports)?.name ?? ''
 
 const MOST_SOURCE_ID = 512
@@ -14,15 +14,12 @@ const MOST_INSTANCE = 256
 const MOST_CORRELATION = 256
 const MOST_QUEUE = 512
 
-/** Read from a line of an export, or what is wrong with it. */
 export type ReadLetter =
   | { readonly kind: 'letter'; readonly letter: LetterDetail }
   | { readonly kind: 'unreadable'; readonly reason: string }
 
-/** What a report cannot do without. */
 const NEEDED = ['engine', 'rowKey', 'sourceId', 'status', 'originalMessage', 'errorMessage'] as const
 
-/** Reads a line. */
 export function readLetter(line: Uint8Array): ReadLetter {
   let value: unknown
   try {
@@ -36,13 +33,13 @@ export function readLetter(line: Uint8Array): ReadLetter {
       return { kind: 'unreadable', reason: `it is no exported letter: '${name}' is missing` }
     }
   }
-  // What is needed is there; the server checks the rest.
+  // The server checks the rest.
   return { kind: 'letter', letter: value as LetterDetail }
 }
 
-/** The report that files the letter; `engine` instead of its own when given. */
+/** `engine` replaces the letter's own. */
 export function reportOf(letter: LetterDetail, engine: string | undefined): CaptureRequest {
-  // A source that names its letters after itself has made them of its own items; nobody can report those.
+  // Such a source made the letter of its own item, which nobody can report.
   const isOwn = letter.engine === letter.source
   return {
     engine: engine ?? (isOwn ? REPORTS : letter.engine),
@@ -56,7 +53,7 @@ export function reportOf(letter: LetterDetail, engine: string | undefined): Capt
       originalQueue: within(letter.originalQueue, MOST_QUEUE),
       correlationId: within(letter.correlationId, MOST_CORRELATION),
     }),
-    // An item that expired untouched has none, and a report at least one.
+    // Items that expired untouched have none; a report needs one.
     dequeueCount: Math.max(1, letter.dequeueCount),
     firstFailureAtUtc: letter.firstFailureAtUtc,
     lastFailureAtUtc: letter.lastFailureAtUtc,
@@ -64,11 +61,11 @@ export function reportOf(letter: LetterDetail, engine: string | undefined): Capt
   }
 }
 
-/** The text where there is one that is not too long. */
+/** Undefined when empty or too long. */
 const within = (text: string | null | undefined, most = Number.POSITIVE_INFINITY): string | undefined =>
   text && text.length <= most ? text : undefined
 
-/** An import of an import keeps its id: however often it goes round, it is one letter. */
+/** An import of an import keeps its id and stays one letter. */
 function importId({ engine, sourceId }: LetterDetail): string {
   if (isImported(sourceId)) return sourceId
   const id = `${IMPORT_PREFIX}${engine}:${sourceId}`
@@ -76,7 +73,7 @@ function importId({ engine, sourceId }: LetterDetail): string {
   return `${IMPORT_PREFIX}${engine}:sha256:${createHash('sha256').update(sourceId).digest('hex')}`
 }
 
-/** Its own headers as texts, and of where it came from what a report has no field for. */
+/** Its own headers as texts, and origins that a report has no field for. */
 function headersOf(letter: LetterDetail): Readonly<Record<string, string>> {
   const { headers, headersEncoding } = letter
   const own =
@@ -85,7 +82,7 @@ function headersOf(letter: LetterDetail): Readonly<Record<string, string>> {
       : headers === null
         ? []
         : [['bartleby-original-headers', asText(headers)] as const]
-  // What it says of itself goes first: where it came from before its first import.
+  // Its own headers win: they name the origin before the first import.
   return Object.fromEntries([
     ...Object.entries(
       given({

@@ -44,7 +44,7 @@ async function printJson(letters: AsyncIterable<LetterItem>, terminal: Terminal)
   terminal.out(before === '[' ? '[]' : ']')
 }
 
-/** Rows that are looked at before the columns are laid out. */
+/** Rows that decide the widths of columns. */
 const FIRST_ROWS = 100
 
 async function printTable(
@@ -81,7 +81,7 @@ async function printTable(
   }
 }
 
-/** How letters look in a table. What names them can be copied from it, unless it is to be short. */
+/** Names can be copied from the table, unless it is to be short. */
 export const letterColumns = (
   now: number,
   names: 'row keys' | 'instances' | 'short' = 'instances',
@@ -103,7 +103,7 @@ export const letterColumns = (
   { heading: 'AGE', text: ({ lastFailureAtUtc }) => ageOf(lastFailureAtUtc, now), right: true },
 ]
 
-/** The error in one line; its class is said unless the message begins with it. */
+/** One line; the class is left out where the message begins with it. */
 export function errorLine({
   errorClass,
   errorMessage,

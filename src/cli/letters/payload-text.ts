@@ -1,11 +1,11 @@
-/** Payloads for people: text as lines, JSON indented, anything else as hexadecimal. Nothing in it can command the terminal. */
+/** Payloads for people: text as lines, JSON indented, anything else in hex. Nothing in it can command the terminal. */
 import { diffArrays } from 'diff'
 import { textOf } from '../../client/bytes.ts'
 import { indentJson } from '../../core/json/tokens.ts'
 import { printable, type Style } from '../../terminal/terminal.ts'
 import { grouped } from '../../terminal/words.ts'
 
-/** A longer text is not made readable: it is cut, and its rest never seen. */
+/** Longer texts are not indented: they are cut anyway. */
 const MOST_INDENTED = 1_048_576
 const MOST_LINES = 200
 const MOST_LINE = 2_000
@@ -16,11 +16,9 @@ interface PayloadText {
   /** `JSON`, `text`, `bytes` or `empty`. */
   readonly kind: string
   readonly lines: readonly string[]
-  /** Not all of it is in the lines. */
   readonly isCut: boolean
 }
 
-/** The bytes as lines to print. */
 export function payloadText(bytes: Uint8Array): PayloadText {
   if (bytes.length === 0) return { kind: 'empty', lines: [], isCut: false }
   const text = textOf(bytes)
@@ -30,7 +28,7 @@ export function payloadText(bytes: Uint8Array): PayloadText {
   return { kind: json === null ? 'text' : 'JSON', lines, isCut }
 }
 
-/** All lines of a payload that is text, JSON indented; null when it is none. */
+/** All lines, JSON indented; null when it is no text. */
 export function textLines(bytes: Uint8Array): readonly string[] | null {
   const text = textOf(bytes)
   return text === undefined ? null : (indentJson(text) ?? text).split('\n').map(printable)
@@ -65,7 +63,7 @@ function hexDump(bytes: Uint8Array): { lines: readonly string[]; isCut: boolean 
   return { lines, isCut: shown.length < bytes.length }
 }
 
-/** How a payload differs from what it was: the lines that differ, with some around them, in their colours. */
+/** The lines that differ, with some around them. */
 export function diffLines(before: Uint8Array, after: Uint8Array, style: Style): readonly string[] {
   const [beforeLines, afterLines] = [textLines(before), textLines(after)]
   if (beforeLines === null || afterLines === null) {
@@ -95,7 +93,7 @@ interface DiffLine {
 const LONGEST_MS = 1_000
 const CONTEXT = 3
 
-/** The lines that differ, with some around them; `…` stands for lines that are equal. Empty when all are. */
+/** `…` stands for equal lines. Empty when all are equal. */
 export function lineDiff(before: readonly string[], after: readonly string[]): readonly DiffLine[] {
   const compared = diffArrays([...before], [...after], { timeout: LONGEST_MS }) ?? [
     { value: before, removed: true, added: false },

@@ -1,4 +1,4 @@
-/** `bartleby letters show`: one letter as JSON, its payload alone, or for people what failed and why, what happened when, what it carries. */
+/** `bartleby letters show`: one letter as JSON, its payload alone, or its case file for people. */
 import { bytesOf } from '../../client/bytes.ts'
 import type { LetterDetail } from '../../client/letter-types.ts'
 import { officeCommand } from '../../terminal/office.ts'
@@ -29,7 +29,6 @@ export const showCommand = officeCommand(
 const STACK_LINES = 12
 const FIELD_WIDTH = 15
 
-/** The whole case file as text. */
 function caseFile(letter: LetterDetail, style: Style): string {
   return [
     `${style.bold(printable(`${letter.engine} ${letter.rowKey}`))}  ${statusIn(style, letter.status)}`,
@@ -93,7 +92,7 @@ const provenance = (letter: LetterDetail): readonly Field[] => [
 
 function errorLines(letter: LetterDetail): readonly string[] {
   const [first = '', ...others] = letter.errorMessage.split('\n')
-  // Most stacks begin with what was just said.
+  // Most stacks begin with the message.
   const isFrame = (line: string) => line.trim() !== '' && !line.startsWith(`${letter.errorClass}:`)
   const stack = (letter.errorStack ?? '').split('\n').filter(isFrame)
   const more = stack.length - STACK_LINES
@@ -105,7 +104,7 @@ function errorLines(letter: LetterDetail): readonly string[] {
   ].map(printable)
 }
 
-/** Failures and acts in the order in which they happened. */
+/** In the order of time. */
 function timeline({ attempts, history }: LetterDetail): readonly string[] {
   const failures = attempts.map((each) => ({
     at: each.failedAtUtc,

@@ -1,4 +1,4 @@
-/** Which letters: by flags in the words of the API and a query in those of the console, page by page, how many, and one by its name. */
+/** Which letters: by flags in the API's words and a query in the console's; page by page, counted, or one by name. */
 import type { Command } from 'commander'
 import { queryText } from '../../client/envelope.ts'
 import { OfficeClientError } from '../../client/errors.ts'
@@ -19,7 +19,7 @@ export interface FilterFlags extends OfficeFlags, LetterParameters {
   readonly query?: string
 }
 
-/** Parameters of the API with what they mean; their flags are the same words with hyphens. */
+/** Flags are the parameters with hyphens. */
 const FLAGS: readonly (readonly [parameter: LetterParameter, value: string, means: string])[] = [
   ['engine', 'engine', 'of this engine'],
   ['status', 'status', 'Pending, Resolved or Expired'],
@@ -38,7 +38,6 @@ const FLAGS: readonly (readonly [parameter: LetterParameter, value: string, mean
 const flagOf = (parameter: string): string =>
   `--${parameter.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`
 
-/** Adds a flag for each parameter, and `--query`. */
 export function filterFlags(command: Command): void {
   command.option('--query <query>', "in the console's words, for example 'status:pending age:>2d'")
   for (const [parameter, value, means] of FLAGS) {
@@ -46,11 +45,10 @@ export function filterFlags(command: Command): void {
   }
 }
 
-/** The part of a help text that explains queries. */
 export const QUERY_HELP = `Queries are terms key:value, and text to search for. All must hold; values with spaces stand in double quotes:
 ${LETTER_QUERY_KEYS.map(({ example, means }) => `  ${example.padEnd(26)} ${means}`).join('\n')}`
 
-/** What flags, `--query` and the words of a command ask for together. Refuses what says the same twice. */
+/** Flags, `--query` and words together. Refuses what says the same twice. */
 export function filterOf(flags: FilterFlags, words: readonly string[] = []): LetterParameters {
   const text = [...(flags.query === undefined ? [] : [flags.query]), ...asTerms(words)].join(' ')
   const { filter, problems } = parseLetterQuery(text, nowMs())
@@ -69,8 +67,8 @@ export function filterOf(flags: FilterFlags, words: readonly string[] = []): Let
 }
 
 /**
- * The shell takes quotes away: of `error:"timed out"` it leaves `error:timed out`. Where there are several words, each is a
- * term, and gets its quotes back; a word that holds several terms is one that the user quoted as a whole.
+ * The shell turns `error:"timed out"` into `error:timed out`. Of several words each is a term and gets its quotes back;
+ * a word with several terms was quoted as a whole.
  */
 function asTerms(words: readonly string[]): readonly string[] {
   if (words.length < 2) return words
@@ -83,21 +81,19 @@ function asTerms(words: readonly string[]): readonly string[] {
 
 const capitalised = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1).toLowerCase()
 
-/** The letters that match, the newest failure first, at most `most` of them. */
+/** The newest failure first. */
 export const walkLetters = (desk: Desk, filter: LetterParameters, most?: number) =>
   walkList<LetterItem>(desk, '/api/dlq', filter, most)
 
-/** How many letters match. */
 export const totalOf = ({ call }: Desk, filter: LetterParameters): Promise<LetterTotal> =>
   call('GET', `/api/dlq/total${queryText(filter)}`)
 
-/** Row keys end with the time of the first failure; what does not is the name of an instance. */
+/** Row keys end with the time of the first failure; anything else names an instance. */
 const ROW_KEY = /-\d{8}T\d{12}(?:\d{12,18})?Z$/
 
-/** Whether it is the name of one letter, and not of an instance. */
 export const isRowKey = (text: string): boolean => ROW_KEY.test(text)
 
-/** The letter with that row key; or the only one of that instance, because lists show the instance. */
+/** By row key, or the only one of an instance, because lists show instances. */
 export async function letterNamed(desk: Desk, key: LetterKey): Promise<LetterDetail> {
   const { letters } = desk
   try {

@@ -68,7 +68,7 @@ const redriveColumns = (now: number): readonly Column<RedriveItem>[] => [
 ]
 
 interface ShowFlags {
-  /** true: of any outcome. */
+  /** True: of any outcome. */
   readonly letters?: string | true
   readonly limit: string
   readonly all?: boolean
@@ -97,7 +97,7 @@ async function printLetters(desk: Desk, id: string, asked: string | true, flags:
   if (asked !== true && outcome === undefined)
     throw usage(`--letters is '${asked}'; expected one of ${MEMBER_OUTCOMES.join(', ')}, or nothing for all`)
   const limit = wholeNumber('--limit', flags.limit, 1)
-  // One more than is shown tells whether there are more.
+  // One more shows whether there are more.
   const most = flags.all ? undefined : limit + 1
   const found = await listAll<RedriveLetter>(desk, pathTo('/api/redrives', id, 'letters'), { outcome }, most)
   const members = flags.all ? found : found.slice(0, limit)

@@ -1,4 +1,4 @@
-/** What `redrive plan` is told, by flags and files, as the plan that is asked of the server. */
+/** The flags and files of `redrive plan`, as the plan that is asked of the server. */
 import { existsSync } from 'node:fs'
 import { type Command, Option } from 'commander'
 import type { LetterFilter, LetterKey } from '../../client/letter-types.ts'
@@ -33,10 +33,9 @@ export interface PlanFlags
 
 const another = (text: string, before: readonly string[] = []): readonly string[] => [...before, text]
 
-/** A header may be set to nothing. */
 const header = pairs('kind=order', /^([^=]+)=(.*)$/s)
 
-/** Adds the flags that say which letters, what is done to them, how, and how they are repaired on their way. */
+/** Which letters, what is done, how, and repairs on the way. */
 export function planFlags(command: Command): void {
   filterFlags(command)
   command
@@ -77,10 +76,9 @@ export function planFlags(command: Command): void {
     .option('--remove-header <name>', 'send none of it; can be repeated', another)
 }
 
-/** Which letters: those that match, or these. */
 export type Chosen = { readonly filter: LetterParameters } | { readonly ids: readonly LetterKey[] }
 
-/** The plan that the flags ask for. `repair` is read from theirs before, because it may lie in files. */
+/** `repair` is read before, because it may lie in files. */
 export function planBody(
   chosen: Chosen,
   flags: PlanFlags,
@@ -101,16 +99,16 @@ export function planBody(
   }
 }
 
-/** The filter as JSON: what is a number is one there. */
+/** Numbers are numbers in JSON. */
 function filterBody({ minAttempts, ...texts }: LetterParameters): LetterFilter {
   const number = Number(minAttempts)
   const attempts =
     minAttempts === undefined ? {} : { minAttempts: Number.isNaN(number) ? minAttempts : number }
-  // A value that there is not is for the server to refuse: it says which there are.
+  // The server refuses unknown values, and names those there are.
   return { ...texts, ...attempts } as LetterFilter
 }
 
-/** Letters a second. How many these may be at most is for the server to say. */
+/** The server knows the maximum. */
 export const rateOf = (name: string, text: string): number =>
   decimal(name, text, 'letters a second above 0, such as 50 or 0.5')
 
@@ -153,10 +151,9 @@ function stopRuleOf(text: string): RedriveStopRule {
   return { percent: Number(percent), of: Number(of) }
 }
 
-/** More are refused by the server; a query can name any number. */
+/** The server refuses more; a query can name any number. */
 export const MOST_IDS = 10_000
 
-/** Which letters the words of a query or the flags ask for. */
 export async function chosenBy(desk: Desk, words: readonly string[], flags: PlanFlags): Promise<Chosen> {
   const filter = filterOf(flags, words)
   const isFiltered = Object.keys(filter).length > 0
@@ -168,13 +165,13 @@ export async function chosenBy(desk: Desk, words: readonly string[], flags: Plan
   return { filter }
 }
 
-/** The letters that are named one by one, by flags or in a file. */
+/** Named by flags or in a file. */
 async function idsOf(desk: Desk, { id = [], idsFile }: PlanFlags): Promise<readonly LetterKey[]> {
   const named: LetterKey[] = []
   for (const text of id) {
     const key = keyOf(text)
     if (key === null) throw usage(`--id is '${text}'; expected ENGINE/KEY`)
-    // Lists show instances: where one has a single letter, that is the letter. Of a file this would be too many questions.
+    // Lists show instances, which name a letter where they have one. For a file that would be too many calls.
     named.push(isRowKey(key.rowKey) ? key : keyOnly(await letterNamed(desk, key)))
   }
   const ids = [
@@ -189,7 +186,7 @@ async function idsOf(desk: Desk, { id = [], idsFile }: PlanFlags): Promise<reado
 
 const keyOnly = ({ engine, rowKey }: LetterKey): LetterKey => ({ engine, rowKey })
 
-/** The letters of a file: on each line `ENGINE/KEY`, or JSON with engine and rowKey as `letters export` writes it. */
+/** Each line is `ENGINE/KEY`, or JSON with engine and rowKey as `letters export` writes it. */
 export function keysIn(text: string): readonly LetterKey[] {
   return text.split('\n').flatMap((line, index) => {
     const said = line.trim()
@@ -222,7 +219,7 @@ interface RepairFlags extends TextFlags<'patch' | 'map'> {
   readonly removeHeader?: readonly string[]
 }
 
-/** The recipe that the flags describe; undefined when they describe none. */
+/** Undefined when there is none. */
 export async function repairOf(flags: RepairFlags, terminal: Terminal): Promise<RedriveRepair | undefined> {
   const { patch, map, setHeader, removeHeader } = flags
   if (patch !== undefined && map !== undefined) throw usage('--patch and --map exclude each other')
@@ -233,22 +230,22 @@ export async function repairOf(flags: RepairFlags, terminal: Terminal): Promise<
     headers: Object.keys(headers).length === 0 ? undefined : headers,
   })
   if (Object.keys(repair).length === 0) return undefined
-  // Whether it is one is for the server to say, which knows the language of recipes.
+  // The server knows the language of recipes.
   return repair as RedriveRepair
 }
 
-/** A patch is a list: what begins like one is the patch itself. */
+/** What begins like a list is the patch itself, else a file. */
 async function patchOf(given: string, terminal: Terminal): Promise<unknown> {
   const text = given.trimStart().startsWith('[') ? given : await readText('--patch', given, terminal)
   try {
-    // All digits of its numbers go to the server.
+    // Keeps all digits of numbers.
     return parseExactly(text)
   } catch (error) {
     throw usage(`--patch is no JSON: ${reasonOf(error)}`)
   }
 }
 
-/** Any text may be an expression, so that a file is meant only where there is one of that name. */
+/** Any text may be an expression: a file only where there is one of that name. */
 async function mappingOf(given: string, terminal: Terminal): Promise<string> {
   const isFile = given === '-' || existsSync(given)
   return isFile ? (await readText('--map', given, terminal)).trim() : given

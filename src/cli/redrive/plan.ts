@@ -78,7 +78,7 @@ const lowered = (sentence: string): string => sentence.charAt(0).toLowerCase() +
 
 const LOOK_MS = 1_000
 
-/** A plan; one that takes longer than a request is waited for, and how far it is told. Fails when it cannot be made. */
+/** Waits for a plan that takes longer than a request. Fails when it cannot be made. */
 export async function makePlan(
   { redrives, terminal }: Desk,
   request: RedrivePlanRequest,
@@ -95,7 +95,7 @@ export async function makePlan(
   return plan
 }
 
-/** Says what will be done to how many letters, and goes on only when `--yes` was given or a person types how many it is. */
+/** Goes on only with `--yes`, or when a person types the number. */
 export function confirmPlan(
   plan: RedriveDetail,
   flags: { readonly yes?: boolean; readonly json?: boolean },

@@ -1,4 +1,4 @@
-/** `bartleby redrive start` and `watch`: a redrive from its start to its account, watched or not, waited for or not. */
+/** `bartleby redrive start` and `watch`: a redrive from its start to its end. */
 import type { Command } from 'commander'
 import { pathTo } from '../../client/envelope.ts'
 import { OfficeClientError } from '../../client/errors.ts'
@@ -19,7 +19,7 @@ export interface WatchFlags extends OfficeFlags {
   readonly waitTimeout?: string
 }
 
-/** A command on redrives, on a server or on a store that the command opens itself. */
+/** On a server, or on a store that the command opens itself. */
 export const redriveCommand = <const Words extends string>(
   words: Words,
   description: string,
@@ -30,13 +30,12 @@ export const redriveCommand = <const Words extends string>(
     .option('--store <url>', 'no server: open this store here, sqlite:PATH or postgres://…')
     .option('--config <file>', 'with --store: the configuration of its servers, in YAML')
 
-/** Adds `--wait`. */
 export const waitFlags = (command: Command): Command =>
   command
     .option('--wait', 'watch, and then wait until it is known what became of what was sent')
     .option('--wait-timeout <duration>', 'how long at most after its end', '1m')
 
-/** How long outcomes are waited for; null: they are not. */
+/** Null: outcomes are not waited for. */
 export const waitMsOf = ({ wait, waitTimeout }: WatchFlags): number | null => {
   const timeoutMs = waitTimeoutMs(waitTimeout)
   return wait ? timeoutMs : null
@@ -90,7 +89,7 @@ ${ENDS}`)
     await seeThrough(desk, redrive, waitMs)
   })
 
-/** What is done when it was started: it is watched, or where to look is said. */
+/** Watches it, or says where to look. */
 export async function afterStart(
   desk: Desk,
   started: RedriveDetail,
@@ -103,7 +102,7 @@ export async function afterStart(
   if (!json) terminal.err(`started; ${goesOn}. Watch it with: bartleby redrive watch ${started.id}${place}`)
 }
 
-/** Watches a redrive to its end, tells what became of it, and fails unless that is what was asked for. */
+/** Watches a redrive to its end, reports, and fails unless it succeeded. */
 export async function seeThrough(desk: Desk, started: RedriveDetail, waitMs: number | null): Promise<void> {
   const { place, goesOn, print } = desk
   const { redrive, left } = await follow(desk, started, waitMs)
@@ -122,7 +121,7 @@ export async function seeThrough(desk: Desk, started: RedriveDetail, waitMs: num
 
 const SHOWN_FAILURES = 5
 
-/** What keeps a redrive that is over, or paused, from being a success; null when nothing does. */
+/** Why a redrive that is over or paused is no success; null when it is one. */
 async function failureOf(
   { redrives }: Desk,
   { id, state, note, counts }: RedriveDetail,
@@ -141,7 +140,7 @@ async function failureOf(
   return reasons.length === 0 ? null : reasons.join('; ')
 }
 
-/** `6 failed:` and the first of them, each with its reason. */
+/** `6 failed:` and the first, with their reasons. */
 export function failuresText(failed: number, first: readonly RedriveLetter[]): string {
   const shown = first.map(
     ({ engine, rowKey, reason, detail }) =>
@@ -153,7 +152,7 @@ export function failuresText(failed: number, first: readonly RedriveLetter[]): s
 
 interface Followed {
   readonly redrive: RedriveDetail
-  /** Whoever watched went away before the end. */
+  /** The watcher left before the end. */
   readonly left: boolean
 }
 
@@ -162,8 +161,8 @@ const LONGEST_PAUSE_MS = 1_000
 const LOOK_TIMEOUT_MS = 10_000
 
 /**
- * Watches from how it stood at `first`, and waits so long at most for outcomes after the end; null: not for them. Where nobody sits at
- * a terminal a pause ends it too: a script would wait for ever for somebody to resume it. Ctrl-C ends the watching, and nothing else.
+ * Watches from `first` on, and waits at most `waitMs` for outcomes after the end. Without a terminal a pause ends it
+ * too: a script would wait for ever. Ctrl-C ends the watching only.
  */
 async function follow(desk: Desk, first: RedriveDetail, waitMs: number | null): Promise<Followed> {
   const { terminal, json } = desk
@@ -194,19 +193,19 @@ async function follow(desk: Desk, first: RedriveDetail, waitMs: number | null): 
   }
 }
 
-/** How much longer it is looked at, in milliseconds. */
+/** Milliseconds left. */
 function timeLeft(
   { state, action, counts }: RedriveDetail,
   waitMs: number | null,
   overSinceMs: number | null,
 ): number {
   if (overSinceMs === null) return Number.POSITIVE_INFINITY
-  // One that was stopped has not succeeded, whatever is heard of its letters.
+  // A stopped redrive has failed, whatever is heard of its letters.
   const isKnown = !isSending(action) || counts.unconfirmed === 0 || state !== 'done'
   return waitMs === null || isKnown ? 0 : overSinceMs + waitMs - performance.now()
 }
 
-/** How it stands, or why nobody can say: a server that is started again goes on with it. */
+/** The redrive, or why there is no answer: a restarted server goes on with it. */
 async function look({ call }: Desk, id: string, signal: AbortSignal): Promise<RedriveDetail | string> {
   const patience = { signal, timeoutMs: LOOK_TIMEOUT_MS, once: true }
   try {
@@ -219,15 +218,14 @@ async function look({ call }: Desk, id: string, signal: AbortSignal): Promise<Re
 
 interface Display {
   show(redrive: RedriveItem): void
-  /** It cannot be looked at now, because of this. */
+  /** No answer, because of this. */
   trouble(reason: string): void
-  /** Takes away what would stay on the screen. */
   end(): void
 }
 
 const SILENT: Display = { show: () => {}, trouble: () => {}, end: () => {} }
 
-/** The display that this terminal has; `json` has none. `nowMs` tells how much time has passed. */
+/** `json` has no display. `nowMs` is replaced in tests. */
 export function displayOn(
   terminal: Terminal,
   { json = false }: { readonly json?: boolean },
@@ -237,7 +235,7 @@ export function displayOn(
   return terminal.screen === undefined ? lines(terminal, nowMs) : inPlace(terminal, terminal.screen)
 }
 
-/** Numbers that change are told this often; another state at once. */
+/** Changed numbers are printed this often, a new state at once. */
 const LINE_MS = 5_000
 
 function lines({ err }: Terminal, nowMs: () => number): Display {
@@ -260,9 +258,9 @@ function lines({ err }: Terminal, nowMs: () => number): Display {
   }
 }
 
-/** The cursor goes up to the first line of the last picture; what follows it is erased. */
+/** Up to the first line of the last picture, and everything below erased. */
 const over = (rows: number): string => `${rows === 0 ? '' : `\u001b[${rows}A`}\r\u001b[J`
-// Without cursor, and with lines that end at the edge instead of going on below it: rows are counted.
+// Without cursor or line wrap: rows are counted.
 const ENTER = '\u001b[?25l\u001b[?7l'
 const LEAVE = '\u001b[?7h\u001b[?25h'
 

@@ -1,7 +1,4 @@
-/**
- * A redrive in words: its plan and the first letters as they would be sent, its terms, what its numbers mean, and everything that is
- * on file about one that was started.
- */
+/** A redrive in words: its plan, its terms, its numbers, and all that is on file about it. */
 import { bytesOf } from '../../client/bytes.ts'
 import type {
   RedriveDestination,
@@ -34,7 +31,7 @@ import {
 import { diffLines, payloadText, sizeText } from '../letters/payload-text.ts'
 import { progressOf } from './watch-frame.ts'
 
-/** Lines of one payload; --json shows all of it. */
+/** Lines of one payload. */
 const MOST_LINES = 20
 const COLUMNS = 80
 
@@ -43,7 +40,6 @@ export interface Shown {
   readonly style: Style
 }
 
-/** The whole plan, with so many letters as they would be sent. */
 export function planText(
   plan: RedriveDetail,
   { letters, ...shown }: Shown & { readonly letters: number },
@@ -62,11 +58,9 @@ export function planText(
   ].join('\n')
 }
 
-/** How it is started, and until when it can be. */
 export const nextStep = ({ id, validUntilUtc }: RedriveDetail, place: string): string =>
   `plan ${id} is valid until ${secondsOf(validUntilUtc)}; nothing was changed. Start it with:\n  bartleby redrive start ${id} --watch${place}`
 
-/** All that is on file about it. */
 export const detailText = (redrive: RedriveDetail, { width, style }: Shown): string =>
   [
     `${style.bold(redrive.id)}  ${printable(redrive.sentence)}`,
@@ -128,7 +122,7 @@ const REASONS: Readonly<Record<string, string>> = {
   send_refused: 'refused where it was to go',
 }
 
-/** Why letters were not sent; a reason that a newer server has stands as it is. */
+/** An unknown reason, of a newer server, stands as it is. */
 export const reasonWords = (reason: string): string => REASONS[reason] ?? reason.replaceAll('_', ' ')
 
 const MEANINGS: readonly (readonly [name: keyof RedriveNumbers, words: string, meaning: string])[] = [
@@ -141,7 +135,7 @@ const MEANINGS: readonly (readonly [name: keyof RedriveNumbers, words: string, m
   ['invalid', 'invalid', 'are unknown, not in the status that it takes, or the repair does not apply'],
 ]
 
-/** What a plan found, a line for each number; those that are zero step back. */
+/** A line for each number; zeros are dimmed. */
 export function numberLines(numbers: RedriveNumbers, style: Style): readonly string[] {
   const width = Math.max(...MEANINGS.map(([name]) => grouped(numbers[name]).length))
   return MEANINGS.map(([name, words, meaning]) => {
@@ -152,7 +146,7 @@ export function numberLines(numbers: RedriveNumbers, style: Style): readonly str
   })
 }
 
-/** `2 no destination, 1 duplicate`: those that match and are not in the plan; empty when there are none. */
+/** `2 no destination, 1 duplicate`: matched and not in the plan. */
 export const leftOut = (numbers: RedriveNumbers): string =>
   MEANINGS.filter(([name]) => name !== 'matched' && name !== 'eligible' && numbers[name] > 0)
     .map(([name, words]) => `${grouped(numbers[name])} ${words}`)
@@ -166,7 +160,7 @@ const ORDERS: Readonly<Record<RedriveItem['order'], string>> = {
   none: 'as it comes',
 }
 
-/** How it is to go, a line for each of the terms: what its sentence leaves out. */
+/** A line for each of the terms that its sentence leaves out. */
 function termsText(redrive: RedriveItem): readonly string[] {
   const { rate, canary, stopRule, repair, order, action } = redrive
   const fields: readonly Field[] = [
@@ -196,7 +190,7 @@ function termsText(redrive: RedriveItem): readonly string[] {
   return fieldLines(fields, FIELD_WIDTH)
 }
 
-/** Which letters it is about: the query that asks for them, or how many were named. */
+/** The query, or how many were named. */
 export function chosenText({ filter, ids }: Pick<RedriveItem, 'filter' | 'ids'>): string {
   if (filter === null) return ids === null ? '' : `${lettersText(ids)} by name`
   const texts = Object.entries(filter).map(([name, value]) => [name, String(value)])

@@ -1,4 +1,4 @@
-/** A redrive under way, on a terminal and in a line. Pure: the same redrive gives the same picture. */
+/** A redrive under way, on a terminal and in a line. Pure. */
 import type { RedriveCounts, RedriveItem } from '../../client/redrives.ts'
 import { isOver, isSending, type RedriveAction } from '../../redrive/redrive.ts'
 import { wrapped } from '../../terminal/table.ts'
@@ -7,16 +7,14 @@ import { durationText, grouped, lettersText, rateText, timesText } from '../../t
 
 const MOST_CELLS = 60
 const LEAST_CELLS = 10
-/** What stands beside the bar: the state before it, the part that is through behind it. */
+/** The state before the bar, the percentage behind it. */
 const BESIDE = 18
 
-/** The picture as lines that fit that many columns. */
 export const frameOf = (redrive: RedriveItem, columns: number, style: Style): readonly string[] => [
   ...wrapped(printable(redrive.sentence), columns).map(style.bold),
   ...progressOf(redrive, columns, style),
 ]
 
-/** How far it is, without the sentence. */
 export function progressOf(redrive: RedriveItem, columns: number, style: Style): readonly string[] {
   const { action, counts, state } = redrive
   const cells = Math.min(MOST_CELLS, Math.max(LEAST_CELLS, columns - BESIDE))
@@ -29,7 +27,7 @@ export function progressOf(redrive: RedriveItem, columns: number, style: Style):
   ]
 }
 
-/** How fast it is and how long it takes; empty when there is nothing to say. */
+/** Speed and time left; empty when there is nothing to say. */
 function paceText({ state, rate, rateNow, secondsLeft }: RedriveItem): string {
   if (isOver(state)) return ''
   return [
@@ -44,18 +42,17 @@ function canaryText({ state, canary }: RedriveItem): string {
   return `canary: goes on when ${canary.confirmPercent}% of ${lettersText(canary.letters)} are confirmed, pauses after ${durationText(canary.waitSeconds)}`
 }
 
-/** What a paused or restarted redrive survived. */
 const restartText = ({ resumed }: Pick<RedriveItem, 'resumed'>): string =>
   resumed === 0 ? '' : `went on after a restart, ${timesText(resumed)}`
 
-/** The same in one line, for what is no terminal. */
+/** One line, where there is no terminal. */
 export function lineOf(redrive: RedriveItem): string {
   const { id, state, sentence } = redrive
   const pace = paceText(redrive)
   return printable(`${id} ${state}: ${sentence}${pace === '' ? '' : ` ${pace}`}`)
 }
 
-/** How it ended, or how it stands: the sentence, and the numbers that add up. */
+/** The sentence, and the numbers that add up. */
 export function accountOf(redrive: RedriveItem): string {
   const { action, counts, sentence } = redrive
   return [printable(sentence), ...countLines(action, counts), restartText(redrive)]
@@ -63,7 +60,7 @@ export function accountOf(redrive: RedriveItem): string {
     .join('\n')
 }
 
-/** What the letters of a redrive have become, as sums that hold. */
+/** Numbers as sums. */
 export function countLines(action: RedriveAction, counts: RedriveCounts): readonly string[] {
   const { planned, sent, skipped, failed, remaining, confirmed, returned, unconfirmed } = counts
   const done = DONE[action]
@@ -103,7 +100,7 @@ interface Part {
   readonly paint: (style: Style) => (text: string) => string
 }
 
-/** In the order in which they stand. Without colours the shades still tell sent, not sent and to come apart. */
+/** In order. Without colours the shades still differ. */
 const PARTS: readonly Part[] = [
   { name: 'confirmed', cell: '█', paint: (style) => style.green },
   { name: 'unconfirmed', cell: '▓', paint: (style) => style.cyan },
@@ -113,7 +110,6 @@ const PARTS: readonly Part[] = [
   { name: 'remaining', cell: '░', paint: (style) => style.dim },
 ]
 
-/** The bar in that many cells. */
 export function redriveBar(counts: RedriveCounts, cells: number, style: Style): string {
   const shares = share(
     PARTS.map(({ name }) => counts[name]),
@@ -122,13 +118,13 @@ export function redriveBar(counts: RedriveCounts, cells: number, style: Style): 
   return PARTS.map(({ cell, paint }, index) => paint(style)(cell.repeat(shares[index] ?? 0))).join('')
 }
 
-/** Cells for each count: in all exactly `cells`, and for each that is not zero at least one. */
+/** Exactly `cells` in all, and at least one for each count above zero. */
 export function share(counts: readonly number[], cells: number): readonly number[] {
   const total = counts.reduce((sum, count) => sum + count, 0)
   if (total === 0) return counts.map(() => 0)
   const exact = counts.map((count) => (count / total) * cells)
   const given = exact.map((part, index) => ((counts[index] ?? 0) > 0 ? Math.max(1, Math.floor(part)) : 0))
-  // What rounding left over, or took too much, is settled where it is felt the least.
+  // Rounding errors go where they are felt least.
   const surplus = (index: number): number => (given[index] ?? 0) - (exact[index] ?? 0)
   const indices = counts.flatMap((count, index) => (count > 0 ? [index] : []))
   for (let left = cells - given.reduce((sum, part) => sum + part, 0); left !== 0; left -= Math.sign(left)) {

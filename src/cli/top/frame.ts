@@ -1,4 +1,4 @@
-/** One picture of an office, in as many columns and rows as there are. Pure: the same look gives the same picture. */
+/** One picture of an office, fitted to the screen. Pure. */
 import type { LetterCounts, LetterItem, SignatureGroup } from '../../client/letter-types.ts'
 import type { QueueView } from '../../queues/shapes.ts'
 import { type Column, columnsText, counted, cut, widthOf } from '../../terminal/table.ts'
@@ -7,7 +7,6 @@ import { ageOf, grouped } from '../../terminal/words.ts'
 import { letterColumns } from '../letters/list.ts'
 import { groupColumns } from '../signatures.ts'
 
-/** How an office is at a moment. */
 export interface Look {
   readonly version: string
   readonly environment: string
@@ -18,18 +17,18 @@ export interface Look {
 }
 
 export interface Canvas {
-  /** undefined: lines may be as long as they get. */
+  /** Undefined: lines of any length. */
   readonly columns: number | undefined
-  /** undefined: as many as it takes. */
+  /** Undefined: as many as it takes. */
   readonly rows: number | undefined
   readonly style: Style
 }
 
 export interface Picture {
   readonly url: string
-  /** null: the server has not answered yet. */
+  /** Null: no answer yet. */
   readonly look: Look | null
-  /** Why it does not answer now; null when it does. */
+  /** Why there is no answer; null when there is. */
   readonly trouble: string | null
   readonly now: number
   readonly lookedAt: number
@@ -38,18 +37,17 @@ export interface Picture {
 interface Panel {
   readonly title: string
   readonly lines: readonly string[]
-  /** Of the rows that are free, this part. */
+  /** Its share of free rows. */
   readonly weight: number
 }
 
-/** Rows that a panel needs beside its lines: a blank one and its title. */
+/** A blank line and the title. */
 const PANEL_FRAME = 2
-/** Headings and a row: less is not worth its title. */
+/** Headings and a row. */
 const LEAST_LINES = 2
-/** Rows of each list where nothing bounds them. */
 const UNBOUNDED_ROWS = 10
 
-/** The picture as lines; never more than there are rows. */
+/** Never more lines than rows. */
 export function frame(picture: Picture, canvas: Canvas): readonly string[] {
   const { look } = picture
   const head = headLines(picture, canvas)
@@ -109,7 +107,6 @@ function headLines(
 const statusLine = ({ totals: { Pending, Resolved, Expired } }: LetterCounts, style: Style): string =>
   `${style.yellow(`${grouped(Pending)} pending`)}   ${grouped(Resolved)} resolved   ${grouped(Expired)} expired`
 
-/** One line per source. */
 function sourceLines({ items }: LetterCounts): readonly string[] {
   const bySource = Map.groupBy(items, ({ source = '' }) => source)
   const lines = [...bySource].map(([source, counts]) => {
@@ -130,7 +127,7 @@ const queueColumns = (now: number): readonly Column<QueueView>[] => [
   { heading: 'OLDEST', text: ({ oldestAtUtc }) => ageOf(oldestAtUtc, now), right: true },
 ]
 
-/** On a low screen the lighter panels give way to the others. */
+/** On a low screen lighter panels give way. */
 function thatFit(panels: readonly Panel[], rows: number): readonly Panel[] {
   const needed = panels.length * (PANEL_FRAME + LEAST_LINES)
   if (needed <= rows || panels.length === 1) return panels
@@ -141,12 +138,12 @@ function thatFit(panels: readonly Panel[], rows: number): readonly Panel[] {
   )
 }
 
-/** Rows for each panel: none gets more than it has lines, and what one leaves the others share by weight. */
+/** No panel gets more rows than lines; the rest is shared by weight. */
 function share(panels: readonly Panel[], free: number | undefined): readonly number[] {
   const rows = panels.map(() => 0)
   if (free === undefined) return panels.map(({ lines }) => lines.length)
   for (let left = Math.max(0, free); left > 0; left--) {
-    // The next row goes to the panel that has the least for its weight, and has lines left to show.
+    // To the panel with the least for its weight that has lines left.
     let poorest = -1
     let least = Number.POSITIVE_INFINITY
     for (const [index, { lines, weight }] of panels.entries()) {

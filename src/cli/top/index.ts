@@ -1,4 +1,4 @@
-/** `bartleby top`: an office as it is now, redrawn while one looks. */
+/** `bartleby top`: an office as it is now, redrawn. */
 import type { Page } from '../../client/envelope.ts'
 import { OfficeClientError } from '../../client/errors.ts'
 import type { LetterCounts, LetterItem, SignatureGroup } from '../../client/letter-types.ts'
@@ -34,15 +34,14 @@ async function printOnce({ call, endpoint: { url }, terminal, print }: Desk): Pr
   })
 }
 
-// Another screen, so that what was on this one is there again afterwards; without cursor, and too long lines end at its edge.
+// The alternate screen, restored afterwards; without cursor or line wrap.
 const ENTER = '\u001b[?1049h\u001b[?25l\u001b[?7l'
 const LEAVE = '\u001b[?7h\u001b[?25h\u001b[?1049l'
 const HOME = '\u001b[H'
-/** From where the cursor is to the end of the line, and of the screen. */
+/** From the cursor to the end of the line, and of the screen. */
 const CLEAR_LINE = '\u001b[K'
 const CLEAR_BELOW = '\u001b[J'
 
-/** Then it is said that the server does not answer, and it is asked again. */
 const LOOK_TIMEOUT_MS = 10_000
 
 const CTRL_C = '\u0003'
@@ -53,7 +52,7 @@ async function watch({ call, endpoint, terminal }: Desk, intervalMs: number, scr
   let picture: Picture = { url: endpoint.url, look: null, trouble: null, now: nowMs(), lookedAt: nowMs() }
   const draw = () => {
     const canvas = { columns: screen.columns, rows: screen.rows, style: styleOf(terminal) }
-    // Line by line over the old picture: nothing flickers, and what was longer is erased.
+    // Line by line over the old picture, so that nothing flickers.
     const lines = frame(picture, canvas).map((line) => `${line}${CLEAR_LINE}`)
     screen.draw(`${HOME}${lines.join('\r\n')}${CLEAR_BELOW}`)
   }
@@ -86,22 +85,21 @@ async function tryToLook(call: CallOffice, signal: AbortSignal): Promise<Found> 
   try {
     return { look: await lookAt(bounded) }
   } catch (error) {
-    // Asking again gives nobody another token.
+    // Asking again gives no other token.
     if (error instanceof OfficeClientError && [401, 403].includes(error.status)) throw error
     return { trouble: reasonOf(error) }
   }
 }
 
-/** Trouble leaves the last look on the screen, and says how old it is. */
+/** Trouble keeps the last look on the screen, with its age. */
 function shown(before: Picture, found: Found): Picture {
   const now = nowMs()
   if ('look' in found) return { ...before, look: found.look, trouble: null, now, lookedAt: now }
   return { ...before, trouble: found.trouble, now }
 }
 
-/** As much as a tall screen shows. */
 const MOST = 50
-/** More queues than these are not looked at every other second. */
+/** Too many for every other second. */
 const MOST_QUEUES = 1_000
 
 interface Session {
@@ -109,7 +107,6 @@ interface Session {
   readonly environment: { readonly name: string }
 }
 
-/** How the office is at this moment. */
 async function lookAt(call: CallOffice): Promise<Look> {
   const [session, counts, groups, queues, newest] = await Promise.all([
     call<Session>('GET', '/api/session'),
@@ -128,6 +125,5 @@ async function lookAt(call: CallOffice): Promise<Look> {
   }
 }
 
-/** All that lies in a queue, and what died there. */
 const depthOf = ({ ready, leased, scheduled, held, dead, letters }: QueueView): number =>
   ready + leased + scheduled + held + dead + letters

@@ -1,10 +1,10 @@
-/** Who the invented shop deals with, what more than one part sends around, and errors as its programs would throw them: with class, words and stack. */
+/** People, contents and errors of the invented shop that more than one part uses. */
 import type { ErrorDescription } from '../../core/thrown.ts'
 import { formatTimestamp } from '../../core/timestamp.ts'
 import type { Chance } from './chance.ts'
 import type { Occasion } from './story.ts'
 
-/** Every address lies in a domain that is reserved for examples. */
+/** Domains are reserved for examples. */
 export const CUSTOMERS = [
   { name: 'Zoë Müller', email: 'zoe.mueller@example.com', city: 'Köln', country: 'DE' },
   { name: 'Łukasz Żak', email: 'lukasz.zak@example.org', city: 'Łódź', country: 'PL' },
@@ -27,7 +27,6 @@ const ARTICLES = [
   { sku: 'PEN-0052', title: 'Steel nibs, box of 12', cents: 990 },
 ] as const
 
-/** Those who acted on letters before you came. */
 export const OPERATORS = ['mira.hoffmann', 'tomasz.wrobel', 'priya.nair', 'sam.okafor'] as const
 
 export const DISCARD_NOTES = [

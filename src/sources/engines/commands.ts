@@ -1,4 +1,4 @@
-/** `bartleby engines`: what engines do, how often that succeeds, and how long it takes. */
+/** `bartleby engines`: operations of engines, their success and durations. */
 
 import { officeCommand } from '../../terminal/office.ts'
 import { type Column, columnsText } from '../../terminal/table.ts'
@@ -18,7 +18,7 @@ export const enginesCommand = officeCommand(
 
 interface Row {
   readonly engine: EngineOverview
-  /** null: the engine has none. */
+  /** Null: the engine has none. */
   readonly operation: EngineOperation | null
   readonly isFirst: boolean
 }
@@ -57,7 +57,7 @@ const number = (heading: string, text: (operation: EngineOperation) => string): 
   right: true,
 })
 
-/** Cut down: what is not all is never shown as 100%. */
+/** Rounded down: 100% means all. */
 const percent = (rate: number | null): string =>
   rate === null ? '-' : `${(Math.floor(rate * 1_000) / 10).toFixed(1)}%`
 

@@ -1,6 +1,6 @@
 /**
- * The engines of the invented shop: what their messages are, and what is wrong with those that they cannot take. Numbers and names in
- * errors vary, and each cause still has one signature. The past is filed from the same judgements by which workers fail later.
+ * The engines of the invented shop: their messages, and what is wrong with those they cannot take. Errors vary in
+ * numbers and names, and each cause still has one signature. Past and present use the same judgements.
  */
 import type { Instant } from '../../core/clock.ts'
 import { signatureOf } from '../../core/signature.ts'
@@ -16,16 +16,14 @@ export interface EngineRole {
   readonly operation: string
   readonly queue: string
   readonly maxAttempts: number
-  /** How often it gets a message, compared with the others. */
   readonly weight: number
-  /** How many of its messages its worker cannot take. */
+  /** Share of messages its worker cannot take. */
   readonly sickShare: number
-  /** The longest that a run takes. */
   readonly runMs: number
-  /** What is sent back as it is succeeds. */
+  /** A retry as it is succeeds. */
   readonly heals: boolean
   message(occasion: Occasion, isSick: boolean): Buffer
-  /** What goes wrong with a message now; null when nothing does. */
+  /** Null when nothing is wrong. */
   judge(message: EngineMessage, world: EngineWorld): ErrorDescription | null
 }
 
@@ -33,28 +31,26 @@ export interface EngineWorld extends Pick<DemoStory, 'isOut'> {
   readonly periods: Periods
 }
 
-/** Which invoices found their period locked once already. */
+/** Invoices that found their period locked. */
 export class Periods {
   readonly #died = new Set<number>()
   #liveFrom = 0
 
-  /** Invoices from before now died before, if at all: in the past that was filed, or under an earlier run of the demo. */
+  /** Older invoices died in the filed past, or under an earlier run of the demo. */
   begin(now: Instant): void {
     this.#liveFrom = invoiceNumber(now)
   }
 
-  /** Whether the period of this invoice is locked for it. */
   isLocked(invoice: string): boolean {
     const number = numberOf(invoice)
     return number >= this.#liveFrom && !this.#died.has(number)
   }
 
-  /** The invoice became a letter: when it is sent back, its period is open. */
+  /** Sent back, it finds its period open. */
   died(invoice: string): void {
     this.#died.add(numberOf(invoice))
   }
 
-  /** It was posted after all. */
   posted(invoice: string): void {
     this.#died.delete(numberOf(invoice))
   }
@@ -66,17 +62,16 @@ const text = (value: unknown): string => (typeof value === 'string' ? value : ''
 
 const instanceId = (chance: Chance): string => `shop-${String(chance.whole(1, 40)).padStart(3, '0')}`
 
-/** Ascending with time, over restarts too: the demo knows by it which invoices are older than itself. */
+/** Ascending with time, over restarts too. */
 const invoiceNumber = (now: Instant): number => Number(now / 1_000_000n) - 1_700_000_000
 
-/** The month of an instant, or the one before. */
 const monthOf = (now: Instant, back: 0 | 1): string => {
   const [year = 0, month = 0] = formatTimestamp(now).split('-').map(Number)
   const at = year * 12 + month - 1 - back
   return `${Math.floor(at / 12)}-${String((at % 12) + 1).padStart(2, '0')}`
 }
 
-/** Ends by itself: whoever sends the invoice again finds the period open. */
+/** Heals: whoever sends the invoice again finds the period open. */
 const periodLocked = (invoice: string, period: string): ErrorDescription =>
   thrown(
     'PeriodLocked',
@@ -87,7 +82,7 @@ const periodLocked = (invoice: string, period: string): ErrorDescription =>
     ],
   )
 
-/** An invoice of the month before meets a period whose books are being closed. */
+/** An invoice of the month before meets a period that is being closed. */
 export const billing: EngineRole = {
   name: 'billing',
   operation: 'issue',
@@ -119,7 +114,7 @@ export const billing: EngineRole = {
   },
 }
 
-/** What an old system sends in place of an invoice: no JSON. */
+/** An old system sends no JSON. */
 export const oldInvoice = ({ chance, now }: Occasion): Buffer =>
   Buffer.from(
     `<?xml version="1.0" encoding="UTF-8"?>\n<invoice number="${invoiceNumber(now)}">\n  <customer>${chance.pick(CUSTOMERS).name}</customer>\n  <net currency="EUR">${cents(chance.whole(1_000, 90_000))}</net>\n</invoice>\n`,
@@ -132,7 +127,7 @@ const gatewayTimeout = (host: number): ErrorDescription =>
     'async chargeOrder (/srv/payments/dist/charge.js:41:5)',
   ])
 
-/** Filled by storms, in which the gateway does not answer. */
+/** Fails in storms, when the gateway does not answer. */
 export const payments: EngineRole = {
   name: 'payments',
   operation: 'charge',
@@ -142,7 +137,7 @@ export const payments: EngineRole = {
   sickShare: 0,
   runMs: 420,
   heals: true,
-  /** The account is a whole number beyond what a double can hold: its digits must survive. */
+  /** The account is beyond what a double can hold: its digits must survive. */
   message({ chance, now }) {
     const rest = JSON.stringify({
       payment: `pay_${chance.hex(16)}`,
@@ -159,7 +154,7 @@ export const payments: EngineRole = {
   judge: (message, world) => (world.isOut(GATEWAY) ? gatewayTimeout(text(message.payment).length) : null),
 }
 
-/** Never ends by itself: the message lacks what the program reads. */
+/** Never heals: the message lacks a field. */
 const noSite = (): ErrorDescription =>
   thrown('TypeError', "Cannot read properties of undefined (reading 'region')", [
     'clusterFor (/srv/provisioning/dist/placement.js:23:32)',
@@ -167,7 +162,7 @@ const noSite = (): ErrorDescription =>
     'process.processTicksAndRejections (node:internal/process/task_queues:105:5)',
   ])
 
-/** The registration of a shop's instance; one without a region is more than its worker can take. */
+/** Registers a shop's instance; one without a region is more than its worker can take. */
 export const provisioning: EngineRole = {
   name: 'provisioning',
   operation: 'instance-registered',
@@ -191,7 +186,7 @@ export const provisioning: EngineRole = {
 
 const LOST_VAULT = 'kv-north-2'
 
-/** A key that is to be replaced, in a vault. */
+/** Replaces a key in a vault. */
 const hmac: EngineRole = {
   name: 'hmac',
   operation: 'rotate',
@@ -220,7 +215,7 @@ const hmac: EngineRole = {
 
 const BLOCKED_DOMAIN = 'checkout.shop.example'
 
-/** A certificate that runs out. */
+/** Renews a certificate. */
 const tls: EngineRole = {
   name: 'tls',
   operation: 'renew',
@@ -247,7 +242,7 @@ const tls: EngineRole = {
       : null,
 }
 
-/** An alert of the monitoring; there are severities from 1 to 4. */
+/** Severities are 1 to 4. */
 const alerts: EngineRole = {
   name: 'alerts',
   operation: 'process',
@@ -287,11 +282,9 @@ const alerts: EngineRole = {
 export const ENGINE_ROLES: readonly EngineRole[] = [billing, payments, provisioning, hmac, tls, alerts]
 
 export const DEMO_SIGNATURES: DemoSignatures = {
-  /** Its letters are confirmed when they are sent back. */
   healingSignature: signatureOf(periodLocked('INV-1', '2026-01')).fingerprint,
-  /** Hundreds of its letters come within a minute. */
   stormSignature: signatureOf(gatewayTimeout(1)).fingerprint,
 }
 
-/** The group whose letters return when they are sent back as they are. */
+/** Its letters return when sent back as they are. */
 export const RETURNING_SIGNATURE = signatureOf(noSite()).fingerprint

@@ -1,6 +1,6 @@
 /**
- * Engines in the demo: workers that fail at some of their messages, and their past, in which the same was done on a clock that is moved:
- * the same queues, judgements and words, without waiting.
+ * Engines in the demo: workers that fail at some messages, and their past, filed with the same queues and judgements on
+ * a clock that is moved.
  */
 import { pause } from '../../core/waiting.ts'
 import { errorOf } from '../../demo/story/shop.ts'
@@ -31,21 +31,20 @@ import type { EnginesFace } from './module.ts'
 import type { EngineMessage } from './options.ts'
 import type { EnginesSchema } from './settings.ts'
 
-/** Longer than the past that is filed; what is resolved is gone then, so that a demo does not grow for ever. */
+/** Longer than the filed past. Resolved letters go then, so that a demo does not grow for ever. */
 const RETENTION_DAYS = 3
 
 export const enginesDemo: SourceDemo<SectionOf<typeof EnginesSchema>, EnginesFace> = {
   signatures: DEMO_SIGNATURES,
   section: ({ tables }) => ({
     context: 'publisher',
-    // Beside the presets.
     definitions: Object.fromEntries(
       [billing, payments].map(({ name, queue, operation }) => [name, { queue, operations: [operation] }]),
     ),
     tables: { ...tables, retentionDays: RETENTION_DAYS },
   }),
   async open(office, story) {
-    // Engines make their queues themselves, but not before they work, and the past comes first.
+    // Engines make their queues only when they start, and the past comes first.
     const terms = { leaseTimeout: '1m', expireTimeout: '8760h' }
     await makeQueues(
       office,
@@ -88,7 +87,7 @@ class EnginesPart implements DemoPart {
     },
   ]
 
-  /** Letters that nobody has seen yet: some that heal, and some that do not. */
+  /** Unseen letters: some heal, some do not. */
   readonly lessons = [provisioning, billing].map((role) => () => this.#die(role, 2))
 
   readonly storm = {
@@ -109,7 +108,6 @@ class EnginesPart implements DemoPart {
     await this.#complete(role, await leaseInPast(this.#office, role.queue, count))
   }
 
-  /** The office stops its workers. */
   async start(): Promise<void> {
     this.#world.periods.begin(this.#story.now)
     await Promise.all(ENGINE_ROLES.map((role) => this.#workerOf(role).start()))
@@ -136,14 +134,13 @@ class EnginesPart implements DemoPart {
     })
   }
 
-  /** An invoice that dies finds its period open the next time. */
   #remember(invoice: string, hasFailed: boolean, isLast: boolean): void {
     const { periods } = this.#world
     if (!hasFailed) periods.posted(invoice)
     else if (isLast) periods.died(invoice)
   }
 
-  /** Messages that an engine failed at until they became letters; some of them at once, as if it had no hope for them. */
+  /** Messages that failed until they became letters, some at the first attempt. */
   async #die(role: EngineRole, count: number): Promise<PastGroup> {
     const maxAttempts = this.#story.chance.isOne(0.4) ? role.maxAttempts : 1
     await this.#produce(role, count, true)
@@ -155,7 +152,7 @@ class EnginesPart implements DemoPart {
     return { letters, workOn: () => this.#takeBack(role, count) }
   }
 
-  /** The messages of retries: they succeed where sending them back helps, and else fail once more for good. */
+  /** Retried messages succeed where that helps, else fail for good. */
   async #takeBack(role: EngineRole, count: number): Promise<void> {
     const items = await leaseInPast(this.#office, role.queue, count)
     if (role.heals) await this.#complete(role, items)
@@ -199,12 +196,12 @@ class EnginesPart implements DemoPart {
   }
 }
 
-/** The shop's instance that a message is for, or else the customer. */
+/** The shop's instance, or else the customer. */
 function instanceOf({ instanceId, customer }: EngineMessage): unknown {
   if (instanceId !== undefined) return instanceId
   return typeof customer === 'object' && customer !== null && 'email' in customer ? customer.email : customer
 }
 
-/** Everything that roles make for the past is JSON. */
+/** Roles make JSON. */
 const messageIn = ({ payload }: LeasedItem): EngineMessage =>
   JSON.parse(Buffer.from(payload).toString()) as EngineMessage

@@ -1,7 +1,6 @@
 /**
- * An engine at work: a worker on its queue, whose runs are those of a handler. A message holds its place until its history row and
- * its fate are written, in one transaction of the queue. It outlives outages of the store; a crash costs the leases it
- * held, and nothing else.
+ * An engine at work: a worker on its queue, whose runs are those of a handler. A message is held until its history row
+ * and its fate are written, in one transaction. Outages of the store are waited out; a crash costs the leases held.
  */
 import { randomUUID } from 'node:crypto'
 import { hostname } from 'node:os'
@@ -20,35 +19,28 @@ import { StoreUnavailable } from '../../store/database.ts'
 import { type EngineOptions, type EngineTerms, termsOf } from './options.ts'
 import { EngineStopped, HandlerTimedOut, type Leased, LeaseLost, type RunOffice, runOn } from './run.ts'
 
-/** What an engine needs of the office it belongs to. */
 export interface EngineOffice {
   readonly queues: Queues
   readonly clock: Clock
   readonly log: Log
   readonly directory: EngineDirectory
   readonly readCase: RunOffice['readCase']
-  /** Records in the store that the queue is the engine's. */
   readonly claimQueue: (engine: string, queue: string) => Promise<void>
 }
 
-/** A worker that an application started. */
 export interface Engine {
   readonly name: string
-  /**
-   * Creates the queue when it is missing and begins to lease. An engine is started once, and holds the process until it
-   * is stopped.
-   */
+  /** Creates a missing queue and begins to lease. Once only; holds the process until it is stopped. */
   start(): Promise<void>
-  /** Waits for running handlers, at most `timeoutMs` (10 s unless said otherwise), and gives the other leases back. */
+  /** Waits for running handlers, at most `timeoutMs` (10 s unless given), and gives the other leases back. */
   stop(options?: { readonly timeoutMs?: number }): Promise<void>
 }
 
 const POLL_TIMEOUT = '1m'
 const DEFAULT_STOP_MS = 10_000
-/** Runs of one call, with their inputs and outputs. */
 const MOST_SETTLED = 50
 
-/** Makes an engine of checked options; refuses wrong ones with the option's name. */
+/** Refuses wrong options by name. */
 export function createEngine<Message>(office: EngineOffice, options: EngineOptions<Message>): Engine {
   return new QueueEngine(office, termsOf(office.directory, options))
 }
@@ -64,7 +56,7 @@ class QueueEngine implements Engine, WorkTable<Leased, Fate> {
   readonly #worker: Worker<Leased, Fate>
   #started: Promise<void> | undefined
   #stopped: Promise<void> | undefined
-  /** Somebody deleted the queue under the engine. */
+  /** The queue was deleted. */
   #isQueueGone = false
 
   constructor(office: EngineOffice, terms: EngineTerms) {
@@ -91,7 +83,7 @@ class QueueEngine implements Engine, WorkTable<Leased, Fate> {
       claimsAgain: (error) => !isCode(error, 'service_stopping'),
       holdsProcess: true,
       timeoutUs,
-      // Whoever has the message next is not told apart from this worker.
+      // The table cannot tell this worker from the next holder.
       settlesInTime: true,
       outage: SETBACK,
       mostSettled: () => MOST_SETTLED,
@@ -107,20 +99,19 @@ class QueueEngine implements Engine, WorkTable<Leased, Fate> {
   }
 
   stop({ timeoutMs = DEFAULT_STOP_MS }: { readonly timeoutMs?: number } = {}): Promise<void> {
-    // A start that failed has told its caller.
+    // A failed start has rejected already.
     this.#stopped ??= Promise.allSettled([this.#worker.stop(timeoutMs), this.#started]).then(() => {})
     return this.#stopped
   }
 
   async #start(): Promise<void> {
     await this.#ensureQueue()
-    // Before the first lease: what dies in the queue from now on is the engine's.
+    // Before the first lease: from now on deaths in the queue are the engine's.
     await this.#office.claimQueue(this.name, this.#terms.queueName)
-    // The office is closing; it stops the engine too.
     this.#worker.start().catch(() => {})
   }
 
-  /** Creates the queue when it is missing. One that exists keeps its settings, and may let messages die by itself. */
+  /** An existing queue keeps its settings, and may let messages die by itself. */
   async #ensureQueue(): Promise<void> {
     const { queues, log } = this.#office
     const { queueName } = this.#terms
@@ -208,7 +199,6 @@ class QueueEngine implements Engine, WorkTable<Leased, Fate> {
   }
 }
 
-/** Other workers get it at once, and the attempt does not count. */
 const GIVEN_BACK: Fate = { retried: { unspent: true } }
 
 const TROUBLE: Readonly<Record<Trouble, string>> = {

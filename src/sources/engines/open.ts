@@ -1,4 +1,4 @@
-/** Opens engines in an office: their views are there, their queues are known, and workers can be made. */
+/** Opens engines in an office: makes their views, records their queues, and gives workers. */
 import { withDefaults } from '../../core/settings/read.ts'
 import { readCase } from '../../letters/confirm.ts'
 import { TablesSchema } from '../../outgoing/azure/keys.ts'
@@ -10,7 +10,7 @@ import type { EngineOptions } from './options.ts'
 import { EngineStatistics } from './statistics.ts'
 import { createEngineViews } from './views.ts'
 
-/** Handlers get this long to finish; the whole of a stop has ten seconds. */
+/** Of the ten seconds of a stop. */
 const STOP_MS = 5_000
 
 export async function openEngines(
@@ -42,7 +42,6 @@ export async function openEngines(
     },
     services: [
       {
-        // Whoever makes workers starts them.
         name: 'engines',
         stop: async () => {
           await Promise.all([...workers].map((worker) => worker.stop({ timeoutMs: STOP_MS })))

@@ -1,4 +1,4 @@
-/** What `office.engine` is given, checked once: a mistake is told when the engine is made, with the option's name. */
+/** Options of `office.engine`, checked when the engine is made. */
 
 import type { BackoffPolicy } from '../../core/backoff.ts'
 import { parseGoDuration, usFromNs } from '../../core/duration.ts'
@@ -7,30 +7,28 @@ import { unknownKey } from '../../core/settings/config-error.ts'
 import { type EngineDirectory, reservedNames } from '../../queues/engines/engine-directory.ts'
 import { checkQueueName } from '../../queues/validate.ts'
 
-/** What a handler is told about the run it does. */
 export interface RunContext {
   /** 1 for the first delivery of the message. */
   readonly attempt: number
-  /** The same on every attempt, the history rows, the letter and the log lines. */
+  /** The same on every attempt, history row, letter and log line. */
   readonly correlationId: string
   /** Aborted when the result no longer counts: on time-out, on shutdown, when the lease was lost. */
   readonly signal: AbortSignal
   /** Names engine, operation, message and correlation id on every line. */
   readonly log: Log
   /**
-   * Lengthens the lease now. The runtime does so by itself while a handler runs; before an effect that must not happen
-   * twice, this proves that the message is still this worker's. Rejects when it is not.
+   * Lengthens the lease now, and rejects when it is lost. The runtime renews by itself; call this before an effect that
+   * must not happen twice.
    */
   extendLease(): Promise<void>
 }
 
-/** JSON objects, unless the application says what its messages are. */
 export type EngineMessage = Readonly<Record<string, unknown>>
 
 export interface EngineOptions<Message = EngineMessage> {
   /** A defined engine with a queue; without `engines.context` any other name too. */
   readonly name: string
-  /** The queue of an engine that is not defined; its name unless said otherwise. */
+  /** For an engine that is not defined; its name unless given. */
   readonly queue?: string
   /** The name of its runs in history; for a defined engine one of its own operations. */
   readonly operation: string
@@ -38,12 +36,12 @@ export interface EngineOptions<Message = EngineMessage> {
   readonly instanceId?: (message: Message) => unknown
   /** Deliveries before a message that keeps failing becomes a letter. Default 5. */
   readonly maxAttempts?: number
-  /** How long a failed message waits. Default 10s, doubling up to 10m, shortened by chance by up to a fifth. */
+  /** Delays of failed messages. Default 10s, doubling up to 10m, shortened by chance by up to a fifth. */
   readonly backoff?: {
     readonly base?: string
     readonly factor?: number
     readonly max?: string
-    /** The share of a delay that chance may take away, 0 to 1. */
+    /** Share that chance may take away, 0 to 1. */
     readonly jitter?: number
   }
   /** Handlers that run at the same time, 1 to 1000. Default 8. */
@@ -54,7 +52,7 @@ export interface EngineOptions<Message = EngineMessage> {
   readonly handler: (message: Message, ctx: RunContext) => unknown
 }
 
-/** Checked options. Messages are whatever JSON gives from here on. */
+/** Messages are any JSON from here on. */
 export interface EngineTerms {
   readonly name: string
   readonly operation: string
@@ -87,7 +85,7 @@ const BACKOFF_OPTIONS = {
   jitter: true,
 } as const satisfies Record<keyof NonNullable<EngineOptions['backoff']>, true>
 
-/** Checks the options against the directory; refuses the first that is wrong. */
+/** Refuses the first option that is wrong. */
 export function termsOf<Message>(directory: EngineDirectory, options: EngineOptions<Message>): EngineTerms {
   const { name, operation, instanceId, handler, timeout = '2m', backoff = {} } = options
   refuseUnknown(options, OPTIONS)
@@ -116,13 +114,13 @@ export function termsOf<Message>(directory: EngineDirectory, options: EngineOpti
     concurrency: wholeNumber('concurrency', options.concurrency ?? 8, 1_000),
     timeout,
     timeoutUs: durationUs('timeout', timeout),
-    // The application says what its messages are; JSON cannot prove it.
+    // The application's type of messages cannot be proved.
     instanceId: (message) => instanceId?.(message as Message),
     handler: (message, ctx) => handler(message as Message, ctx),
   }
 }
 
-/** A mistyped option would be a setting that silently does nothing. */
+/** A mistyped option would silently do nothing. */
 function refuseUnknown(given: object, known: Readonly<Record<string, true>>, prefix = ''): void {
   for (const name of Object.keys(given)) {
     if (!Object.hasOwn(known, name))

@@ -1,4 +1,4 @@
-/** Engines on the office API, for those who look after them: `GET /api/engines`. */
+/** `GET /api/engines`. */
 import type { FastifyInstance } from 'fastify'
 import { type ApiCall, type ApiScope, serveApi } from '../../api/calls.ts'
 import type { ServedApi, ServerScope } from '../../api/source-http.ts'
@@ -44,7 +44,7 @@ const listCall = ({ engines, statistics, ledger }: EngineParts): ApiCall => ({
   },
 })
 
-/** All that are known, and whatever else has letters or runs: the numbers must add up. */
+/** Known engines, and all others with letters or runs: the numbers must add up. */
 async function allOf(
   engines: EngineDirectory,
   lately: EngineRuns,
@@ -56,7 +56,7 @@ async function allOf(
   return [...known, ...[...new Set(others)].sort().map((name) => ({ name, queue: null, operations: [] }))]
 }
 
-/** The engine's own operations, also those that have not run; then acts on its letters, in their order, if there were any. */
+/** The engine's own operations, run or not; then acts on its letters. */
 function operationsOf(
   known: readonly string[],
   own: readonly string[],

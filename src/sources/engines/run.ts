@@ -20,17 +20,16 @@ export interface Leased {
   readonly partition: number
 }
 
-/** A handler did not return in time. It is left to itself, and what it still returns is ignored. */
+/** What the handler still returns is ignored. */
 export class HandlerTimedOut extends Error {
   override readonly name = 'HandlerTimedOut'
 }
 
-/** The message is no longer this worker's: its lease ended and somebody else may have it. */
+/** The lease ended; somebody else may have the message. */
 export class LeaseLost extends Error {
   override readonly name = 'LeaseLost'
 }
 
-/** The engine was stopped while the handler ran. */
 export class EngineStopped extends Error {
   override readonly name = 'EngineStopped'
 }
@@ -38,20 +37,18 @@ export class EngineStopped extends Error {
 export type Verdict =
   | { readonly verdict: 'succeeded'; readonly run: Run }
   | { readonly verdict: 'failed'; readonly run: FailedRun; readonly permanent: boolean }
-  /** Nothing is known of how it would have ended. */
   | { readonly verdict: 'none'; readonly reason: unknown }
 
 export interface RunOffice {
   readonly clock: Clock
   readonly log: Log
-  /** Who runs it. */
   readonly actor: string
-  /** What is on file about a message that failed before. */
+  /** The case of a message that failed before. */
   readonly readCase: (caseId: LetterId) => Promise<{ readonly correlationId: string | null } | null>
   readonly extendLease: (held: Held<Leased>) => Promise<void>
 }
 
-/** Runs the handler on what is held. Rejects only when the case of the message cannot be read. */
+/** Rejects only when the case of the message cannot be read. */
 export async function runOn(held: Held<Leased>, terms: EngineTerms, office: RunOffice): Promise<Verdict> {
   const { item } = held.job
   const startedAt = office.clock.now()
@@ -86,12 +83,11 @@ export async function runOn(held: Held<Leased>, terms: EngineTerms, office: RunO
   }
 }
 
-/** A message that is not JSON in UTF-8; its bytes are kept. */
 class UnparsableMessage extends Error {
   override readonly name = 'UnparsableMessage'
 }
 
-/** A message whose workers vanished while they had it. Running it once more could take the next worker with it. */
+/** Its workers vanished while they had it. Running it again could take the next one too. */
 class DeliveredTooOften extends Error {
   override readonly name = 'DeliveredTooOften'
 }
@@ -144,7 +140,7 @@ async function correlationIdOnFile(item: LeasedItem, { readCase }: RunOffice): P
   return (await readCase(item.caseId))?.correlationId ?? null
 }
 
-/** The application's function may stumble over a message that its handler knows how to refuse. */
+/** The application's function may throw on a message that its handler would refuse. */
 function instanceIdOf(terms: EngineTerms, message: unknown, log: Log): string {
   try {
     return cleanInstanceId(terms.instanceId(message))
@@ -165,7 +161,7 @@ function labelled(log: Log, label: object): Log {
 
 const MAX_OUTPUT_BYTES = 1_048_576
 
-/** A handler's output as JSON; null when there is none. What cannot be written is noted, the run has succeeded. */
+/** Null without output. Output that cannot be written is noted: the run has succeeded. */
 function outputBytes(output: unknown): Uint8Array | null {
   try {
     const text = JSON.stringify(output)

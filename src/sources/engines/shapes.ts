@@ -4,7 +4,7 @@ import { INTEGER, orNull, type Shape, TEXT, TIME_OR_NULL } from '../../api/shape
 
 const MILLISECONDS = orNull(INTEGER, { description: 'null without runs' })
 
-/** What runs of one operation came to, of the newest ones. */
+/** Of the newest runs of one operation. */
 export const OPERATION_VIEW = Type.Object({
   operation: TEXT,
   runs: INTEGER,

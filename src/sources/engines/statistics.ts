@@ -1,6 +1,6 @@
 /**
- * How engines did lately: of the newest runs of each operation, how many succeeded and how long they took. Read from history at
- * most every few seconds, however many ask.
+ * Statistics of engines: success and durations of the newest runs of each operation. Read from history at most every
+ * few seconds, however many ask.
  */
 import type { Within } from '../../api/shapes.ts'
 import { type Clock, type Instant, instant, later } from '../../core/clock.ts'
@@ -8,20 +8,17 @@ import { type RecentRun, readRecentRuns } from '../../history/recent-runs.ts'
 import type { Database } from '../../store/database.ts'
 import type { EngineOperation } from './shapes.ts'
 
-/** What the newest runs of one operation came to; durations are null without runs. */
 export type OperationStatistics = Within<EngineOperation>
 
 export interface EngineRuns {
-  /** Operations that have run lately, by engine. */
   readonly engines: ReadonlyMap<string, ReadonlyMap<string, OperationStatistics>>
-  /** What the numbers are made from, for people. */
+  /** Says what the numbers are made from. */
   readonly basis: string
 }
 
-/** Runs of an operation that are looked at, and how old they may be. */
+/** Runs per operation, and their age. */
 const MAX_RUNS = 1_000
 const WITHIN_US = 86_400_000_000n
-/** How long an answer is given again. */
 const REUSE_US = 5_000_000n
 
 export class EngineStatistics {
@@ -34,16 +31,15 @@ export class EngineStatistics {
     this.#clock = clock
   }
 
-  /** The statistics of now, or of a few seconds ago. */
   read(): Promise<EngineRuns> {
     const now = this.#clock.now()
     const latest = this.#latest
-    // Before it is answered too: all who ask meanwhile share it.
+    // All who ask meanwhile share it.
     if (latest !== null && now >= latest.at && now < latest.at + REUSE_US) return latest.answer
     const asked = { at: now, answer: this.#look(now) }
     this.#latest = asked
     asked.answer.catch(() => {
-      // What failed is not given again.
+      // Failures are not reused.
       if (this.#latest === asked) this.#latest = null
     })
     return asked.answer
@@ -68,12 +64,11 @@ export class EngineStatistics {
   }
 }
 
-/** What an operation without runs has. */
 export const withoutRuns = (operation: string): OperationStatistics => statisticsOf(operation, [], MAX_RUNS)
 
 /**
- * Of the newest `limit` runs, whatever came of them. Each outcome was read up to that limit by itself: rare failures reach further
- * back than the successes, and must not be counted against fewer of these.
+ * Of the newest `limit` runs, failed or not. Each outcome was read up to that limit by itself: rare failures reach
+ * further back than successes, and must not be counted against fewer of these.
  */
 export function statisticsOf(
   operation: string,
@@ -97,7 +92,7 @@ export function statisticsOf(
   }
 }
 
-/** The smallest value that so many in a hundred do not exceed; null of nothing. */
+/** Null without values. */
 const percentile = (ascending: readonly number[], percent: number): number | null =>
   ascending[Math.ceil((percent * ascending.length) / 100) - 1] ?? null
 

@@ -5,22 +5,20 @@
 import { NUMBER_DIGITS } from '../../core/row-key.ts'
 import type { Dialect } from '../../store/database.ts'
 
-/** The expressions as one store writes them. */
 export interface ViewText {
-  /** Before the name of a table. */
   readonly schema: string
   readonly noBytes: string
-  /** Whether bytes are UTF-8 without U+0000, which no text of PostgreSQL can hold. */
+  /** UTF-8 without U+0000, which PostgreSQL's texts cannot hold. */
   isText(bytes: string): string
-  /** Bytes as text where they are text, else in base64; NULL stays NULL. */
+  /** Text where it is text, else base64; NULL stays NULL. */
   asText(bytes: string): string
-  /** Whether a row key encodes something of a name; and the name as it writes it then. */
+  /** Whether a row key encodes parts of a name, and the name encoded. */
   hasEncoded(name: string): string
   encoded(name: string): string
-  /** An instant in UTC as ISO 8601, and as row keys write it; both with six digits, and NULL stays NULL. */
+  /** UTC as ISO 8601, and as in row keys; six digits, and NULL stays NULL. */
   time(at: string): string
   keyTime(at: string): string
-  /** The number of a row as its key writes it. */
+  /** The number of a row as in its key. */
   keyNumber(id: string): string
   /** What stands behind the last slash of a text. */
   lastPart(text: string): string
@@ -37,7 +35,7 @@ export const VIEW_TEXT: Readonly<Record<Dialect, ViewText>> = {
     encoded: encodedPostgres,
     time: (at) => postgresTime(at, 'YYYY-MM-DD"T"HH24:MI:SS.US'),
     keyTime: (at) => postgresTime(at, 'YYYYMMDD"T"HH24MISSUS'),
-    // lpad cuts what is longer.
+    // lpad would cut longer numbers.
     keyNumber: (id) => `lpad(${id}::text, greatest(${NUMBER_DIGITS}, length(${id}::text)), '0')`,
     lastPart: (text) => `regexp_replace(${text}, '^.*/', '')`,
   },
@@ -61,8 +59,8 @@ export const VIEW_TEXT: Readonly<Record<Dialect, ViewText>> = {
 }
 
 /**
- * convert_from refuses what is not UTF-8 with an error. LATIN1 takes every byte but 0 for a character, so that a
- * regular expression without captures, which PostgreSQL runs in linear time, can look at the bytes.
+ * convert_from fails on what is not UTF-8. LATIN1 takes every byte but 0 for a character, so that a regular expression
+ * without captures, linear in PostgreSQL, can check the bytes.
  */
 function isTextPostgres(bytes: string): string {
   return `
@@ -80,18 +78,14 @@ const UTF8_PATTERN = `^(?:${[
   '\\u00f4[\\u0080-\\u008f][\\u0080-\\u00bf]{2}',
 ].join('|')})*$`
 
-/**
- * Some character outside `\x01`-`\x7f`: GLOB reads any byte above that as one, whatever follows it. Told that it is text:
- * Debian and others build SQLite so that no BLOB matches.
- */
+/** GLOB reads any byte above 0x7f as one character. Cast to text: Debian and others build SQLite so that no BLOB matches. */
 const foreignToAscii = (bytes: string): string =>
   `CAST(${bytes} AS TEXT) GLOB '*[^' || char(1) || '-' || char(127) || ']*'`
 
 /**
- * SQLite takes any bytes for text and can look at single ones only by replacing them. So what is not plain ASCII is
- * brought down to it step by step, each of them exact and linear: continuation bytes to one of three classes, classes
- * that a lead byte forbids to a byte that stays, classes to one, and every sequence of the right length to a letter.
- * What is left above ASCII then was not UTF-8.
+ * SQLite takes any bytes for text and can change single ones only by replacing them. So bytes are reduced to ASCII in
+ * exact, linear steps: continuation bytes to three classes, classes that a lead byte forbids to a byte that stays,
+ * classes to one, and every sequence of the right length to a letter. What is left above ASCII was not UTF-8.
  */
 function isTextSqlite(bytes: string): string {
   const steps: (readonly [from: string, to: string])[] = []
@@ -111,10 +105,10 @@ function isTextSqlite(bytes: string): string {
   return `(instr(${bytes}, x'00') = 0 AND (NOT ${foreignToAscii(bytes)} OR NOT ${foreignToAscii(reduced)}))`
 }
 
-/** Before 3.46 the parser of SQLite gives up at a depth of 100, and a call within a call takes some five of it. */
+/** Before 3.46 SQLite's parser stops at a depth of 100, and a nested call takes some five of it. */
 const CALLS_WITHIN = 8
 
-/** Replaces one after the other. Each member of WITH stands beside the one it reads, so that no depth adds up. */
+/** Each member of WITH stands beside the one it reads, so that no depth adds up. */
 function replacedSqlite(text: string, steps: readonly (readonly [from: string, to: string])[]): string {
   const members: string[] = []
   for (let at = 0; at < steps.length; at += CALLS_WITHIN) {
@@ -133,8 +127,8 @@ const hex = (byte: number): string => byte.toString(16).toUpperCase().padStart(2
 const BASE64 = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/'
 
 /**
- * SQLite copies a value whenever an expression looks at it, so that reading 10 MB three bytes at a time would copy 10 MB
- * three million times. Bytes are cut into pieces, and pieces into smaller ones; all sizes can be divided by three.
+ * SQLite copies a value whenever an expression reads it: 10 MB by three bytes would be copied three million times. So
+ * bytes are cut into pieces, and these into smaller ones; all sizes are multiples of three.
  */
 const PIECES = [196_608, 384] as const
 
@@ -143,7 +137,7 @@ function base64Sqlite(bytes: string): string {
   return inPieces(bytes, large, 'large', inPieces('large', small, 'small', base64OfPiece('small')))
 }
 
-/** Joins `inner` of every piece, whose name is `piece`. The recursion gives them in their order. */
+/** Joins `inner` of every piece. The recursion keeps their order. */
 const inPieces = (bytes: string, size: number, piece: string, inner: string): string => `
   (WITH RECURSIVE ${piece}_starts (at) AS (
      SELECT 1 UNION ALL SELECT at + ${size} FROM ${piece}_starts WHERE at + ${size} <= length(${bytes})
@@ -153,9 +147,9 @@ const inPieces = (bytes: string, size: number, piece: string, inner: string): st
      SELECT substr(${bytes}, at, ${size}) AS ${piece} FROM ${piece}_starts LIMIT -1
    ))`
 
-/** Three bytes at a time, as six hexadecimal digits. Bytes beyond the end have none, count as 0 and are padded. */
+/** Three bytes at a time, as six hex digits. Bytes beyond the end count as 0 and are padded. */
 function base64OfPiece(piece: string): string {
-  // Not found, and so 0, are '0' and the empty text (which is found at 1 in any other).
+  // '0' and the empty text give 0.
   const nibble = (place: number) => `max(0, instr('-123456789ABCDEF', substr(digits, ${place}, 1)) - 1)`
   const three = [1, 2, 3, 4, 5, 6].map((place) => `(${nibble(place)} << ${24 - 4 * place})`).join(' + ')
   const digit = (shift: number) => `substr('${BASE64}', (three >> ${shift} & 63) + 1, 1)`
@@ -171,7 +165,7 @@ function base64OfPiece(piece: string): string {
     ))`
 }
 
-/** What a row key encodes: `% / \ # ?` and control characters, the sign of encoding first. */
+/** Encoded in row keys: `% / \ # ?` and control characters, the sign of encoding first. */
 const ENCODED = ['%', '/', '\\', '#', '?', ...range(0x01, 0x1f), ...range(0x7f, 0x9f)]
 
 function range(first: number, last: number): string[] {

@@ -17,7 +17,7 @@ export interface ViewNames {
   readonly historyTableName: string
 }
 
-/** A view to be made; `key` is the configuration key that names it. */
+/** `key` is the configuration key that names the view. */
 interface View {
   readonly key: string
   readonly name: string
@@ -26,10 +26,10 @@ interface View {
 
 const TABLE_NAME = /^[A-Za-z][A-Za-z0-9]{2,62}$/
 
-/** One at a time among servers that start together; SQLite's writer lock does the same. */
+/** For servers that start together; SQLite has its writer lock. */
 const VIEW_LOCK = 'SELECT pg_advisory_xact_lock(1853002)'
 
-/** What has the name now, and the note that this module left on it. */
+/** What has the name now, and our note on it. */
 const readRelation = sql('views.read', {
   postgres: `SELECT relkind = 'v' AS is_view, obj_description(pg_class.oid, 'pg_class') AS note
              FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace
@@ -37,10 +37,7 @@ const readRelation = sql('views.read', {
   sqlite: `SELECT type = 'view' AS is_view, sql AS note FROM sqlite_schema WHERE name = $1 COLLATE NOCASE`,
 })
 
-/**
- * Creates the views, or puts new ones in the place of those of an earlier version. Views that are as they should be
- * are not touched: a new one would lose nothing but wait for everybody who reads the old.
- */
+/** Creates or replaces the views. Current ones are not touched: replacing one waits for everybody who reads it. */
 export async function createEngineViews(db: Database, names: ViewNames): Promise<void> {
   const text = VIEW_TEXT[db.dialect]
   const views: readonly View[] = [
@@ -48,7 +45,6 @@ export async function createEngineViews(db: Database, names: ViewNames): Promise
     { key: 'historyTableName', name: names.historyTableName, query: historyQuery(text) },
   ]
   for (const { key, name } of views) {
-    // The name becomes part of a statement.
     if (!TABLE_NAME.test(name)) throw new TypeError(`engines.tables.${key}: '${name}' is no name of a table`)
   }
   if (await areCurrent(db, views)) return
@@ -87,7 +83,7 @@ async function createView(db: Database, tx: Transaction, view: View): Promise<vo
     await db.script(tx, `DROP VIEW IF EXISTS "${view.name}"; ${noteOf('sqlite', view)}`)
     return
   }
-  // Replaced, not dropped: the rights that people were given on it stay.
+  // Replaced, not dropped: rights on it stay.
   await db.script(
     tx,
     `CREATE OR REPLACE VIEW bartleby."${view.name}" AS ${view.query};
@@ -95,7 +91,7 @@ async function createView(db: Database, tx: Transaction, view: View): Promise<vo
   )
 }
 
-/** Tells one version of a view from another: SQLite keeps the statement itself, PostgreSQL a comment. */
+/** Identifies a version of a view: SQLite keeps the statement itself, PostgreSQL a comment. */
 const noteOf = (dialect: Dialect, { name, query }: View): string =>
   dialect === 'sqlite'
     ? `CREATE VIEW "${name}" AS ${query}`
@@ -116,7 +112,7 @@ const encodingOf = (text: ViewText, bytes: string): string =>
 
 const timeOf = (text: ViewText, at: string): string => `${text.time(at)} || 'Z'`
 
-/** The key of a row, with the long way to write a name only where something has to be encoded. */
+/** Encodes the name only where something has to be encoded. */
 const rowKeyOf = (text: ViewText, name: string, table: string, column: string): string =>
   `CASE WHEN ${text.hasEncoded(name)} THEN ${text.encoded(name)} ELSE ${name} END || '-' || ${text.keyTime(`${table}.${column}`)} || CASE WHEN ${table}.short_key IS NULL THEN ${text.keyNumber(`${table}.id`)} ELSE '' END || 'Z'`
 
@@ -157,10 +153,7 @@ function dlqQuery(text: ViewText): string {
     JOIN ${text.schema}drawers AS drawers ON drawers.id = letters.drawer`
 }
 
-/**
- * Captures of plain queues apart: what they stand under is their letter's. Each half is found by its own index when
- * somebody asks for a correlation id.
- */
+/** Captures of plain queues have their letter's id. Apart, so that each half finds a correlation id by its own index. */
 function historyQuery(text: ViewText): string {
   return `${historyRows(text, 'history.correlation_id')} WHERE history.correlation_id IS NOT NULL
     UNION ALL ${historyRows(text, 'letters.source_id')}

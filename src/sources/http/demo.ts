@@ -1,4 +1,4 @@
-/** Reports in the demo: failures of systems that have no queue here and report over `POST /api/dlq`, as their workers would write them. */
+/** Reports in the demo: failures of systems without a queue here, over `POST /api/dlq`. */
 import type { JsonObject } from '../../api/json-body.ts'
 import type { ErrorDescription } from '../../core/thrown.ts'
 import { CUSTOMERS, label, raised, signUp, thrown } from '../../demo/story/shop.ts'
@@ -40,7 +40,7 @@ const templateBroken = (template: string): ErrorDescription =>
     `    return env.get_template("${template}").render(**job.fields)`,
   ])
 
-/** Java's way to say that a partner changed its mind about a field. */
+/** Java, when a partner changed a field. */
 const feedUnreadable = (line: number): ErrorDescription =>
   thrown(
     'com.fasterxml.jackson.databind.exc.InvalidFormatException',
@@ -94,7 +94,7 @@ export const REPORTERS: readonly Reporter[] = [
   {
     weight: 1,
     actor: 'release-feed',
-    // An engine without a queue: its letters can be read and discarded, and there is nowhere to send them.
+    // An engine without a queue: its letters can be discarded, and have nowhere to go.
     report: (occasion) => ({
       engine: 'update-publisher',
       instanceId: 'release-feed',
@@ -106,7 +106,6 @@ export const REPORTERS: readonly Reporter[] = [
   },
 ]
 
-/** Files one such failure. */
 async function reportFailure({ letters }: DemoOffice, story: DemoStory): Promise<LetterSummary> {
   const { chance, now } = story
   const { actor, report } = chance.pickBy(REPORTERS)

@@ -1,4 +1,4 @@
-/** Reports: failures that other systems tell over HTTP. Their letters go back to queues. */
+/** Reports: failures of other systems, over HTTP. Their letters go back to queues. */
 import type { TSchema } from 'typebox'
 import type { SourceModule } from '../source-module.ts'
 

@@ -1,4 +1,4 @@
-/** An outbox in the demo: the shop tells its ERP what was paid, which is down now and then and refuses some of it for good. */
+/** An outbox in the demo: the shop reports payments to its ERP, which is down now and then and refuses some for good. */
 
 import { CUSTOMERS, shopEvent } from '../../demo/story/shop.ts'
 import { dieAtPartner, type SourceDemo } from '../../demo/story/story.ts'
@@ -10,7 +10,7 @@ import { shortHash } from './table/table-names.ts'
 import { createOutbox } from './writing/writer.ts'
 
 const OUTBOX = 'shop-events'
-/** A table of its own: rows of an application in the same database stay where they are. */
+/** Rows of an application in the same database stay untouched. */
 const TABLE = 'demo_outbox_messages'
 const ERP = 'erp'
 const REFUSED = 'article.discontinued'
@@ -46,7 +46,7 @@ export const outboxDemo: SourceDemo<SectionOf<typeof OutboxesSchema>, OutboxFace
         run: (tx: Transaction, text, parameters) =>
           tx.rows<Record<string, unknown>>(
             { name: `demo.outbox.${shortHash(text)}`, postgres: text, sqlite: text, bigints: false },
-            // Texts, bytes and null, as adapters are promised.
+            // Texts, bytes and null.
             ...(parameters as readonly Value[]),
           ),
       },

@@ -1,8 +1,7 @@
 /**
- * For receivers: work that is done once for each message, however often it is delivered. The key of a message is recorded in
- * the transaction of the work, so that both are there or neither is.
- *
- * Keys are remembered for a window, which must not be shorter than the time over which a dispatcher tries again.
+ * For receivers: work done once per message, however often it is delivered. The message's key is recorded in the
+ * transaction of the work. Keys are kept for a window that must not be shorter than the time over which a dispatcher
+ * tries again.
  */
 import type { Clock } from '../../core/clock.ts'
 import type { Dialect } from '../../store/database.ts'
@@ -19,44 +18,43 @@ const MOST_DAYS = 36_500
 const MOST_FORGOTTEN = 10_000
 
 export interface InboxOptions<Tx> {
-  /** How to reach the receiver's transactions. */
   readonly adapter: Adapter<Tx>
   /** May name its schema. Default `inbox_keys`. */
   readonly table?: string
   /** How long keys are remembered. Default 30. */
   readonly windowDays?: number
-  /** The settings of the dispatcher that delivers, as far as they differ from the defaults. */
+  /** Settings of the dispatcher, as far as they differ from the defaults. */
   readonly dispatcher?: GivenSettings
   /** Default: the database's own time. */
   readonly clock?: Clock
 }
 
 export interface InboxKey {
-  /** Who does the work: several can each do theirs for one message. */
+  /** Several consumers can each do their work for one message. */
   readonly consumer: string
   /** The idempotency key that came with the message. */
   readonly key: string
 }
 
-/** What came of a delivery: the result of the work, or that it was done before. */
+/** `ran: false`: the work was done before. */
 export type OnceOutcome<Result> = { readonly ran: true; readonly result: Result } | { readonly ran: false }
 
 export interface Inbox<Tx> {
   /**
-   * Runs `work` in the receiver's transaction unless it was done before. When it throws nothing is recorded, and the next
-   * delivery runs it again. A second delivery at the same time waits for the first, and runs only if that rolls back.
+   * Runs `work` in the receiver's transaction unless it was done before. When it throws nothing is recorded, and the
+   * next delivery runs it again. A delivery at the same time waits, and runs only if the first rolls back.
    */
   once<Result, Given extends Tx>(
     tx: Given,
     key: InboxKey,
-    /** Gets what was passed, with all that the receiver's library can do. */
+    /** Gets the transaction that was passed. */
     work: (tx: Given) => Promise<Result> | Result,
   ): Promise<OnceOutcome<Result>>
-  /** Forgets keys that are older than the window, at most `limit` (1,000) of them; gives how many. Call it now and then. */
+  /** Forgets keys older than the window, at most `limit` (1,000); gives how many. Call it now and then. */
   forget(tx: Tx, options?: { readonly limit?: number }): Promise<number>
 }
 
-/** The table of an inbox, as a script for the receiver's migrations. It can be run again. */
+/** A script for the receiver's migrations. It can be run again. */
 export function inboxSchema(dialect: Dialect, table: string = DEFAULT_TABLE): string {
   checkDialect(dialect)
   const names = nameTable({ table })
@@ -71,7 +69,7 @@ CREATE INDEX IF NOT EXISTS ${quote(`${names.indexPrefix}_age`)} ON ${names.sqlTa
 `
 }
 
-/** The inbox in a table of the receiver's database. Refuses wrong options by name. */
+/** Refuses wrong options by name. */
 export function createInbox<Tx>(options: InboxOptions<Tx>): Inbox<Tx> {
   checkOptions(options)
   const { adapter, table = DEFAULT_TABLE, windowDays = 30, dispatcher = {}, clock } = options
@@ -88,11 +86,11 @@ export function createInbox<Tx>(options: InboxOptions<Tx>): Inbox<Tx> {
       try {
         return { ran: true, result: await work(tx) }
       } catch (error) {
-        // For receivers that catch it and commit. Where PostgreSQL has given the transaction up already, this fails too.
+        // For receivers that catch the error and commit. Fails where PostgreSQL has given the transaction up.
         try {
           await adapter.run(tx, sql.unrecord, identity)
         } catch {
-          // What matters was thrown before.
+          // The first error matters.
         }
         throw error
       }
@@ -106,13 +104,13 @@ export function createInbox<Tx>(options: InboxOptions<Tx>): Inbox<Tx> {
 }
 
 /**
- * `record`: by the primary key; waits for a transaction that records the same. `forget`: the oldest first, by the index of
- * their age; on PostgreSQL it passes over those that somebody else is forgetting.
+ * `record`: by primary key; waits for a transaction that records the same. `forget`: the oldest first, by the index of
+ * their age; on PostgreSQL it skips those that others are forgetting.
  */
 function statementsOf(dialect: Dialect, table: string) {
   const isPostgres = dialect === 'postgres'
   const [first, second, third] = isPostgres ? ['$1::text', '$2::text', '$3::text'] : ['?', '?', '?']
-  // PostgreSQL: of the statement, which does not move while it runs. With a time that moves no index can be searched.
+  // A time that moves during the statement would rule out the index.
   const present = isPostgres ? 'extract(epoch FROM statement_timestamp())' : `unixepoch('subsec')`
   const now = (given: string) => `coalesce(CAST(${given} AS bigint), CAST(${present} * 1000000 AS bigint))`
   const oldest = (row: string) =>

@@ -1,4 +1,4 @@
-/** What `import … from 'bartleby/outbox'` gives: everything that an application needs, and nothing of the server. */
+/** The exports of `bartleby/outbox`: everything an application needs, and nothing of the server. */
 export { type Clock, type Instant, instant } from '../../core/clock.ts'
 export { BartlebyError } from '../../core/errors.ts'
 export type { Log } from '../../core/log.ts'

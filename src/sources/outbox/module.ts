@@ -1,10 +1,9 @@
-/** Outboxes: messages that an application wrote in its own transaction, and nobody took. */
+/** Outboxes: messages that an application wrote in its own transaction. */
 import type { SourceModule } from '../source-module.ts'
 import type { Outboxes, OutboxSettings } from './served/outboxes.ts'
 import { OutboxesSchema, problemsOfOutboxes } from './settings.ts'
 
 export interface OutboxFace {
-  /** The outboxes that were given. */
   readonly outboxes: Outboxes
 }
 

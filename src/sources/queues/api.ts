@@ -1,4 +1,4 @@
-/** Queues on a server: their API, and the overview of them. */
+/** The API of queues, and their overview. */
 import type { ServedApi, ServerScope } from '../../api/source-http.ts'
 import type { Ledger } from '../../letters/numbers/ledger.ts'
 import { queueOverviewRoutes } from '../../queues/overview-routes.ts'

@@ -1,6 +1,6 @@
 /**
- * Plain queues in the demo: orders that a warehouse rejects or fails at, labels that nobody prints in time, sign-ups. Their letters say
- * how they died, not why: a plain consumer gives no error.
+ * Plain queues in the demo: orders that a warehouse rejects or fails at, labels that nobody prints in time, sign-ups.
+ * Plain consumers give no error, so letters say how they died, not why.
  */
 import { later } from '../../core/clock.ts'
 import { BartlebyError } from '../../core/errors.ts'
@@ -19,7 +19,7 @@ import {
 } from '../../demo/story/story.ts'
 import type { LeasedItem } from '../../queues/queue.ts'
 
-/** Orders for this one fail until somebody sends them back; those for the other are rejected at once. */
+/** Orders fail here until they are sent back, and are rejected there. */
 const SLOW_WAREHOUSE = 'HAM-2'
 const CLOSED_WAREHOUSE = 'LEJ-1'
 
@@ -48,7 +48,7 @@ export const queuesDemo: SourceDemo = {
   },
 }
 
-/** Nobody takes labels from their queue. */
+/** While it is out nobody takes labels. */
 const PRINTER = 'printer'
 
 function queuesPart(office: DemoOffice, story: DemoStory): DemoPart {
@@ -67,7 +67,7 @@ function queuesPart(office: DemoOffice, story: DemoStory): DemoPart {
       { weight: 15, act: () => orderDied(office, story) },
       {
         weight: 10,
-        // A label that nobody will print: it dies by itself when its time is over.
+        // Dies by itself when its time is over.
         async act() {
           const item = { payload: label(story), kind: 'label', encoding: 'application/pdf' }
           await office.queues.produce({ queueName: LABELS, items: [item] })
@@ -95,7 +95,6 @@ function warehouseOf({ chance }: Occasion): string {
   return chance.isOne(0.1) ? CLOSED_WAREHOUSE : chance.pick(['BER-1', 'BER-1', 'CGN-4'])
 }
 
-/** `warehouse` decides what becomes of it. */
 function order({ chance, now }: Occasion, warehouse: string): Buffer {
   const lines = linesOf(chance, chance.isOne(0.06) ? 60 : chance.whole(1, 5))
   return json({
@@ -112,14 +111,14 @@ function order({ chance, now }: Occasion, warehouse: string): Buffer {
 
 type Fate = 'complete' | 'retry' | 'reject'
 
-/** What a consumer makes of an order. One that was sent back is packed by hand. */
+/** An order that was sent back is packed by hand. */
 function fateOfOrder({ payload, caseId }: LeasedItem): Fate {
   const text = Buffer.from(payload).toString()
   if (text.includes(CLOSED_WAREHOUSE)) return 'reject'
   return text.includes(SLOW_WAREHOUSE) && caseId === undefined ? 'retry' : 'complete'
 }
 
-/** An order that a consumer rejected, or failed at until its attempts were used up. */
+/** Rejected, or failed until its attempts were used up. */
 async function orderDied(office: DemoOffice, story: DemoStory): Promise<PastGroup> {
   const payload = order(story, story.chance.isOne(0.4) ? CLOSED_WAREHOUSE : SLOW_WAREHOUSE)
   const items = [{ payload, kind: 'order', encoding: 'application/json' }]
@@ -132,7 +131,6 @@ async function orderDied(office: DemoOffice, story: DemoStory): Promise<PastGrou
   return { letters, workOn: () => isTriedAgain(office) }
 }
 
-/** Consumes one order in the past. */
 async function isTriedAgain(office: DemoOffice): Promise<boolean> {
   const place = { queueName: ORDERS, partition: 0 }
   const [item] = await leaseInPast(office, ORDERS, 1)
@@ -147,7 +145,7 @@ async function isTriedAgain(office: DemoOffice): Promise<boolean> {
 const AGAIN_US = 4_000_000n
 const SETBACK_US = 1_000_000n
 
-/** Works on a queue until `signal` aborts. Never rejects. */
+/** Until `signal` aborts. Never rejects. */
 async function consume(
   { queues, clock }: DemoOffice,
   queueName: string,
@@ -173,7 +171,7 @@ async function consume(
       if (back.length > 0) await queues.retry({ ...place, items: back })
     } catch (error) {
       const isQuiet = error instanceof BartlebyError && error.code === 'lease_timed_out'
-      // Items that were not settled come back when their lease ends.
+      // Unsettled items come back when their lease ends.
       if (!isQuiet) await pause(clock, SETBACK_US, signal)
     }
   }

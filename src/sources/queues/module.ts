@@ -1,4 +1,4 @@
-/** Plain queues: items that die become letters in their dead queue. The queues themselves are a layer below. */
+/** Plain queues: dead items become letters in their dead queue. The queues themselves are a layer below. */
 import { silentLog } from '../../core/log.ts'
 import { type QueueOptions, QueuesSchema, queueLimits } from '../../queues/limits.ts'
 import { warnOfOlderQueues } from '../../queues/settings.ts'
@@ -10,7 +10,7 @@ export const queuesModule: SourceModule<'queues', typeof QueuesSchema, QueueOpti
   settings: { schema: QueuesSchema },
   kind: { goesToQueues: true, ordersByKey: true, capturesItems: true },
   async open({ queues, letters, store, plainLog }, options) {
-    // Only where somebody reads it: it is told once.
+    // Logged once, so only where somebody reads it.
     if (plainLog !== silentLog) await warnOfOlderQueues(store.db, plainLog)
     const { maxProduceBytes } = queueLimits(options)
     const served = { queues, ledger: letters.ledger, maxProduceBytes }

@@ -1,13 +1,12 @@
 /**
- * How the outbox reaches a transaction of the application. An adapter is one function from SQL and parameters to rows;
- * those beside this file know the libraries by their shape only, so that none of them is a dependency.
+ * Adapters reach transactions of the application: one function from SQL and parameters to rows. They know libraries by
+ * shape only, so that none is a dependency.
  */
 import type { Dialect } from '../../../store/database.ts'
-import { refuse, shown } from '../refusal.ts'
+import { quoted, refuse } from '../refusal.ts'
 
 export type AdapterRow = Readonly<Record<string, unknown>>
 
-/** Runs statements in transactions of type `Tx`. */
 export interface Adapter<Tx> {
   readonly dialect: Dialect
   /**
@@ -19,44 +18,42 @@ export interface Adapter<Tx> {
 
 const DIALECTS: readonly unknown[] = ['postgres', 'sqlite'] satisfies Dialect[]
 
-/** Refuses what is no database of an outbox. Libraries that talk to several have to be told which. */
+/** Libraries that talk to several databases have to be told which. */
 export function checkDialect(dialect: unknown, option = 'dialect'): void {
-  if (!DIALECTS.includes(dialect)) refuse(option, `${shown(dialect)} is none of ${DIALECTS.join(', ')}`)
+  if (!DIALECTS.includes(dialect)) refuse(option, `${quoted(dialect)} is none of ${DIALECTS.join(', ')}`)
 }
 
-/** Refuses what is no adapter. */
 export function checkAdapter(adapter: Partial<Adapter<never>> | undefined): void {
   if (typeof adapter?.run !== 'function')
     refuse('adapter', 'it is missing, or has no run(); there are pgAdapter(), sqliteAdapter() and others')
   checkDialect(adapter.dialect, 'adapter.dialect')
 }
 
-/** Refuses what was passed as a transaction. */
 export function refuseTransaction(reason: string): never {
   refuse('tx', reason)
 }
 
-/** Refuses what has no method `name`, and says what is wanted. */
+/** `wanted` is what a caller should pass. */
 export function insistOn(tx: unknown, name: string, wanted: string): void {
   const isThing = (typeof tx === 'object' && tx !== null) || typeof tx === 'function'
   if (!isThing || typeof Reflect.get(tx, name) !== 'function')
     refuseTransaction(`it is not ${wanted}; it has no ${name}()`)
 }
 
-/** A statement cut at its parameters: there is one text more than there are places. */
+/** One text more than there are places. */
 export interface CutStatement {
   readonly texts: readonly string[]
-  /** Which parameter stands between a text and the next one, from 0. */
+  /** The parameter behind each text, from 0. */
   readonly places: readonly number[]
 }
 
-/** Names and texts in quotes are passed over; `$1` or `?` in them is no parameter. */
+/** `$1` or `?` in quotes is no parameter. */
 const QUOTED_OR_PARAMETER = /"(?:[^"]|"")*"|'(?:[^']|'')*'|\$(\d+)|\?/g
 
 const cuts = new Map<string, CutStatement>()
 const MOST_CUTS = 500
 
-/** Cuts a statement for libraries that have parameters of their own. */
+/** For libraries with parameters of their own. */
 export function cutAtParameters(sql: string): CutStatement {
   const known = cuts.get(sql)
   if (known !== undefined) return known
@@ -76,9 +73,8 @@ export function cutAtParameters(sql: string): CutStatement {
   return cut
 }
 
-/** The rows of libraries that give them alone with one driver, and as part of a result with another. */
+/** Some drivers give rows alone, others as part of a result. */
 export function rowsOf(result: unknown): readonly AdapterRow[] {
-  // The libraries' types say the same.
   if (Array.isArray(result)) return result as readonly AdapterRow[]
   const rows = typeof result === 'object' && result !== null ? Reflect.get(result, 'rows') : undefined
   return Array.isArray(rows) ? (rows as readonly AdapterRow[]) : []

@@ -1,4 +1,4 @@
-/** Adapters for libraries of applications, known by their shape only; that of `pg` is in pg.ts. */
+/** Adapters for libraries, known by their shape only; that of `pg` is in pg.ts. */
 import type { Dialect } from '../../../store/database.ts'
 import { refuse } from '../refusal.ts'
 import {
@@ -11,7 +11,6 @@ import {
   rowsOf,
 } from './adapter.ts'
 
-/** Drizzle's `sql`; `Query` is what it makes. */
 export interface DrizzleSqlLike<Query> {
   raw(text: string): Query
   param(value: unknown): unknown
@@ -19,7 +18,7 @@ export interface DrizzleSqlLike<Query> {
   join(chunks: never[]): Query
 }
 
-/** A transaction: PostgreSQL's have `execute`, SQLite's have `all`. */
+/** PostgreSQL's have `execute`, SQLite's have `all`. */
 export interface DrizzleTransactionLike {
   rollback(): never
   // Either takes what `sql` makes.
@@ -44,17 +43,16 @@ export function drizzleAdapter<Query>(
       const { texts, places } = cutAtParameters(text)
       const chunks = texts.flatMap((part, at) => {
         const place = places[at]
-        // As `param`, so that a value is one parameter whatever it is.
+        // `param` makes any value one parameter.
         return place === undefined ? [sql.raw(part)] : [sql.raw(part), sql.param(parameters[place])]
       })
-      // Both are made by `sql` for the library that it belongs to.
+      // Made by `sql` for its own library.
       const query = sql.join(chunks as never[]) as never
       return rowsOf(await (dialect === 'postgres' ? tx.execute?.(query) : tx.all?.(query)))
     },
   }
 }
 
-/** What `knex.transaction` passes to its function. */
 export interface KnexTransactionLike {
   readonly isTransaction?: boolean
   // The library's own type of a binding is a union that this one is not part of.
@@ -71,16 +69,15 @@ export function knexAdapter(dialect: Dialect = 'postgres'): Adapter<KnexTransact
       if (tx.isTransaction !== true)
         refuseTransaction('it is no transaction; pass what knex.transaction() passes to its function')
       const { texts, places } = cutAtParameters(sql)
-      // A question mark elsewhere, in a name, must not be taken for a parameter.
+      // A question mark in a name is no parameter.
       const text = texts.map((part) => part.replaceAll('?', '\\?')).join('?')
       const bindings = places.map((place) => parameters[place])
-      // Texts, bytes and null are among what the library takes.
+      // The library takes texts, bytes and null.
       return rowsOf(await tx.raw(text, bindings as never[]))
     },
   }
 }
 
-/** A transaction, from `transaction()` or `startTransaction()`. */
 export interface KyselyTransactionLike {
   readonly isTransaction: boolean
   // The library's own type of a compiled query is not known here.
@@ -88,8 +85,8 @@ export interface KyselyTransactionLike {
 }
 
 /**
- * Runs in transactions of Kysely: `db.transaction().execute((tx) => outbox.add(tx, …))`. Its plugins see the rows, so results have
- * names that no plugin changes.
+ * Runs in transactions of Kysely: `db.transaction().execute((tx) => outbox.add(tx, …))`. Result names are ones that no
+ * plugin changes.
  */
 export function kyselyAdapter(dialect: Dialect = 'postgres'): Adapter<KyselyTransactionLike> {
   checkDialect(dialect)
@@ -107,13 +104,11 @@ export function kyselyAdapter(dialect: Dialect = 'postgres'): Adapter<KyselyTran
       }
       // As `CompiledQuery.raw` makes it.
       const { rows } = await tx.executeQuery(query as never)
-      // What was selected.
       return rows as readonly AdapterRow[]
     },
   }
 }
 
-/** What `sql.begin` passes to its function, or a reserved connection with a transaction begun on it. */
 export interface PostgresSqlLike {
   unsafe(
     query: string,
@@ -131,14 +126,13 @@ export function postgresAdapter(): Adapter<PostgresSqlLike> {
       insistOn(tx, 'unsafe', 'a transaction of postgres.js')
       if ('begin' in tx)
         refuseTransaction('it is a pool of connections; pass what sql.begin() passes to its function')
-      // Texts, bytes and null are among what the library takes. It prepares only where its own `prepare` allows it; a
-      // statement that is not prepared takes two round trips.
+      // The library takes texts, bytes and null. It prepares only where its own `prepare` allows; unprepared statements
+      // take two round trips.
       return await tx.unsafe(sql, [...parameters] as never[], { prepare: true })
     },
   }
 }
 
-/** What `$transaction` passes to its function. */
 export interface PrismaTransactionLike {
   $queryRawUnsafe<Rows = unknown>(query: string, ...values: unknown[]): PromiseLike<Rows>
 }
@@ -163,13 +157,12 @@ interface StatementLike {
   all(...values: never[]): unknown[]
 }
 
-/** A `DatabaseSync` with a transaction begun on it. */
 export interface SqliteDatabaseLike {
   readonly isTransaction: boolean
   prepare(sql: string): StatementLike
 }
 
-/** Enough for every statement of some outboxes; beyond it they are prepared anew. */
+/** Beyond so many, statements are prepared anew. */
 const MOST_STATEMENTS = 100
 
 /** Runs on connections of `node:sqlite`, whose transactions belong to the connection: `BEGIN`, `add(connection, …)`, `COMMIT`. */
@@ -191,7 +184,7 @@ export function sqliteAdapter(): Adapter<SqliteDatabaseLike> {
       insistOn(connection, 'prepare', 'a DatabaseSync')
       if (!connection.isTransaction)
         refuseTransaction('no transaction is begun on this connection; run BEGIN IMMEDIATE first')
-      // Texts, bytes and null are among what the library takes; rows have the columns that were selected.
+      // The library takes texts, bytes and null; rows have the selected columns.
       return statementOf(connection, sql).all(...(parameters as never[])) as AdapterRow[]
     },
   }

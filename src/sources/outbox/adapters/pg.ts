@@ -1,30 +1,25 @@
 /**
- * `pg` (node-postgres). A prepared statement halves the time that an `add` takes the server, but only works where
- * statements of a client reach the connection that prepared them. Poolers in transaction mode break that, and give
- * themselves away: the process that a client was told it talks to is not the one that answers.
+ * `pg` (node-postgres). A prepared statement halves the server's time for an `add`, but only works on the connection
+ * that prepared it. Poolers in transaction mode break that and give themselves away: another process answers than the
+ * one the client was told.
  */
 import { refuse } from '../refusal.ts'
 import { shortHash } from '../table/table-names.ts'
 import { type Adapter, type AdapterRow, insistOn, refuseTransaction } from './adapter.ts'
 
-/** A client with a transaction begun on it. */
 export interface PgClientLike {
-  /** What a pool has: its statements may each run on another connection. */
+  /** Only pools have it: their statements may each run on another connection. */
   readonly totalCount?: never
   query(query: { name?: string; text: string; values: unknown[] }): Promise<{ rows: readonly AdapterRow[] }>
-  /** What the server said last: `I` outside of any transaction. Since `pg` 8.21; before that nobody tells. */
+  /** `I` outside of any transaction. Since `pg` 8.21. */
   getTransactionStatus?(): string | null
 }
 
 export interface PgAdapterOptions {
-  /**
-   * Whether statements are prepared. Left out, each connection is asked once whether it is the server's own. Say
-   * `false` where `DISCARD` or `DEALLOCATE` is run on connections.
-   */
+  /** Left out: each connection is asked once whether it is the server's own. Say `false` where `DISCARD` or `DEALLOCATE` is run. */
   readonly prepare?: boolean
 }
 
-/** The status of a connection on which no transaction is begun. */
 const OUTSIDE = 'I'
 
 /** Runs on clients of `pg`: `pool.connect()`, `BEGIN`, `add(client, …)`, `COMMIT`. */
@@ -35,7 +30,7 @@ export function pgAdapter(options: PgAdapterOptions = {}): Adapter<PgClientLike>
   const names = new Map<string, string>()
 
   async function isDirect(client: PgClientLike): Promise<boolean> {
-    // Set by `pg` when it connects; its types do not tell.
+    // Set by `pg` when it connects; its types omit it.
     const toldPid: unknown = Reflect.get(client, 'processID')
     if (typeof toldPid !== 'number') return false
     const { rows } = await client.query({ text: 'SELECT pg_backend_pid() AS pid', values: [] })
@@ -51,8 +46,8 @@ export function pgAdapter(options: PgAdapterOptions = {}): Adapter<PgClientLike>
   }
 
   /**
-   * Without a transaction the message would be there at once, whatever becomes of the change that it tells of. A BEGIN
-   * that was sent and not waited for counts: a statement behind it comes back with the status that it has made.
+   * Without a transaction the message would be there at once, whatever becomes of the change. A BEGIN that was not
+   * waited for counts: a statement behind it comes back with its status.
    */
   async function insistOnTransaction(client: PgClientLike): Promise<void> {
     if (client.getTransactionStatus?.() !== OUTSIDE) return

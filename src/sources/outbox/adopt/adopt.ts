@@ -1,6 +1,6 @@
 /**
- * Adoption: makes an outbox of a table that others own and use, without stopping them; or makes the table where there
- * is none. Every step can be run again, so that an adoption that was killed is simply started anew.
+ * Adoption: makes an outbox of a table that others own and use, without stopping them, or makes the table. Every step
+ * can be run again, so a killed adoption is simply started anew.
  */
 import { checkNumber, decimal, refuse } from '../refusal.ts'
 import { columnsOf } from '../table/layout.ts'
@@ -18,7 +18,7 @@ import { targetOf } from './target.ts'
 const MOST_CHUNK = 1_000_000
 const LONGEST_WAIT_SECONDS = 86_400
 
-/** Makes an outbox of the table that the options name, in the database at `url`. */
+/** Makes an outbox of a table in the database at `url`. */
 export async function adoptTable(url: string, options: AdoptOptions = {}): Promise<AdoptReport> {
   const settings = settingsOf(options)
   const ground = await openGround(url, settings)
@@ -69,12 +69,12 @@ async function adopt(ground: Ground, settings: AdoptSettings): Promise<AdoptRepo
   }
 }
 
-/** Counts in one pass over the table. */
+/** One pass over the table. */
 async function countRows(ground: Ground, { names, dryRun }: AdoptSettings, isNew: boolean) {
   if (isNew && dryRun) return { rows: 0, keysMissing: 0 }
   const columns = await columnsOf(ground.dialect, names, ground.run)
   const key = names.columns.idempotencyKey
-  // Where the column is still missing, as it may be in a dry run, so is every key.
+  // The column may be missing in a dry run.
   const keys = columns.has(key) ? `count("${key.replaceAll('"', '""')}")` : '0'
   const [row] = await ground.run(`SELECT count(*) AS rows, ${keys} AS keys FROM ${names.sqlTable}`, [])
   const rows = Number(row?.rows)
@@ -84,7 +84,7 @@ async function countRows(ground: Ground, { names, dryRun }: AdoptSettings, isNew
 async function openGround(url: string, settings: AdoptSettings): Promise<Ground> {
   const { readStoreUrl, STORE_URL_FORMS } = await import('../../../store/store-url.ts')
   const store = readStoreUrl(url)
-  // The URL itself is not shown: it may have a password.
+  // The URL may hold a password, and is not repeated.
   if (store === null) refuse('url', `it is none of ${STORE_URL_FORMS}`)
   switch (store.kind) {
     case 'memory':

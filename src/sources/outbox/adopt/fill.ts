@@ -1,13 +1,12 @@
 /**
- * Filling rows that come from before the adoption: a key for each, and the time of processing where only a flag said
- * that a row is done. In chunks behind the last id, until no row is without a key. Rows that others hold are passed over
- * and met again in the next pass, so that it never waits while it holds locks itself.
+ * Fills rows from before the adoption: a key for each, and the time of processing where only a flag said that a row is
+ * done. In chunks behind the last id. Rows that others hold are passed over and met in the next pass, so it never waits
+ * while it holds locks.
  */
 import { setTimeout as pause } from 'node:timers/promises'
 import { columnsOf, type Layout, newKeyOf } from '../table/layout.ts'
 import { type Adoption, AdoptionBlocked, type AdoptSettings, type Step } from './report.ts'
 
-/** A row that has to be filled. */
 export function lackingOf(layout: Layout, table = ''): string {
   const { idempotencyKey, isProcessed, processedAt } = layout.c
   const keyless = `${table}${idempotencyKey} IS NULL`
@@ -17,8 +16,8 @@ export function lackingOf(layout: Layout, table = ''): string {
 }
 
 /**
- * What a row is filled with. When it was processed nobody wrote down: it counts from now, because with the time of its
- * creation the first purge would take years of processed rows away that their owner never meant to lose.
+ * Nobody wrote down when a row was processed: it counts from now. With the time of creation, the first purge would
+ * remove years of rows that their owner never meant to lose.
  */
 export function fillingOf(layout: Layout, table = ''): string {
   const { idempotencyKey, isProcessed, processedAt } = layout.c
@@ -28,23 +27,21 @@ export function fillingOf(layout: Layout, table = ''): string {
   return `${key}, ${processedAt} = coalesce(${table}${processedAt}, ${processed})`
 }
 
-/** How one store fills. */
 export interface Filling<Id> {
-  /** What is sent for each chunk. */
+  /** Sent for each chunk. */
   readonly sql: string
-  /** Fills the first rows behind `after`, as many as a chunk has; `last` is the last that was looked at. */
+  /** Fills a chunk behind `after`; `last` is the last row it looked at. */
   fill(after: Id | null): Promise<{ readonly rows: number; readonly keys: number; readonly last: Id | null }>
-  /** Who may hold the rows that it could not get; '' when nobody is known. */
+  /** Who may hold the rows that are left; '' when nobody is known. */
   holders(): Promise<string>
-  /** How long to leave the table to others after a chunk that took `tookMs`. */
+  /** Pause for others after a chunk that took `tookMs`. */
   pauseMs(tookMs: number): number
 }
 
-/** Passes that still find rows, before it gives up on producers that write rows without a key as fast as they are filled. */
+/** Gives up after so many passes on producers that write rows without a key as fast as they are filled. */
 const MOST_PASSES = 20
 const STALLED_PAUSE_MS = 200
 
-/** The step that gives keys. */
 export function fillStep<Id>(adoption: Adoption, filling: Filling<Id>): Step {
   const { layout, run, settings } = adoption
   const { idempotencyKey, processedAt } = layout.columns
@@ -53,7 +50,7 @@ export function fillStep<Id>(adoption: Adoption, filling: Filling<Id>): Step {
     sql: filling.sql,
     async needed() {
       const found = await columnsOf(layout.dialect, layout, run)
-      // A dry run meets the table without its new columns: every row needs them.
+      // In a dry run the new columns are missing: every row needs them.
       const which = found.has(idempotencyKey) && found.has(processedAt) ? lackingOf(layout) : 'true'
       return (await run(`SELECT 1 AS some FROM ${layout.sqlTable} WHERE ${which} LIMIT 1`, [])).length > 0
     },
@@ -64,16 +61,15 @@ export function fillStep<Id>(adoption: Adoption, filling: Filling<Id>): Step {
   }
 }
 
-/** Fills until every row has a key. */
 async function fillRows<Id>(adoption: Adoption, filling: Filling<Id>): Promise<void> {
   const { layout, run, settings } = adoption
   const { onWait, lockWaitMs, signal } = settings
   const count = async (which: string) =>
     Number((await run(`SELECT count(*) AS rows FROM ${layout.sqlTable} WHERE ${which}`, []))[0]?.rows)
-  const tell = meter(await count(lackingOf(layout)), settings)
+  const report = reporter(await count(lackingOf(layout)), settings)
   let stalledSinceMs: number | undefined
   for (let passes = 1; passes <= MOST_PASSES; ) {
-    const rows = await fillOnce(adoption, filling, tell)
+    const rows = await fillOnce(adoption, filling, report)
     const missing = await count(`${layout.c.idempotencyKey} IS NULL`)
     if (missing === 0) return
     if (rows > 0) {
@@ -90,11 +86,10 @@ async function fillRows<Id>(adoption: Adoption, filling: Filling<Id>): Promise<v
   }
 }
 
-/** One pass over the table; gives how many rows it filled. */
 async function fillOnce<Id>(
   { settings: { chunk: limit, signal }, findings }: Adoption,
   filling: Filling<Id>,
-  tell: (rows: number) => void,
+  report: (rows: number) => void,
 ): Promise<number> {
   let filled = 0
   for (let after: Id | null = null; ; ) {
@@ -103,15 +98,15 @@ async function fillOnce<Id>(
     const chunk = await filling.fill(after)
     filled += chunk.rows
     findings.keysFilled += chunk.keys
-    tell(chunk.rows)
+    report(chunk.rows)
     if (chunk.rows < limit || chunk.last === null) return filled
     after = chunk.last
     await pause(filling.pauseMs(performance.now() - startedAtMs), undefined, { signal })
   }
 }
 
-/** Counts what is done, and tells it with the rate since the beginning. */
-function meter(expected: number, { onProgress }: AdoptSettings): (rows: number) => void {
+/** Reports the rows done and the rate since the beginning. */
+function reporter(expected: number, { onProgress }: AdoptSettings): (rows: number) => void {
   const startedAtMs = performance.now()
   let done = 0
   return (rows) => {

@@ -1,4 +1,4 @@
-/** The indexes of an outbox, and the rows in the way of the unique one: those that share a tenant and a key. */
+/** The steps of indexes, and the rows in the way of the unique one: those that share a tenant and a key. */
 import { setTimeout as pause } from 'node:timers/promises'
 import { type Layout, newKeyOf, type RunSql } from '../table/layout.ts'
 import { type IndexDefinition, indexesOf } from '../table/schema.ts'
@@ -7,7 +7,7 @@ import { type Adoption, carryOut, type Duplicate, type Duplicates, type Step } f
 const LISTED = 20
 const LISTED_IDS = 5
 
-/** Looks for them in one pass over the table. Rows without tenant or key are never alike. */
+/** One pass over the table. Rows without tenant or key are never alike. */
 export async function findDuplicates(layout: Layout, run: RunSql): Promise<Duplicates> {
   const { c } = layout
   const [tenantText, keyText] = [layout.text(c.tenantId), layout.text(c.idempotencyKey)]
@@ -38,14 +38,14 @@ export async function findDuplicates(layout: Layout, run: RunSql): Promise<Dupli
 
 const HELD_PAUSE_MS = 200
 
-/** A step for each index that the table should have, and one for the duplicates in the way of the unique one, unless a table has that by another name. */
+/** A step for each index, and one for the duplicates in the way of the unique one, unless the table has that by another name. */
 export function indexSteps(
   adoption: Adoption,
   isUnique: boolean,
   build: (index: IndexDefinition) => Step,
 ): readonly Step[] {
   const { layout, missing, script, settings, findings } = adoption
-  // A dry run cannot look at keys whose column is still missing.
+  // In a dry run the column of keys may be missing.
   const looking = !isUnique && !(settings.dryRun && missing.includes('idempotencyKey'))
   return indexesOf(layout, layout.dialect).flatMap((index) => {
     const step = build(index)
@@ -59,10 +59,7 @@ export function indexSteps(
   })
 }
 
-/**
- * The step that looks for duplicates, in a dry run too, and gives all but the oldest a new key when told so. `looking` is false where
- * there cannot be any.
- */
+/** Looks for duplicates, in a dry run too, and gives all but the oldest a new key when asked to. `looking`: there may be some. */
 function rekeyStep({ layout, run, change, settings, findings }: Adoption, looking: boolean): Step {
   const { chunk, rekeyDuplicates, lockWaitMs, signal } = settings
   const statement = rekeyStatement(layout, chunk)
@@ -83,7 +80,6 @@ function rekeyStep({ layout, run, change, settings, findings }: Adoption, lookin
         findings.rekeyed += rows
         if (rows === chunk) continue
         findings.duplicatesLeft = (await findDuplicates(layout, run)).count > 0
-        // Others hold the rest, or make more.
         if (findings.duplicatesLeft && performance.now() > deadlineMs) return 'skipped'
         if (findings.duplicatesLeft) await pause(HELD_PAUSE_MS, undefined, { signal })
       }
@@ -92,10 +88,7 @@ function rekeyStep({ layout, run, change, settings, findings }: Adoption, lookin
   }
 }
 
-/**
- * Gives all but the oldest of each pair a key of their own, so many rows at a time. Numbers the whole table: duplicates
- * are few, and this runs as often as chunks of them are there.
- */
+/** Gives all but the oldest of each group a key of their own, `chunk` rows at a time. Numbers the whole table: duplicates are few. */
 function rekeyStatement(layout: Layout, chunk: number): string {
   const { c } = layout
   const [row, lock] =

@@ -1,6 +1,6 @@
 /**
- * The table that is to be adopted: what it has, what it lacks, and the layout it will have. Refuses tables that could
- * not serve as an outbox, before anything is changed.
+ * The table to adopt: what it lacks, and the layout it will have. Refuses tables that cannot serve as an outbox before
+ * anything is changed.
  */
 import { BartlebyError } from '../../../core/errors.ts'
 import type { Dialect } from '../../../store/database.ts'
@@ -17,13 +17,11 @@ import {
 } from '../table/table-names.ts'
 
 export interface Target {
-  /** The columns that have to be added. */
+  /** Columns to add. */
   readonly missing: readonly ColumnName[]
-  /** As it will be. */
   readonly layout: Layout
 }
 
-/** What adoption makes of a table with the columns `found`. */
 export function targetOf(
   dialect: Dialect,
   names: TableNames,
@@ -44,7 +42,6 @@ export function targetOf(
     layout: layoutOf({
       ...names,
       dialect,
-      // Every column is among them.
       types: Object.fromEntries(types) as Layout['types'],
       hasFlag: found.has(names.columns.isProcessed),
       hasFailures: true,
@@ -58,7 +55,7 @@ function refuseWithoutNeeded(names: TableNames, found: ReadonlyMap<string, strin
   const lacks = NEEDED_COLUMNS.filter((name) => !found.has(names.columns[name]))
   if (lacks.length === 0) return
   const columns = lacks.map((name) => names.columns[name]).join(', ')
-  // Not the catalogue's words: those advise to adopt the table.
+  // The catalogue's words would advise to adopt the table.
   throw new BartlebyError(
     'outbox_columns_missing',
     `table '${names.table}' cannot be adopted; it lacks ${columns}; ` +
@@ -76,13 +73,13 @@ interface Wanted {
 const WHOLE_NUMBER: Wanted = { pattern: /^(smallint|integer|bigint)$/, words: 'a whole number' }
 const ZONED: Wanted = { pattern: /^timestamp(\(\d\))? with time zone$/, words: 'timestamptz' }
 const BOOLEAN: Wanted = { pattern: /^boolean$/, words: 'boolean' }
-/** Names of dispatchers: that of the outbox, of up to 64 characters, and a uuid. */
+/** The outbox's name of up to 64 characters, and a uuid. */
 const DISPATCHER: Wanted = {
   pattern: /^(text|character varying(\((10[1-9]|1[1-9]\d|[2-9]\d\d|\d{4,})\))?)$/,
   words: 'text, or have room for 101 characters',
 }
 
-/** Types without which the dispatcher's statements or the indexes would fail; other columns may be of any type. */
+/** Types that statements and indexes rely on; other columns may be of any. */
 const WANTED_TYPES: Readonly<Record<Dialect, Readonly<Partial<Record<ColumnName | 'isProcessed', Wanted>>>>> =
   {
     postgres: {
@@ -105,7 +102,6 @@ const WANTED_TYPES: Readonly<Record<Dialect, Readonly<Partial<Record<ColumnName 
 
 function refuseOtherTypes(dialect: Dialect, names: TableNames, found: ReadonlyMap<string, string>): void {
   for (const [name, wanted] of Object.entries(WANTED_TYPES[dialect])) {
-    // The keys of the table above.
     const column = names.columns[name as ColumnName]
     const type = found.get(column)
     if (type === undefined || wanted.pattern.test(type)) continue
@@ -116,25 +112,23 @@ function refuseOtherTypes(dialect: Dialect, names: TableNames, found: ReadonlyMa
   }
 }
 
-/** The type of an added column. The key is empty at first: a default that differs by row would rewrite the table. */
+/** The key is empty at first: a default that differs by row would rewrite the table. */
 const addedTypeOf = (dialect: Dialect, name: ColumnName): string =>
   name === 'idempotencyKey' ? plainTypeOf(dialect, name) : columnType(dialect, name)
 
-/** The type alone, as the database calls it. */
+/** As the database calls it. */
 function plainTypeOf(dialect: Dialect, name: ColumnName): string {
   const [type = ''] = columnType(dialect, name).split(' ')
   return type === 'timestamptz' ? 'timestamp with time zone' : type.toLowerCase()
 }
 
-/** The columns of a table that are added, each as a definition. */
 export const addedColumns = ({ missing, layout }: Target): readonly string[] =>
   missing.map((name) => `${quote(layout.columns[name])} ${addedTypeOf(layout.dialect, name)}`)
 
-/** What adding them is called. */
 export const addingColumns = ({ missing }: Target): string =>
   `add ${missing.length === 1 ? 'the column that is' : `the ${missing.length} columns that are`} missing`
 
-/** What the owner of a table whose ids have no index should know; `make` begins the statement that makes one. */
+/** A note for the owner of a table whose ids have no index; `make` begins the statement that makes one. */
 export const noIdIndex = ({ columns, sqlTable }: TableNames, make: string): string =>
   `${quote(columns.id)} has no unique index of its own, and a dispatcher finds its rows by it; make one: ` +
   `${make} ON ${sqlTable} (${quote(columns.id)})`

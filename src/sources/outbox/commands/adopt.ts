@@ -50,7 +50,7 @@ Exit codes:
     const { chunk, lockWait, enforce = false, rekeyDuplicates = false, dryRun = false } = flags
     const quiet = json || dryRun
     const progress = showProgress(terminal)
-    // Between two chunks; a second Ctrl-C ends the program at once, as usual.
+    // Stops between two chunks; a second Ctrl-C ends the program at once.
     const stop = new AbortController()
     const release = terminal.onInterrupt(() => stop.abort())
     const say = (line: string): void => {
@@ -77,7 +77,7 @@ Exit codes:
     }
     let report: AdoptReport
     try {
-      // Loaded when it is needed, as in `serve`.
+      // Loaded only when needed, as in `serve`.
       const { adoptTable } = await import('../adopt/adopt.ts')
       report = await adoptTable(flags.url, options)
     } catch (error) {
@@ -113,7 +113,7 @@ const WORDS: Readonly<Record<StepOutcome, string>> = {
 const lineOf = ({ what, outcome }: StepReport): string =>
   `${SIGNS[outcome]} ${printable(what)}${WORDS[outcome]}`
 
-/** What would be run, as SQL that says what it is for. */
+/** The SQL of a dry run, with comments. */
 function scriptOf({
   steps,
   table,

@@ -1,4 +1,4 @@
-/** `bartleby outbox dispatch`: delivers the messages of an outbox from a process of its own. */
+/** `bartleby outbox dispatch`: delivers from a process of its own. */
 import { Option } from 'commander'
 import { BartlebyError } from '../../../core/errors.ts'
 import { EXIT, failureOf } from '../../../terminal/exit.ts'
@@ -88,7 +88,7 @@ Exit codes:
 async function create(flags: Flags, terminal: Terminal): Promise<RunningDispatcher> {
   const { to, name, logLevel, batchSize, concurrency, maxRetries, pollIntervalSeconds } = flags
   await applicationDatabase(flags.url)
-  // Loaded when they are needed, as in `serve`.
+  // Loaded only when needed, as in `serve`.
   const [{ pino }, { createDispatcher }, transport] = await Promise.all([
     import('pino'),
     import('../dispatcher/create-dispatcher.ts'),

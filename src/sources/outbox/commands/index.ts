@@ -1,4 +1,4 @@
-/** `bartleby outbox …`: tables of messages in the databases of applications; and `status`, how much waits in one of them. */
+/** `bartleby outbox …`: tables of messages in the databases of applications; `status` shows how much waits in one. */
 import { formatGoDuration } from '../../../core/duration.ts'
 import { parameterFor, type Session, type Statement, type Value } from '../../../store/database.ts'
 import { commandGroup } from '../../../terminal/command.ts'
@@ -41,7 +41,7 @@ Exit codes:
   })
 
 async function look(flags: TableFlags) {
-  // Loaded when they are needed, as in `serve`.
+  // Loaded only when needed, as in `serve`.
   const { readLayout } = await import('../table/layout.ts')
   const { readBacklog } = await import('../served/health.ts')
   const { SystemClock } = await import('../../../core/system-clock.ts')
@@ -49,7 +49,7 @@ async function look(flags: TableFlags) {
     const layout = await readLayout(session.dialect, tableOptionsOf(flags), (text, parameters) =>
       session.rows(
         { name: '', postgres: text, sqlite: text, bigints: false },
-        // Names of tables.
+        // Only names of tables.
         ...(parameters as readonly string[]),
       ),
     )
@@ -65,7 +65,7 @@ async function withSession<T>(url: string, work: (session: Session) => Promise<T
   return withDatabase(url, (db) => db.session('outbox.status', work))
 }
 
-/** A file of others is only read: opened as a store of ours, its journal would be changed for good. */
+/** Only read: opened as a store of ours, its journal would change for good. */
 async function withFile<T>(path: string, work: (session: Session) => Promise<T>): Promise<T> {
   const { DatabaseSync } = await import('node:sqlite')
   const file = new DatabaseSync(path, { readOnly: true, timeout: 5_000 })
@@ -78,7 +78,7 @@ async function withFile<T>(path: string, work: (session: Session) => Promise<T>)
       async rows<Row>({ sqlite, bigints }: Statement, ...values: readonly Value[]) {
         const statement = file.prepare(sqlite)
         statement.setReadBigInts(bigints)
-        // What rows are is the statement's business.
+        // The statement decides what rows are.
         return statement.all(...values.map((value) => parameterFor('sqlite', value))) as Row[]
       },
       run: refuse,

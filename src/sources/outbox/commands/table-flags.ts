@@ -1,4 +1,4 @@
-/** The flags by which the commands on outboxes name a table. */
+/** Flags that name a table of messages. */
 import { existsSync } from 'node:fs'
 import { InvalidArgumentError, Option } from 'commander'
 import { nothing, usage } from '../../../terminal/exit.ts'
@@ -20,7 +20,6 @@ export interface TableFlags {
 
 export const pair = pairs('eventType=Name')
 
-/** A command on a table of messages. */
 export const tableCommand = (words: string, description: string) =>
   sourceCommand(words, description).adding<TableFlags>((command) =>
     command
@@ -37,18 +36,15 @@ export const tableCommand = (words: string, description: string) =>
       .option('--column <name=Column>', 'a single column that is called otherwise; can be repeated', pair),
   )
 
-/** The table that the flags name. */
 export const tableOptionsOf = ({ table, naming, column }: TableFlags): TableOptions =>
   namedTable({ table, naming, columns: column })
 
-/** A flag that is a number. */
 export function numberOf(text: string): number {
   const number = Number(text)
   if (text.trim() === '' || Number.isNaN(number)) throw new InvalidArgumentError('It is no number.')
   return number
 }
 
-/** The database of an application that `--url` names. */
 export async function applicationDatabase(url: string) {
   const { readStoreUrl } = await import('../../../store/store-url.ts')
   const store = readStoreUrl(url)

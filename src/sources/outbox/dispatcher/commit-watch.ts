@@ -1,11 +1,11 @@
-/** Noticing that something was added to a table: PostgreSQL tells, and SQLite counts commits in shared memory. */
+/** Notices new messages: PostgreSQL notifies, SQLite counts commits in shared memory. */
 import { DatabaseSync } from 'node:sqlite'
 import type { Log } from '../../../core/log.ts'
 import { Rounds } from '../../../core/rounds.ts'
 import { systemClock } from '../../../core/system-clock.ts'
 import type { DispatcherParts } from './dispatcher.ts'
 
-/** Often enough that a message leaves well within 50 ms; 50 looks a second cost a thousandth of a core. */
+/** A message leaves well within 50 ms; 50 looks a second cost a thousandth of a core. */
 const LOOK_US = 20_000n
 
 export interface CommitWatch {
@@ -13,7 +13,6 @@ export interface CommitWatch {
   stop(): void
 }
 
-/** Calls `wake` when something may have been added to the table whose writers notify `channel`. */
 export async function announceCommits(
   { name, db, store, log }: DispatcherParts,
   channel: string,
@@ -21,12 +20,12 @@ export async function announceCommits(
 ): Promise<CommitWatch | undefined> {
   const watch = store.kind === 'sqlite' ? watchCommits(name, store.path, log, wake) : undefined
   await db.listen(channel, wake)
-  // What was committed before anybody listened was not announced.
+  // Earlier commits were not announced.
   wake()
   return watch
 }
 
-/** Calls `changed` soon after another connection, of any program, has committed to the file; keeps the process alive until it is stopped. */
+/** Calls `changed` soon after any other connection has committed to the file. Keeps the process alive until it is stopped. */
 function watchCommits(name: string, path: string, log: Log, changed: () => void): CommitWatch {
   const connection = new DatabaseSync(path, { readOnly: true })
   const look = connection.prepare('PRAGMA data_version')
@@ -34,13 +33,13 @@ function watchCommits(name: string, path: string, log: Log, changed: () => void)
     try {
       return look.get()?.data_version
     } catch {
-      // The file is locked by somebody who sets it up anew, or away: the polls of the dispatcher meet that, too.
+      // Locked for a moment, or away: the dispatcher's polls meet that too.
       return undefined
     }
   }
   let known = version()
   const looks = new Rounds({
-    // By the system's clock: commits of other programs come whatever time it is made here.
+    // Commits of other programs follow the system's clock.
     ...{ name: `outbox.commits:${name}`, clock: systemClock(), log, everyUs: LOOK_US },
     act: () => {
       const found = version()

@@ -1,4 +1,4 @@
-/** Dispatchers for applications: everything from a URL, a table and a transport. */
+/** Dispatchers for applications, from a URL, a table and a transport. */
 
 import type { Clock } from '../../../core/clock.ts'
 import { type Log, silentLog } from '../../../core/log.ts'
@@ -16,7 +16,7 @@ import { dispatcherSettings, type GivenSettings, OUTBOX_NAME, OUTBOX_NAME_FORM }
 export interface DispatcherOptions extends TableOptions, GivenSettings {
   /** Where the table lies: `postgres://…` or `sqlite:PATH`. */
   readonly url: string
-  /** What it is called in logs and metrics, and in the names of its letters. Default `outbox`. */
+  /** Its name in logs, metrics and letters. Default `outbox`. */
   readonly name?: string
   readonly transport: Transport | LocalTransport | Transport['deliver']
   readonly log?: Log
@@ -25,15 +25,15 @@ export interface DispatcherOptions extends TableOptions, GivenSettings {
   readonly meter?: OutboxMeter
 }
 
-/** A dispatcher with its own connections. Its functions need no object: applications pass them on. */
+/** Its functions need no `this`: applications pass them on. */
 export interface RunningDispatcher extends Pick<Dispatcher, 'start' | 'stop' | 'drain' | 'wake' | 'purge'> {
   readonly meter: OutboxMeter
 }
 
-/** Connections of a dispatcher: one claims while another settles, a third renews claims and purges. */
+/** One connection claims while another settles; a third renews and purges. */
 const POOL_SIZE = 3
 
-/** A dispatcher for the outbox in a database; refuses wrong options by name. */
+/** Refuses wrong options by name. */
 export function createDispatcher(options: DispatcherOptions): RunningDispatcher {
   const { url, name = 'outbox', log = silentLog, clock = new SystemClock(), ...given } = options
   const { transport, meter = new OutboxMeter(clock), table, naming, columns, ...rest } = given
@@ -44,7 +44,7 @@ export function createDispatcher(options: DispatcherOptions): RunningDispatcher 
   if (store === null) refuse('url', `it must be ${STORE_URL_FORMS}`)
   if (typeof name !== 'string' || !OUTBOX_NAME.test(name)) refuse('name', `it must be ${OUTBOX_NAME_FORM}`)
   const parts = { name, store, transport: transportOf(transport), settings, clock, log, meter }
-  // Opened last: of wrong options nothing stays behind.
+  // Last, so that wrong options leave nothing open.
   const db = openDatabase(url, { poolSize: POOL_SIZE, log })
   const read = once(() => readTable(db, tableOptions), isWhole)
   const dispatcher = new Dispatcher({ ...parts, db, table: read, onStopped: () => db.close() })
@@ -58,7 +58,6 @@ export function createDispatcher(options: DispatcherOptions): RunningDispatcher 
   }
 }
 
-/** A transport from what was given for one. */
 export function transportOf(given: DispatcherOptions['transport'] | undefined): Transport | LocalTransport {
   if (typeof given === 'function') return { name: 'function', deliver: given }
   if (typeof given === 'object' && given !== null && ('deliver' in given || 'transfer' in given)) return given

@@ -50,42 +50,40 @@ import {
 import { Settlements } from './settlements.ts'
 import { type WorkerLog, workerLog } from './worker-log.ts'
 
-/** What a dispatcher works with. */
 export interface DispatcherParts {
   readonly name: string
   readonly db: Database
   /** Where `db` lies: commits to a file are noticed there. */
   readonly store: StoreUrl
-  /** Looks at the table; asked again after a failure. */
+  /** Asked again after a failure. */
   readonly table: () => Promise<MessageTable>
   readonly transport: Transport | LocalTransport
   readonly settings: DispatcherSettings
   readonly clock: Clock
   readonly log: Log
   readonly meter: OutboxMeter
-  /** Told when rows died, or arrived after they had died: the office has to know. */
+  /** Rows died, or arrived after they had died. */
   readonly onLetterDue?: () => void
-  /** Called at the very end. */
   readonly onStopped?: () => Promise<void>
 }
 
-/** What the parts of a dispatcher share. */
 export interface DispatcherContext extends DispatcherParts {
-  readonly say: WorkerLog
-  /** Unique among all dispatchers there ever were: claims are known by it. */
+  readonly logEvent: WorkerLog
+  /** Unique among all dispatchers ever: it marks claims. */
   readonly claimedBy: string
 }
 
-/** Deliveries get this long to end when the dispatcher is stopped; then they are cut short, and given back within the other. */
+/** How long a stop lets deliveries end, and how long what was cut short may be given back. */
 const STOP_MS = 4_000
 const LAST_WRITES_MS = 3_000
-/** After an outage: soon, then ever later. */
 const OUTAGE = { baseMs: 100, factor: 2, maxMs: 5_000, jitter: 0.5 }
-/** Settled in one transaction at most. */
 const MOST_SETTLED = 1_000
-/** A row that the store refuses so often is left to its claim, which lapses; the others must not wait for it. */
+/** A row refused so often is left to its claim, which lapses: the others must not wait. */
 const MOST_REFUSALS = 10
-/** A delivery whose claim could not be renewed ends so long before the claim, or a sixth of a short one: another dispatcher may begin it then. */
+/**
+ * A delivery whose claim could not be renewed ends so long before the claim, or a sixth of a short one: another
+ * dispatcher may begin it then.
+ */
 const DROP_US = 500_000n
 
 export class Dispatcher {
@@ -100,7 +98,7 @@ export class Dispatcher {
 
   constructor(parts: DispatcherParts) {
     const { name, log, settings } = parts
-    this.#context = { ...parts, say: workerLog(log, name), claimedBy: `${name}-${randomUUID()}` }
+    this.#context = { ...parts, logEvent: workerLog(log, name), claimedBy: `${name}-${randomUUID()}` }
     this.#claimUs = microseconds(settings.claimSeconds)
     const wake = () => this.wake()
     this.#settlements = new Settlements(this.#context, wake)
@@ -119,14 +117,14 @@ export class Dispatcher {
         claim: ({ signal }) => this.#claims.next(signal),
         renew: (held) => this.#renew(held),
         settle: (results) => this.#settlements.settle(results),
-        // Statements that time out behind a lock of a migration take no claim away.
+        // A statement that times out behind a migration's lock loses no claim.
         blame: (error, _, during) =>
           during === 'renew' || error instanceof StoreUnavailable ? 'away' : 'refused',
         groupOf: (_, outcome) => (outcome?.kind === 'transfer' ? 'transfer' : 'settle'),
         idOf: ({ message }) => message.id,
       },
       order: new LineOrder(settings.onDead),
-      // Room for a whole batch, so that batches stay large; one is held while the next is claimed.
+      // Room for whole batches only: one is held while the next is claimed.
       room: ({ held }) => (held <= batchSize ? batchSize : 0),
       known: (delivery) => this.#known(delivery),
       run: (held) => (isLocal(transport) ? Promise.resolve(TRANSFER) : this.#deliver(transport, held)),
@@ -136,7 +134,7 @@ export class Dispatcher {
         if (why === 'stopped') return new DispatcherStopped('the dispatcher was stopped')
         return new ClaimLost('the claim could not be renewed; another dispatcher may have the message')
       },
-      onTrouble: (during, error, held) => this.#tell(during, error, held),
+      onTrouble: (during, error, held) => this.#report(during, error, held),
       timeoutUs: microseconds(deliveryTimeoutSeconds),
       dropUs: sixthUs < DROP_US ? sixthUs : DROP_US,
       mostSettled: () => MOST_SETTLED,
@@ -145,28 +143,27 @@ export class Dispatcher {
     })
   }
 
-  /** Begins to deliver. Resolves once the table was looked at; rejects when it is no outbox. */
+  /** Resolves once the table was read; rejects when it is no outbox. */
   async start(): Promise<void> {
     const { layout } = await this.#context.table()
     if (this.#stopped !== undefined) return
     void this.#worker.start()
     this.#watch ??= await announceCommits(this.#context, layout.channel, () => this.wake())
-    // Stopped when there was nothing to end yet.
+    // Stopped meanwhile.
     if (this.#stopped !== undefined) this.#watch?.stop()
     this.#maintenance.start()
   }
 
-  /** What is done every so often, for whoever watches over that. */
   get rounds(): readonly Rounds[] {
     return [...this.#maintenance.rounds, ...(this.#watch?.rounds ?? [])]
   }
 
-  /** A message was committed: looks at once. Nobody needs to call it where the database tells. */
+  /** Looks at once. Not needed where the database notifies. */
   wake(): void {
     this.#worker.wake()
   }
 
-  /** Delivers everything that is due now, and what becomes due by that; then resolves. */
+  /** Delivers everything due now, and what becomes due by that. */
   async drain(): Promise<void> {
     const letProcessGo = holdProcess()
     try {
@@ -180,12 +177,12 @@ export class Dispatcher {
     }
   }
 
-  /** Removes what is past its retention now; this happens by itself once a minute. */
+  /** Purges now; it happens by itself once a minute. */
   purge(): Promise<Purged> {
     return this.#maintenance.purge()
   }
 
-  /** Gives back what was not begun, waits for what was, and closes the connections. Safe to call more than once. */
+  /** Gives back what was not begun, waits for what was, and closes the connections. Safe to repeat. */
   stop(): Promise<void> {
     this.#stopped ??= this.#stop()
     return this.#stopped
@@ -199,7 +196,7 @@ export class Dispatcher {
     await onStopped?.()
   }
 
-  /** Claims, and waits until nothing is held. False when nothing was there; true also when the dispatcher stops. */
+  /** Claims, and waits until nothing is held. False: nothing was there. True also when the dispatcher stops. */
   async #moves(claim: (signal: AbortSignal) => Promise<Claimed<Delivery>>): Promise<boolean> {
     const { again } = await this.#worker.claimOnce(claim)
     await this.#worker.idle()
@@ -221,11 +218,11 @@ export class Dispatcher {
     return ends
   }
 
-  /** What comes of a message that is not to be delivered from here. */
+  /** The result of a message that is not delivered from here. */
   #known({ message }: Delivery): Outcome | undefined {
-    const { say, settings, transport } = this.#context
+    const { logEvent, settings, transport } = this.#context
     if (message.alreadyProcessed) {
-      say('SKIP_PROCESSED', { id: message.id })
+      logEvent('SKIP_PROCESSED', { id: message.id })
       return PROCESSED
     }
     if (message.claims > mostClaims(settings)) return poisoned(message, settings)
@@ -248,7 +245,7 @@ export class Dispatcher {
     }
   }
 
-  #tell(during: Trouble, error: unknown, held: readonly Held<Delivery>[]): void {
+  #report(during: Trouble, error: unknown, held: readonly Held<Delivery>[]): void {
     const { log, name } = this.#context
     if (during === 'lost') return
     const about = { err: error, outbox: name }

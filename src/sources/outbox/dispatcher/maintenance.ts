@@ -1,4 +1,4 @@
-/** What a dispatcher does beside delivering: purging what is past its time, and looking for lines that stand still. */
+/** Purges what is past its time, and looks for lines that stand still. */
 import { type Instant, instant, later } from '../../../core/clock.ts'
 import { Rounds, type Service } from '../../../core/rounds.ts'
 import { rest } from '../../../core/waiting.ts'
@@ -8,14 +8,13 @@ import type { DispatcherParts } from './dispatcher.ts'
 
 const ROUND_US = 60_000_000n
 const DAY_US = 86_400_000_000
-/** Lines per look, and a breath between looks: a million lines must not keep the store busy. */
+/** Lines per look, and a pause between looks: a million lines must not keep the store busy. */
 const LINES = 500
 const BREATH_MS = 50
 
 export class Maintenance implements Service {
   readonly name: string
   readonly #parts: DispatcherParts
-  /** Told when rows may have been let go. */
   readonly #onReleased: () => void
   readonly #stopped = new AbortController()
   readonly #sweeps: Rounds
@@ -37,7 +36,7 @@ export class Maintenance implements Service {
     })
     this.#purges = new Rounds({
       ...{ ...every, name: `outbox.purge:${name}` },
-      act: () => this.#purgeAndTell(),
+      act: () => this.#purgeAndLog(),
     })
   }
 
@@ -45,7 +44,6 @@ export class Maintenance implements Service {
     return [this.#sweeps, this.#purges]
   }
 
-  /** One round now, and one every minute. */
   start(): void {
     for (const rounds of this.rounds) rounds.start()
   }
@@ -55,7 +53,7 @@ export class Maintenance implements Service {
     await Promise.all(this.rounds.map((rounds) => rounds.stop()))
   }
 
-  /** Removes processed rows whose time is over. Their keys are recorded first; the rows go in a round a minute later. */
+  /** Keys are recorded first; rows go in a round a minute later. */
   async purge(): Promise<Purged> {
     const { db, settings, clock } = this.#parts
     const { processed, keys } = settings.retention
@@ -74,7 +72,7 @@ export class Maintenance implements Service {
     )
   }
 
-  /** For who only drains and has no rounds: false when lines were looked at in the last minute. */
+  /** For dispatchers that only drain. False: lines were looked at in the last minute. */
   async lookAtLines(): Promise<boolean> {
     const now = this.#parts.clock.now()
     if (this.#lookedAt !== null && now < later(this.#lookedAt, ROUND_US)) return false
@@ -82,13 +80,13 @@ export class Maintenance implements Service {
     return true
   }
 
-  async #purgeAndTell(): Promise<void> {
+  async #purgeAndLog(): Promise<void> {
     const purged = await this.purge()
     const { log, name } = this.#parts
     if (purged.rows + purged.keys > 0) log.info({ outbox: name, ...purged }, 'outbox purged')
   }
 
-  /** Lets lines go on whose first message was removed, or settled by a dispatcher that ended right after. */
+  /** Releases lines whose first message was removed, or settled by a dispatcher that ended right after. */
   async #sweepLines(signal: AbortSignal): Promise<void> {
     const { db, settings, clock } = this.#parts
     this.#lookedAt = clock.now()

@@ -1,4 +1,4 @@
-/** What a dispatcher can be told, with the names and defaults that its users know; what is wrong is named; and the delays that follow. */
+/** Settings of a dispatcher, their checks, and the delays that follow from them. */
 import type { Static } from 'typebox'
 import {
   decimal,
@@ -14,10 +14,10 @@ import { describeError } from '../../../core/thrown.ts'
 import { readOptions } from '../refusal.ts'
 import { RetryLater } from '../transports/transport.ts'
 
-/** A receiver that asks for more is tried again after this long: longer, and nobody remembers the message. */
+/** The longest wait that a receiver may ask for. */
 const MOST_PATIENCE_MS = 86_400_000
 
-/** How long to wait after a failure of a message that had failed `retryCount` times before. */
+/** The delay after a failure of a message that had failed `retryCount` times before. */
 function retryDelayMs(settings: DispatcherSettings, retryCount: number, random = Math.random): number {
   const { baseRetryDelaySeconds, useExponentialBackoff, maxRetryDelaySeconds, jitter } = settings
   const factor = useExponentialBackoff ? 2 ** retryCount : 1
@@ -26,14 +26,14 @@ function retryDelayMs(settings: DispatcherSettings, retryCount: number, random =
   return Math.round(Math.min(swung, maxRetryDelaySeconds * 1_000))
 }
 
-/** The same, when the receiver may have said how long it wants to be left alone. */
+/** The same, unless the receiver asked for longer. */
 export function delayAfter(thrown: unknown, settings: DispatcherSettings, retryCount: number): number {
   const delayMs = retryDelayMs(settings, retryCount)
   const askedMs = thrown instanceof RetryLater ? Math.ceil(thrown.retryAfterMs) : 0
   return Math.max(delayMs, Number.isFinite(askedMs) ? Math.min(askedMs, MOST_PATIENCE_MS) : MOST_PATIENCE_MS)
 }
 
-/** The longest time from the first delivery of a message to its last, when each is answered at once. */
+/** The longest time from first to last delivery, when each is answered at once. */
 export function retryHorizonSeconds(settings: DispatcherSettings): number {
   let horizonMs = 0
   for (let retry = 0; retry < settings.maxRetries; retry++)
@@ -41,7 +41,7 @@ export function retryHorizonSeconds(settings: DispatcherSettings): number {
   return horizonMs / 1_000
 }
 
-/** What a row keeps of an error: its class and message, cut to at most `maxLength` characters. */
+/** Class and message, cut to `maxLength` characters. */
 export function errorText(thrown: unknown, maxLength: number): string {
   const { errorClass, errorMessage } = describeError(thrown)
   // PostgreSQL takes no U+0000, and neither store half a character.
@@ -104,15 +104,14 @@ const DispatcherSchema = section('What a dispatcher can be told.', DISPATCHER_KE
 
 export type DispatcherSettings = Fixed<Static<typeof DispatcherSchema>>
 
-/** The settings that are given; what is left out has its default. */
 export type GivenSettings = Given<DispatcherSettings>
 
 export const DISPATCHER_DEFAULTS = withDefaults(DispatcherSchema, {})
 
-/** The options as given, with defaults for what is left out. Refuses what is unknown or out of range, by name. */
+/** Fills in defaults. Refuses what is unknown or out of range, by name. */
 export const dispatcherSettings = (given: GivenSettings): DispatcherSettings =>
   readOptions(DispatcherSchema, given)
 
-/** Names of outboxes stand in source ids of letters, in labels and in addresses. */
+/** Part of source ids of letters, of labels and addresses. */
 export const OUTBOX_NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/
 export const OUTBOX_NAME_FORM = "1 to 64 letters, digits, '.', '_' or '-', the first one a letter or digit"

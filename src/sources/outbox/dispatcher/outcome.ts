@@ -1,30 +1,29 @@
-/** What comes of a message that was claimed: delivered, failed, dead, or given back. */
+/** Results of a claim: delivered, failed, dead or given back. */
 import { type Instant, later } from '../../../core/clock.ts'
 import { PermanentError } from '../../../core/thrown.ts'
 import type { ClaimEnd, ClaimedMessage } from '../table/message.ts'
 import { ClaimLost } from '../transports/transport.ts'
 import { type DispatcherSettings, delayAfter, errorText } from './options.ts'
 
-/** A message on its way, with the name of the line that it stands in. */
+/** A message in delivery, and the name of its line. */
 export interface Delivery {
   readonly message: ClaimedMessage
   readonly line: string | null
 }
 
-/** How the claim ends; or the message is still to be put where it belongs, by the transaction that settles it. */
+/** `transfer`: the transaction that settles the message also puts it where it belongs. */
 export type Outcome = ClaimEnd | { readonly kind: 'transfer' }
 
 export const PROCESSED = { kind: 'processed' } as const satisfies Outcome
 export const TRANSFER = { kind: 'transfer' } as const satisfies Outcome
-/** It was not delivered, and anybody may have it. */
+/** Not delivered; anybody may have it. */
 export const GIVEN_BACK = { kind: 'released', parked: false } as const satisfies Outcome
-/** It was not delivered, because of one before it in its line. */
+/** Not delivered, because of one before it in its line. */
 export const PARKED = { kind: 'released', parked: true } as const satisfies Outcome
 
-/** Claims without an end that a message survives. */
+/** Claims without a settlement that a message survives. */
 export const mostClaims = ({ maxRetries }: DispatcherSettings): number => maxRetries + 2
 
-/** What comes of a message whose delivery threw. */
 export function outcomeOf(
   caught: unknown,
   { retryCount }: ClaimedMessage,
@@ -32,7 +31,7 @@ export function outcomeOf(
   now: Instant,
 ): Outcome {
   const thrown = legible(caught)
-  // Where the claim is still ours, giving the message back says that it did not end this dispatcher.
+  // Giving it back shows that it did not end this dispatcher.
   if (thrown instanceof ClaimLost || thrown instanceof DispatcherStopped) return GIVEN_BACK
   const error = errorText(thrown, settings.maxErrorTextLength)
   if (thrown instanceof PermanentError || retryCount >= settings.maxRetries)
@@ -41,7 +40,7 @@ export function outcomeOf(
   return { kind: 'failed', error, nextAttemptAt: later(now, BigInt(delayMs) * 1_000n) }
 }
 
-/** What comes of a message that was claimed too often and never settled. */
+/** Claimed too often and never settled. */
 export const poisoned = ({ claims }: ClaimedMessage, { maxErrorTextLength }: DispatcherSettings): Outcome => {
   const poison = new PoisonMessage(
     `it was claimed ${claims - 1} times and never settled; delivering it seems to end the dispatcher`,
@@ -53,12 +52,11 @@ class PoisonMessage extends Error {
   override readonly name = 'PoisonMessage'
 }
 
-/** The dispatcher was stopped while a delivery went on. */
 export class DispatcherStopped extends Error {
   override readonly name = 'Stopped'
 }
 
-/** What was thrown; or an error in place of something that cannot even be asked what it is, such as a revoked proxy. */
+/** An error in place of a thrown value that cannot be read, such as a revoked proxy. */
 function legible(thrown: unknown): unknown {
   try {
     if (thrown instanceof Error) return thrown

@@ -1,6 +1,6 @@
 /**
- * Settlements: what came of the claims of a dispatcher is written down, many at a time, and then the lines that have moved
- * are looked at. A line that could not be looked at is, before anything else is claimed.
+ * Writes results of claims, many at a time, and then releases lines that have moved. A line that could not be looked at
+ * is looked at before the next claim.
  */
 import type { Held } from '../../../core/work/held.ts'
 import type { Settlement } from '../../../core/work/work-table.ts'
@@ -19,13 +19,12 @@ const MOST_LINES = 1_000
 
 export class Settlements {
   readonly #context: DispatcherContext
-  /** Told when messages were let go that had waited in their line. */
+  /** Messages that had waited in their line were released. */
   readonly #onReleased: () => void
-  /** Ids of what is held, by line. */
+  /** Ids of held messages, by line. */
   readonly #held = new Map<string, Set<string>>()
-  /** Something has happened in them: their first messages may have to be let go. */
+  /** Lines whose first messages may have to be released. */
   readonly #moved = new Map<string, Line>()
-  /** Transferred by a call that failed later on. */
   readonly #transferred = new WeakSet<Held<Delivery>>()
 
   constructor(context: DispatcherContext, onReleased: () => void) {
@@ -33,7 +32,6 @@ export class Settlements {
     this.#onReleased = onReleased
   }
 
-  /** A message was claimed. */
   hold(message: ClaimedMessage): Delivery {
     const stands = lineOf(message)
     if (stands === null) return { message, line: null }
@@ -44,7 +42,7 @@ export class Settlements {
     return { message, line }
   }
 
-  /** It is settled, or left. True when it was the last of its line. */
+  /** Settled or left. True: it was the last of its line. */
   drop({ message, line }: Delivery): boolean {
     if (line === null) return false
     const ids = this.#held.get(line)
@@ -54,13 +52,12 @@ export class Settlements {
     return true
   }
 
-  /** Looks soon whether the first messages of these lines can be let go. */
+  /** Looks at these lines with the next settlement. */
   look(lines: readonly Line[]): void {
     for (const line of lines) this.#moved.set(JSON.stringify(line), line)
   }
 
-  /** Lets go of the first messages of lines that have moved. */
-  async letGo(): Promise<void> {
+  async releaseMoved(): Promise<void> {
     if (this.#moved.size === 0) return
     const { db, settings } = this.#context
     const table = await this.#context.table()
@@ -73,7 +70,7 @@ export class Settlements {
       for (const [key, line] of looked) this.#moved.set(key, line)
       throw error
     }
-    await this.letGo()
+    await this.releaseMoved()
   }
 
   async settle(results: readonly Result[]): Promise<void> {
@@ -81,7 +78,7 @@ export class Settlements {
     const isTransfer = results[0]?.result.kind === 'transfer'
     await this.#write(isTransfer && isLocal(transport) ? await this.#transfer(transport, results) : results)
     try {
-      await this.letGo()
+      await this.releaseMoved()
     } catch (error) {
       log.error({ err: error, outbox: name }, 'outbox messages could not be settled')
       this.#onReleased()
@@ -104,29 +101,29 @@ export class Settlements {
   }
 
   #written(results: readonly Result[], { written, letterDue }: Settled): void {
-    const { say, onLetterDue } = this.#context
+    const { logEvent, onLetterDue } = this.#context
     for (const { held, result } of results) {
       const { job } = held
       const line = lineOf(job.message)
-      // Whatever came of it: another dispatcher may have waited for this claim to end.
+      // In any case: another dispatcher may have waited for this claim to end.
       if (this.drop(job) && line !== null) this.look([line])
       if (written.has(job.message.id)) this.#log(job.message, result)
-      else say('SKIP_PROCESSED', { id: job.message.id })
+      else logEvent('SKIP_PROCESSED', { id: job.message.id })
     }
     if (letterDue) onLetterDue?.()
   }
 
   #log({ id, key, retryCount, alreadyProcessed }: ClaimedMessage, outcome: Outcome): void {
-    const { say, settings } = this.#context
-    if (outcome.kind === 'processed' && !alreadyProcessed) say('DISPATCH_SUCCESS', { id, key })
+    const { logEvent, settings } = this.#context
+    if (outcome.kind === 'processed' && !alreadyProcessed) logEvent('DISPATCH_SUCCESS', { id, key })
     if (outcome.kind !== 'failed' && outcome.kind !== 'dead') return
     const dead = outcome.kind === 'dead'
-    // The repetition that follows; of a dead message the last one that there was.
+    // The next retry; of a dead message the last.
     const retry = dead ? retryCount : retryCount + 1
-    say('DISPATCH_FAIL', { id, key, retry, max: settings.maxRetries }, { error: outcome.error, dead })
+    logEvent('DISPATCH_FAIL', { id, key, retry, max: settings.maxRetries }, { error: outcome.error, dead })
   }
 
-  /** Puts messages where they belong; one by one when that fails for all of them together. Gives what came of those that were not put. */
+  /** Puts messages where they belong, one by one when that fails for all together. Gives the results of those that failed. */
   async #transfer(transport: LocalTransport, results: readonly Result[]): Promise<readonly Result[]> {
     const { settings, clock } = this.#context
     const batch = results.map(({ held }) => held).filter((held) => !this.#transferred.has(held))
@@ -145,7 +142,7 @@ export class Settlements {
     return left
   }
 
-  /** Puts messages where they belong and settles them, in one transaction; gives what was thrown, or null. */
+  /** In one transaction with their settlement; gives what was thrown, or null. */
   async #put(
     transport: LocalTransport,
     batch: readonly Held<Delivery>[],
@@ -172,7 +169,6 @@ export class Settlements {
       )
       return null
     } catch (thrown) {
-      // No fault of the messages.
       if (thrown instanceof StoreUnavailable) throw thrown
       if (batch.length === 1) meter.failed((performance.now() - startedMs) / 1_000)
       return { thrown }

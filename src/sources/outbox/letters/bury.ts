@@ -1,4 +1,7 @@
-/** Dead rows become letters or reopen those they have, many in one transaction. The rows stay where they are: they are the way back. */
+/**
+ * Dead rows become letters or reopen the ones they have, many in one transaction. The rows stay where they are: they
+ * are the way back.
+ */
 import { type Instant, instant } from '../../../core/clock.ts'
 import { storable, textBytes } from '../../../core/content.ts'
 import { bury, PLAIN_RECORD } from '../../../letters/bury.ts'
@@ -12,10 +15,10 @@ import type { OutboxRow } from '../sql/letters.ts'
 import type { Compared } from './reconcile.ts'
 import { OUTBOX } from './rows-of-letters.ts'
 
-/** `Class: message`, as dispatchers write it. A class may be of several words: what was thrown may be no error. */
+/** `Class: message`, as dispatchers write it. A class may have several words: a thrown value may be no error. */
 const ERROR = /^([\p{L}_$][\p{L}\p{N}_$. ]{0,127}): (.*)$/su
 
-/** What is said of rows that say nothing: they were marked by hand. */
+/** For rows that were marked dead by hand. */
 const NO_ERROR = { errorClass: 'Error', errorMessage: 'its outbox kept no error' }
 
 function errorIn(text: string | null): { readonly errorClass: string; readonly errorMessage: string } {
@@ -24,16 +27,15 @@ function errorIn(text: string | null): { readonly errorClass: string; readonly e
   return { errorClass, errorMessage }
 }
 
-/** Its receiver refuses it for good; it ends the dispatchers that deliver it; otherwise its attempts are used up. */
+/** Refused for good, or fatal to its dispatchers; else its attempts are used up. */
 const REASONS: Readonly<Record<string, DeathReason>> = { PermanentError: 'rejected', PoisonMessage: 'failed' }
 
 const MAX_ID_BYTES = 256
 
-/** Its own, or its key. */
 const correlationOf = ({ correlationId, key }: OutboxRow): string =>
   storable(correlationId || key, MAX_ID_BYTES)
 
-/** The death of a row of this outbox; `letter` is the one that it reopens, if it has one. */
+/** `letter` is the one that it reopens, if it has one. */
 function deathOf(
   { now }: OfficeWork,
   outbox: string,
@@ -83,7 +85,7 @@ interface RowDeath extends GivenDeath {
   readonly earlier: readonly EarlierFailure[]
 }
 
-/** Buries dead rows of an outbox, with or without a letter; gives their letters by the ids of the rows. `letters` are locked. */
+/** Gives the letters by the ids of the rows. `letters` are locked. */
 export async function buryRows(
   work: OfficeWork,
   registers: Registers,
@@ -106,33 +108,31 @@ export async function buryRows(
   return new Map([...buried].map(([{ row }, id]) => [row.id, id]))
 }
 
-/** When it died: by the clock of its dispatcher, unless that contradicts the office's own. */
+/** By the dispatcher's clock, unless that contradicts the office's own. */
 function diedAt({ deadAt }: OutboxRow, now: Instant, notBefore?: Instant | null): Instant {
   if (deadAt === null || deadAt > now) return now
   return notBefore != null && deadAt < notBefore ? now : deadAt
 }
 
-/** A failure before the one that it died of. */
 interface EarlierFailure {
   readonly failedAt: Instant
   readonly errorClass: string
   readonly errorMessage: string
 }
 
-/** The failures before the last one, the oldest first; none is later than that. */
+/** The oldest first; none later than the last. */
 function earlierFailuresOf({ earlierFailures }: OutboxRow, lastAt: Instant): readonly EarlierFailure[] {
   const list = parsed(earlierFailures)
   return (Array.isArray(list) ? list : []).flatMap((each: unknown) => {
     if (typeof each !== 'object' || each === null) return []
     const [at, error] = [Reflect.get(each, 'at'), Reflect.get(each, 'error')]
-    // Written by dispatchers; anybody may have changed it since.
+    // Anybody may have changed what dispatchers wrote.
     if (typeof at !== 'string' || !/^\d{1,18}$/.test(at) || typeof error !== 'string') return []
     const failedAt = instant(BigInt(at))
     return [{ failedAt: failedAt > lastAt ? lastAt : failedAt, ...errorIn(error) }]
   })
 }
 
-/** What a letter keeps of a row beside its payload. */
 function headersOf(row: OutboxRow): Uint8Array {
   const { eventType, tenantId, key: idempotencyKey, orderingKey } = row
   return Buffer.from(
@@ -140,7 +140,7 @@ function headersOf(row: OutboxRow): Uint8Array {
   )
 }
 
-/** What others wrote may be no JSON. */
+/** Applications may have written no JSON. */
 function parsed(json: string | null): unknown {
   try {
     return json === null ? null : JSON.parse(json)

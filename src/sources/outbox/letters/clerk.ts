@@ -1,7 +1,6 @@
 /**
- * The clerk who makes letters agree with the rows of outboxes: soon after a dispatcher of this server says that
- * they differ, and every second besides, because dispatchers elsewhere say nothing. The outboxes are
- * visited side by side, so that none waits for a database that does not answer.
+ * The clerk makes letters agree with the rows of outboxes: soon after a dispatcher of this server reports a change, and
+ * every second for dispatchers elsewhere. Outboxes are visited side by side, so that none waits for another's database.
  */
 import type { Log } from '../../../core/log.ts'
 import { Rounds, type Service } from '../../../core/rounds.ts'
@@ -15,16 +14,15 @@ import { type ReconciledOffice, reconcile } from './reconcile.ts'
 export interface ClerkParts extends ReconciledOffice {
   readonly log: Log
   readonly handles: OutboxHandles
-  /** Messages of this outbox are due now that were not before. */
+  /** Messages of this outbox became due. */
   dispatch(outbox: string): void
 }
 
 const EVERY_US = 1_000_000n
-/** Rows of one transaction: on SQLite everybody else waits for it. */
+/** Rows per transaction: on SQLite everybody else waits for it. */
 const BATCH = 200
-/** A batch ends with the row that exceeds this. */
 const BATCH_BYTES = 4_000_000
-/** What the store is left to others between two batches. */
+/** Pause for others between two batches. */
 const PAUSE_MS = 1
 
 export class OutboxLetterClerk implements Service {
@@ -44,12 +42,10 @@ export class OutboxLetterClerk implements Service {
     for (const visits of this.rounds) visits.start()
   }
 
-  /** Ends after the batches at hand. */
   async stop(): Promise<void> {
     await Promise.all(this.rounds.map((visits) => visits.stop()))
   }
 
-  /** Rows of this outbox may differ from their letters. */
   wake(outbox: string): void {
     const handle = this.#parts.handles().find(({ name }) => name === outbox)
     if (handle !== undefined) void this.#visitsOf(handle).now()
@@ -70,7 +66,7 @@ export class OutboxLetterClerk implements Service {
   }
 }
 
-/** Makes the letters of an outbox agree with its rows; gives about how many rows there were. */
+/** Gives about how many rows there were. */
 export async function reconcileOutbox(
   parts: Omit<ClerkParts, 'handles'>,
   handle: OutboxHandle,
@@ -104,7 +100,7 @@ export async function reconcileOutbox(
   return rowCount
 }
 
-/** As many of the first as are not too much for one transaction; at least one. */
+/** As many as fit one transaction; at least one. */
 function cut(due: readonly DueRow[]): readonly DueRow[] {
   let bytes = 0
   const end = due.findIndex(({ payloadBytes }) => {

@@ -1,10 +1,8 @@
 /**
- * Rows and their letters are compared and made to agree.
- * The mark comes off the row in the same transaction or, when the outbox lies in another database, after it: a crash in
- * between compares them twice, which changes nothing.
+ * Compares rows with their letters and makes them agree. The mark comes off the row in the same transaction or, with
+ * two databases, after it: a crash in between compares them twice, which changes nothing.
  *
- * Whoever acts on a letter locks it before its row; so does this. Only while the letters are locked is it known what
- * their rows are.
+ * Lock order: letters before rows, as in every act on a letter. What a row is counts only while its letter is locked.
  */
 import type { Clock } from '../../../core/clock.ts'
 import { change } from '../../../letters/change.ts'
@@ -21,30 +19,27 @@ import type { Layout } from '../table/layout.ts'
 import { buryRows } from './bury.ts'
 import { lettersOf, type RowAndLetter } from './rows-of-letters.ts'
 
-/** The office that has the letters. */
 export interface ReconciledOffice {
   readonly db: Database
   readonly clock: Clock
   readonly registers: Registers
 }
 
-/** What came of it. */
 export interface Reconciled {
   readonly reconciled: readonly ReconciledRow[]
-  /** Lines of rows that were given up: what waits behind them can go. */
+  /** Lines of rows that were given up: those behind them can go. */
   readonly letGo: readonly Line[]
 }
 
 /**
- * On PostgreSQL one transaction of all servers does this at a time: they are woken together for the same rows, and all but one
- * would do all of it in vain. Ends with the transaction.
+ * On PostgreSQL one transaction of all servers at a time: they are woken together for the same rows, and the others
+ * would do it all in vain.
  */
 const takeTurn = sql('outbox.takeTurn', {
   postgres: `SELECT pg_advisory_xact_lock(hashtextextended('bartleby.outbox_letters', 0))`,
   sqlite: '',
 })
 
-/** Makes letters agree with these rows of an outbox. */
 export async function reconcile(
   office: ReconciledOffice,
   handle: OutboxHandle,
@@ -55,9 +50,9 @@ export async function reconcile(
   const { db, clock, registers } = office
   const elsewhere: Table = {
     read: (ids) => handle.db.session('outbox.readDue', (session) => rows.read(session, ids)),
-    layBack: (laid) => handle.db.transaction('outbox.layBack', (tx) => rows.layBack(tx, laid)),
+    reinstate: (given) => handle.db.transaction('outbox.reinstate', (tx) => rows.reinstate(tx, given)),
   }
-  // Before the office's transaction: in it everybody else may have to wait for the other database.
+  // Read before the office's transaction, so that nobody waits in it for the other database.
   const first = handle.inStore ? null : await elsewhere.read(ids)
   const done = await inOffice(db, clock, 'outbox.tell', async (work) => {
     const { tx } = work
@@ -65,7 +60,7 @@ export async function reconcile(
     if (first !== null) return agree(work, registers, handle.name, first, elsewhere)
     const here: Table = {
       read: (ids) => rows.lock(tx, ids),
-      layBack: (laid) => rows.layBack(tx, laid),
+      reinstate: (given) => rows.reinstate(tx, given),
     }
     const agreed = await agree(work, registers, handle.name, await rows.read(tx, ids), here)
     await rows.unmark(tx, agreed.reconciled)
@@ -75,11 +70,9 @@ export async function reconcile(
   return done
 }
 
-/** The rows, wherever they are. */
 interface Table {
-  /** The rows as they are while their letters are locked. */
   read(ids: readonly string[]): Promise<readonly OutboxRow[]>
-  layBack(rows: readonly RowOfLetter[]): Promise<void>
+  reinstate(rows: readonly RowOfLetter[]): Promise<void>
 }
 
 async function agree(
@@ -105,17 +98,17 @@ async function agree(
   const buried = await buryRows(work, registers, outbox, [...those('capture'), ...those('reopen')], letters)
   const confirmed = withLetter('confirm').map(({ letter }) => letter.id)
   await closeCasesOf(work, confirmed, new Map())
-  // No retry is on record: the office ended between sending one and writing that down.
+  // No retry is on record: the office ended between sending and writing that down.
   const arrived = withLetter('complete').map(({ row, letter: { id, engine } }) => {
     return { id, engine, sentAs: row.id, sentTo: outbox }
   })
   await change(work, 'complete', arrived, { actor: outbox, notes: ARRIVED })
-  const laidBack = withLetter('lay back').map(({ row, letter }) => ({ ...row, letterId: letter.id }))
-  if (laidBack.length > 0) await table.layBack(laidBack)
+  const reinstated = withLetter('reinstate').map(({ row, letter }) => ({ ...row, letterId: letter.id }))
+  if (reinstated.length > 0) await table.reinstate(reinstated)
   return {
-    // Those that were laid back are marked anew.
+    // Rows that are dead again have a new mark.
     reconciled: compared
-      .filter(({ difference }) => difference !== 'lay back')
+      .filter(({ difference }) => difference !== 'reinstate')
       .map(({ row, letter }) => ({ row, letterId: letter?.id ?? buried.get(row.id) ?? null })),
     letGo: those('let go').flatMap(({ row }) => lineOf(row) ?? []),
   }
@@ -129,21 +122,20 @@ const ARRIVED = 'Delivered'
  *   row \ letter   none       Pending       Resolved or Expired
  *   dead           capture    –             reopen
  *   processed      –          complete      confirm, when it was retried
- *   given up       let go     lay back      let go
+ *   given up       let go     reinstate     let go
  *   pending        –          –             –
  *
  * Given up are dead rows whose letter was discarded or has expired; letting go means what waits behind them in their
  * line. What is compared twice, or was half done when something crashed, comes to a dash.
  */
-type Difference = 'none' | 'capture' | 'reopen' | 'complete' | 'confirm' | 'lay back' | 'let go'
+type Difference = 'none' | 'capture' | 'reopen' | 'complete' | 'confirm' | 'reinstate' | 'let go'
 
-/** A row with its letter, where it has one, and what has to happen to them. */
 export interface Compared extends Omit<RowAndLetter, 'letterId'> {
   readonly letter: CaseRow | null
   readonly difference: Difference
 }
 
-/** `letters` are those that were found, as they are while they are locked; `rows` are the rows of these, likewise. */
+/** `letters` and `rows` are as they are while the letters are locked. */
 function compare(
   found: readonly RowAndLetter[],
   letters: ReadonlyMap<LetterId, CaseRow>,
@@ -152,7 +144,7 @@ function compare(
   return found.flatMap(({ row: seen, letterId, sourceId }) => {
     const row = letterId === null ? seen : rows.get(seen.id)
     const letter = letterId === null ? null : (letters.get(letterId) ?? null)
-    // Otherwise somebody has acted on it in the meantime.
+    // Otherwise somebody acted on it meanwhile.
     if (row?.letterDue !== true || row.key !== seen.key) return []
     return [{ row, letter, sourceId, difference: differenceOf(row, letter) }]
   })
@@ -160,7 +152,7 @@ function compare(
 
 function differenceOf({ deadAt, isProcessed }: OutboxRow, letter: CaseRow | null): Difference {
   const isPending = letter?.status === STATUS.Pending
-  if (deadAt !== null && isProcessed) return isPending ? 'lay back' : 'let go'
+  if (deadAt !== null && isProcessed) return isPending ? 'reinstate' : 'let go'
   if (deadAt !== null && letter === null) return 'capture'
   if (deadAt !== null) return isPending ? 'none' : 'reopen'
   if (!isProcessed || letter === null) return 'none'

@@ -1,7 +1,6 @@
 /**
- * Which letter belongs to which row. A letter is known by the name of its outbox and the id of the row, and is of the
- * message that had that id: where a table was emptied and counts its ids anew, the key tells another message apart, and
- * the letter of that one is known by the key too.
+ * Which letter belongs to which row: the one with the outbox's name and the row's id. Where an emptied table counts its
+ * ids anew, the key tells messages apart, and is part of the name of the later letter.
  */
 
 import { storedText } from '../../../core/content.ts'
@@ -10,21 +9,18 @@ import { type LetterId, letterId } from '../../../letters/letter.ts'
 import { type Integer, type Session, type Statement, sql, type Transaction } from '../../../store/database.ts'
 import type { OutboxRow, RowOfLetter, RowToSend } from '../sql/letters.ts'
 
-/** The engine and the source of letters that come from outboxes. */
 export const OUTBOX = 'outbox'
 
 const sourceIdOf = (outbox: string, rowId: string): string => `${outbox}/${rowId}`
 const sourceIdWithKey = (outbox: string, { id, key }: OutboxRow): string => `${outbox}/${id}/${key}`
 
-/** The row that a letter came from, and its outbox. */
 export interface OutboxAndRow extends RowOfLetter {
   readonly outbox: string
 }
 
-/** The same, of a letter that would be sent. */
 export interface DepartingRow extends OutboxAndRow, RowToSend {}
 
-/** Letters by primary key, and the queue of the drawer of each: the name of its outbox. */
+/** By primary key; the queue of a letter's drawer is the name of its outbox. */
 const sourcesOf = (name: string, digest: string): Statement =>
   sql(
     name,
@@ -33,16 +29,14 @@ const sourcesOf = (name: string, digest: string): Statement =>
     { bigints: true },
   )
 const readSources = sourcesOf('outbox.sourcesOfLetters', 'NULL')
-/** Reads the payloads, too. */
+/** Reads the payloads too. */
 const readDeparting = sourcesOf('outbox.departingLetters', digestIn(SENDABLE_PAYLOAD))
 
 type Letters = readonly { readonly id: LetterId }[]
 
-/** The rows that these letters came from. */
 export const rowsOf = (session: Session, letters: Letters): Promise<OutboxAndRow[]> =>
   readRows(session, readSources, letters)
 
-/** The same, of letters that would be sent. */
 export const departingRowsOf = (session: Session, letters: Letters): Promise<DepartingRow[]> =>
   readRows(session, readDeparting, letters)
 
@@ -61,29 +55,27 @@ async function readRows(session: Session, statement: Statement, letters: Letters
     const outbox = queue ?? ''
     const key = storedText(reference)
     const id = source_id.slice(outbox.length + 1)
-    // The key may stand behind the id of the row.
     const rowId = id.endsWith(`/${key}`) ? id.slice(0, -key.length - 1) : id
     const hex = digest === null ? '' : Buffer.from(digest).toString('hex')
     return { outbox, letterId: letterId(letter), id: rowId, key, digest: hex }
   })
 }
 
-/** Letters by their source ids: one look into letters_by_source for each. */
+/** One look into letters_by_source each. */
 const readLetters = sql(
   'outbox.lettersOfRows',
   `SELECT id, source_id, reference FROM bartleby.letters WHERE engine = '${OUTBOX}' AND source_id = ANY($1::text[])`,
   { bigints: true },
 )
 
-/** A row and what is known of its letter. */
 export interface RowAndLetter {
   readonly row: OutboxRow
-  /** null: it has none, and would be captured under the source id. */
+  /** Null: it would be captured under the source id. */
   readonly letterId: LetterId | null
   readonly sourceId: string
 }
 
-/** The letters that these rows of an outbox have, in the order of the rows. */
+/** In the order of the rows. */
 export async function lettersOf(
   tx: Transaction,
   outbox: string,

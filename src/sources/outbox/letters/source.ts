@@ -1,10 +1,10 @@
 /**
- * The way back of letters that came from an outbox: their row is still there and starts over. In the office's own store
- * that is part of the transaction that claims the letter. In another database it is done there first: when the office's
- * transaction fails after that, the clerk (clerk.ts) makes row and letter agree again.
+ * The way back of letters from an outbox: their row starts over. In the office's own store that is part of the
+ * transaction that claims the letter. In another database it is done there first, and the clerk repairs what the
+ * office's transaction then fails to write.
  *
- * While a letter is pending its row is dead. When it is discarded or expires the row is given up, so that it no longer
- * holds what waits behind it; when it is restored the row is dead again.
+ * While a letter is pending its row is dead. Discarded or expired, the row is given up and holds nobody back; restored,
+ * it is dead again.
  */
 import { isUtf8 } from 'node:buffer'
 import { createHash } from 'node:crypto'
@@ -26,34 +26,31 @@ import type {
 import type { OfficeWork } from '../../../letters/work.ts'
 import { type Session, StoreUnavailable } from '../../../store/database.ts'
 import { knownLayout, learnLayout, type OutboxHandle, type OutboxHandles } from '../served/outbox-handle.ts'
-import { type LetterRows, letterRowsOf, type StandingRow } from '../sql/letters.ts'
+import { type DigestedRow, type LetterRows, letterRowsOf } from '../sql/letters.ts'
 import type { Layout } from '../table/layout.ts'
 import { type DepartingRow, departingRowsOf, OUTBOX, type OutboxAndRow, rowsOf } from './rows-of-letters.ts'
 
-/** Who wants to hear of what is done to rows, once it is durable. */
+/** Called once a change of rows is durable. */
 export interface SourceListeners {
-  /** Messages of this outbox are due now. */
   dispatch(outbox: string): void
-  /** The clerk has something to compare. */
   reconcile(outbox: string): void
 }
 
-/** The source of letters that come from these outboxes. */
 export const outboxLetterSource = (handles: OutboxHandles, listeners: SourceListeners): LetterSource => ({
   name: OUTBOX,
   render: (read, letters, edits) => render(handles, read, letters, edits),
-  // They are those that `render` gave.
+  // Made by `render`.
   send: (work, rendered: readonly RenderedRow[]) => send(handles, work, rendered, listeners),
   takeBack: (work, letters) => takeBack(handles, work, letters, listeners),
   async moved(work, letters, act) {
     if (act === 'discard' || act === 'expire')
       await moveAll(handles, work, letters, listeners, (at, rows, these) => rows.giveUp(at, these, work.now))
     if (act === 'reopen')
-      await moveAll(handles, work, letters, listeners, (at, rows, these) => rows.layBack(at, these))
+      await moveAll(handles, work, letters, listeners, (at, rows, these) => rows.reinstate(at, these))
   },
 })
 
-/** Runs `act` where the rows are: where the office is at it, or in a transaction of their own database. */
+/** Runs `act` on the rows: in the office's session, or in a transaction of their own database. */
 async function atRows<T>(
   handle: OutboxHandle,
   at: Session,
@@ -104,14 +101,12 @@ const render = (handles: OutboxHandles, read: Reading, letters: readonly Departi
     return rendered
   })
 
-/** What would be sent of a letter, and the row that it is sent as. */
 interface RenderedRow extends Rendered {
   readonly row: DepartingRow
 }
 
 const sha256 = (payload: Uint8Array): string => createHash('sha256').update(payload).digest('hex')
 
-/** A letter and its row. */
 interface Member<Of, Row extends OutboxAndRow = OutboxAndRow> {
   readonly letter: Of
   readonly row: Row
@@ -120,7 +115,6 @@ interface Member<Of, Row extends OutboxAndRow = OutboxAndRow> {
 const rowsIn = <Row extends OutboxAndRow>(members: readonly Member<unknown, Row>[]): Row[] =>
   members.map(({ row }) => row)
 
-/** Those of one outbox. */
 interface OfOutbox<Each> {
   readonly outbox: string
   readonly members: readonly Each[]
@@ -145,7 +139,6 @@ function byOutbox<Of extends { readonly id: LetterId }, Row extends OutboxAndRow
 
 const rowGone = ({ outbox, id }: OutboxAndRow): BartlebyError => failure('letter_row_gone', { outbox, id })
 
-/** The refusal of an edit that the table cannot keep. */
 function formProblem(layout: Layout, payload: Uint8Array | null): BartlebyError | null {
   const reason = payload === null || layout.keepsBytes ? null : textProblem(payload, layout.keepsJson)
   return reason === null ? null : refuse('payload', reason)
@@ -183,15 +176,15 @@ async function sendRows(
 ): Promise<readonly (Sent | Refused)[]> {
   const sentOf = ({ letter, row, queue }: RenderedRow): Sent => ({ letter, messageId: row.id, queue })
   if ((await rows.startDead(at, rowsIn(members))) === members.length) return members.map(sentOf)
-  // Some were no longer dead, or have another payload; those that have started are under way now.
-  const standing = await rows.lockStanding(
+  // Some were not dead any more or have another payload; those that started are under way now.
+  const states = await rows.lockStates(
     at,
     members.map(({ row }) => row.id),
   )
   const started = new Map<LetterId, RenderedRow>()
   const answers = members.map((member): Sent | Refused => {
     const { letter, row, queue } = member
-    const found = standing.get(row.id)
+    const found = states.get(row.id)
     if (found?.key !== row.key) return { letter, refusal: rowGone(row) }
     if (isUnderWay(found) && found.digest === row.digest) return sentOf(member)
     if (isUnderWay(found) && isClaimed(found, work))
@@ -199,7 +192,7 @@ async function sendRows(
     started.set(letter.id, member)
     return sentOf(member)
   })
-  // Payloads are in memory where they have to be written.
+  // Payloads are read only where they have to be written.
   for (const portion of started.size === 0 ? [] : await contentPortions(work.tx, [...started.keys()])) {
     const contents = await readContents(work.tx, portion)
     const these = portion.flatMap((id) => started.get(id)?.row ?? [])
@@ -212,17 +205,17 @@ async function sendRows(
 }
 
 /**
- * Whether it was sent back already, by an earlier try whose record was lost: it waits to be delivered, or was, and the
- * office does not know yet. To start it over would deliver it twice.
+ * Sent back already by an attempt whose record was lost: it waits, or was delivered and the office does not know yet.
+ * Starting over would deliver it twice.
  */
-const isUnderWay = ({ deadAt, isProcessed, letterDue }: StandingRow): boolean =>
+const isUnderWay = ({ deadAt, isProcessed, letterDue }: DigestedRow): boolean =>
   deadAt === null && (!isProcessed || letterDue)
 
-/** Whether a dispatcher has it in its hands. */
-const isClaimed = ({ claimedUntil }: StandingRow, { now }: OfficeWork): boolean =>
+/** A dispatcher holds it. */
+const isClaimed = ({ claimedUntil }: DigestedRow, { now }: OfficeWork): boolean =>
   claimedUntil !== null && claimedUntil > now
 
-/** Rows that were sent back are dead, unless a dispatcher has them; those that were given up are dead again. */
+/** Rows that were sent back are dead again unless a dispatcher holds them; so are those that were given up. */
 async function takeBack<Of extends Restoring>(
   handles: OutboxHandles,
   work: OfficeWork,
@@ -230,18 +223,18 @@ async function takeBack<Of extends Restoring>(
   listeners: SourceListeners,
 ): Promise<readonly (TakenBack<Of> | Refused)[]> {
   const closed = letters.filter(({ isUnconfirmed }) => !isUnconfirmed)
-  await moveAll(handles, work, closed, listeners, (at, rows, these) => rows.layBack(at, these))
+  await moveAll(handles, work, closed, listeners, (at, rows, these) => rows.reinstate(at, these))
   const answers: (TakenBack<Of> | Refused)[] = closed.map((letter) => ({ letter, deliveries: 0 }))
   const sent = letters.filter(({ isUnconfirmed }) => isUnconfirmed)
   for (const { outbox, members } of byOutbox(sent, await rowsOf(work.tx, sent))) {
     await atRows(handleOf(handles, outbox), work.tx, 'outbox.recall', async (at, rows) => {
-      const standing = await rows.lockStanding(
+      const states = await rows.lockStates(
         at,
         members.map(({ row }) => row.id),
       )
       const waiting: OutboxAndRow[] = []
       for (const { letter, row } of members) {
-        const found = standing.get(row.id)
+        const found = states.get(row.id)
         if (found?.key !== row.key || found.isProcessed) answers.push({ letter, deliveries: 0 })
         else if (isClaimed(found, work))
           answers.push({ letter, refusal: failure('letter_in_flight', { queue: letter.sentTo ?? '' }) })
@@ -257,10 +250,7 @@ async function takeBack<Of extends Restoring>(
   return answers
 }
 
-/**
- * Moves the rows of letters. Letters of an outbox that is no longer configured have none within reach; they must not be
- * kept from being closed for ever.
- */
+/** Letters of an outbox that is no longer configured have no rows within reach, and can be closed all the same. */
 async function moveAll(
   handles: OutboxHandles,
   work: OfficeWork,

@@ -1,4 +1,4 @@
-/** Whether an outbox is well: how much waits in it, against thresholds, and whether it can be read at all. */
+/** The health of an outbox: its backlog against thresholds, and whether it can be read at all. */
 import Type, { type Static } from 'typebox'
 import type { Instant } from '../../../core/clock.ts'
 import { BartlebyError } from '../../../core/errors.ts'
@@ -29,9 +29,9 @@ const limits = (description: string, degraded: number, unhealthy: number) => {
 }
 
 /**
- * The age of the oldest message says how late an outbox is, whatever its speed; the backlog says what waits, and is let to
- * grow to what a burst brings and seconds take away. With the default settings all attempts at a message are over after
- * some six minutes: one that keeps failing degrades an outbox, and only what is stuck makes it unhealthy.
+ * The oldest age says how late an outbox is, at any speed; the backlog may grow to what a burst brings and seconds take
+ * away. With default settings all attempts at a message end after some six minutes: one that keeps failing degrades,
+ * and only what is stuck makes unhealthy.
  */
 export const HealthSchema = section(
   'Above which numbers an outbox is not well.',
@@ -48,7 +48,7 @@ type Threshold = HealthThresholds['backlog']
 
 export const DEFAULT_THRESHOLDS = withDefaults(HealthSchema, {})
 
-/** The ratio of fewer deliveries says nothing: one failure in a quiet minute would be all of them. */
+/** Fewer deliveries say nothing: one failure in a quiet minute would be all of them. */
 export const FEWEST_ATTEMPTS = 10
 
 export type HealthNumbers = Pick<Backlog, 'backlog' | 'oldestAgeSeconds'> &
@@ -56,11 +56,10 @@ export type HealthNumbers = Pick<Backlog, 'backlog' | 'oldestAgeSeconds'> &
 
 export interface OutboxHealth {
   readonly status: HealthStatus
-  /** One for each number that is not well, the worst first; none when all are. */
+  /** One for each number above its threshold, the worst first. */
   readonly reasons: readonly string[]
 }
 
-/** Judges numbers. */
 export function judge(numbers: HealthNumbers, thresholds: HealthThresholds): OutboxHealth {
   const { backlog, oldestAgeSeconds, failureRatio, attempts } = numbers
   const verdicts = [
@@ -84,15 +83,14 @@ function measured(name: keyof HealthThresholds, value: number, { degraded, unhea
   return { status: 'ok', reason: null } as const
 }
 
-/** The worst of some; `ok` of none. */
+/** `ok` when there are none. */
 export const worstOf = (statuses: readonly HealthStatus[]): HealthStatus =>
   HEALTH_STATUSES.findLast((status) => statuses.includes(status)) ?? 'ok'
 
-/** Why an outbox cannot be read. */
 export interface Trouble {
-  /** For anybody: names nothing. */
+  /** For everybody. */
   readonly what: 'its database cannot be read' | 'its table is no outbox' | 'its database is slow to answer'
-  /** For those who may look after it. */
+  /** For those with a token. */
   readonly detail: string
 }
 
@@ -100,7 +98,6 @@ export type Looked =
   | { readonly ok: true; readonly backlog: Backlog }
   | { readonly ok: false; readonly trouble: Trouble }
 
-/** Counts what waits in an outbox, or says why it cannot be done. */
 export async function lookAt(handle: OutboxHandle, now: Instant): Promise<Looked> {
   try {
     const layout = await handle.layout()
@@ -119,7 +116,7 @@ function troubleOf(thrown: unknown): Trouble {
 
 const NO_OUTBOX: ReadonlySet<string> = new Set(['outbox_table_missing', 'outbox_columns_missing'])
 
-/** The health of an outbox of which so much is known. One that cannot be read is unhealthy. */
+/** An outbox that cannot be read is unhealthy. */
 export function healthOf({ meter, thresholds }: OutboxHandle, looked: Looked): OutboxHealth {
   if (!looked.ok) {
     const { what, detail } = looked.trouble
@@ -130,29 +127,26 @@ export function healthOf({ meter, thresholds }: OutboxHandle, looked: Looked): O
 }
 
 export interface Backlog {
-  /** Messages that are still to be delivered. */
+  /** Messages still to be delivered. */
   readonly backlog: number
-  /** Those of them that have failed before. */
+  /** Of these, failed before. */
   readonly failedPending: number
-  /** The age of the oldest of them; 0 when there is none. */
+  /** Of the oldest of these; 0 when there is none. */
   readonly oldestAgeSeconds: number
-  /** Messages that nobody tries to deliver any more. */
   readonly dead: number
 }
 
 type BacklogRow = Stored<Omit<Backlog, 'oldestAgeSeconds'>> & { readonly oldest: Integer | null }
 
-/** A row that waits although delivering it has failed. */
+/** Failed before and waiting. */
 export const failedOf = ({ c, pending }: Layout): string => `${c.retryCount} > 0 AND ${pending}`
 
-/** A row that was given up; one that was discarded afterwards counts as processed. */
+/** Dead and not discarded: discarded rows count as processed. */
 export const deadOf = ({ c }: Layout): string => `${c.deadAt} IS NOT NULL AND ${c.processedAt} IS NULL`
 
 /**
- * Counts in one statement, so that all numbers are of one moment. What waits and what is dead are read from their small indexes
- * alone, and grow with these, whatever the number of processed rows: a million rows take some 100 ms where vacuum has been, and
- * ten times that before. The conditions stand here in the words of the indexes. What has failed is looked for among the rows
- * that wait.
+ * One statement, so that all numbers are of one moment. Read from small indexes alone, whose conditions stand here word
+ * for word: a million waiting rows take some 100 ms after a vacuum, ten times that before.
  */
 export const backlogStatementOf = perLayout((layout): Statement => {
   const { c, sqlTable: table } = layout
@@ -167,7 +161,7 @@ export const backlogStatementOf = perLayout((layout): Statement => {
   )
 })
 
-/** Counts what waits, what has failed and what is dead. Ages are up to `now`. */
+/** Ages are up to `now`. */
 export async function readBacklog(session: Session, layout: Layout, now: Instant): Promise<Backlog> {
   const [row] = await session.rows<BacklogRow>(backlogStatementOf(layout))
   if (row === undefined) throw new Error('a count gave no row')

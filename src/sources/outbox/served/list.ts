@@ -1,6 +1,6 @@
 /**
- * The messages of an outbox in pages, without their payloads. Every list follows an index of the table and looks at its
- * first 100,000 rows only: what a page costs has a bound, whatever the table holds and whatever it is filtered by.
+ * Pages of messages, without payloads. Every list follows an index and looks at its first 100,000 rows only, so the
+ * cost of a page has a bound, whatever the filter.
  */
 import Type from 'typebox'
 import { INTEGER, oneOf, orNull, type Shape, TEXT, TEXT_OR_NULL, TIME_OR_NULL } from '../../../api/shapes.ts'
@@ -12,13 +12,13 @@ import { OUTBOX_STATUSES, type OutboxStatus } from '../table/message.ts'
 import type { ColumnName } from '../table/table-names.ts'
 import { deadOf, failedOf } from './health.ts'
 
-/** Rows that are looked at, and counted, at most. */
+/** Rows that are read and counted at most. */
 export const LIST_REACH = 100_000
 
 const SNIPPET_CHARACTERS = 200
 
 export interface ListRequest {
-  /** Null: all states. `pending` includes what has failed before. */
+  /** Null: all. `pending` includes `failed`. */
   readonly status: OutboxStatus | null
   readonly eventType: string | null
   readonly tenantId: string | null
@@ -39,7 +39,7 @@ export const MESSAGE = Type.Object({
   /** Null also while it waits for a message before it in its line. */
   nextAttemptAt: TIME_OR_NULL,
   status: oneOf(OUTBOX_STATUSES),
-  /** Null for rows of before the table was adopted that nobody has used yet. */
+  /** Null for rows from before the adoption that nobody has used yet. */
   idempotencyKey: TEXT_OR_NULL,
   orderingKey: TEXT_OR_NULL,
   lastErrorSnippet: orNull(TEXT, { maxLength: SNIPPET_CHARACTERS }),
@@ -52,7 +52,7 @@ type ListedRow = Stored<Omit<ListedMessage, Time>> & Readonly<Record<Time, Integ
 
 type ListStatements = Readonly<Record<'page' | 'total', Statement>>
 
-/** A page of messages, and how many there are. Where the total is capped it is what was found among the rows that were looked at. */
+/** A capped total counts what was found among the rows that were read. */
 export async function listMessages(session: Session, layout: Layout, request: ListRequest) {
   const { eventType, tenantId, page, pageSize } = request
   const filter = eventType === null && tenantId === null ? [] : [eventType, tenantId]
@@ -69,7 +69,7 @@ export async function listMessages(session: Session, layout: Layout, request: Li
   }
 }
 
-/** Which rows a list has, and how it is ordered: as an index has them, forwards or backwards. */
+/** Rows and order of a list, as an index has them. */
 function stateOf(layout: Layout, status: OutboxStatus | null) {
   const { id, createdAt, processedAt, deadAt } = layout.c
   switch (status) {
@@ -88,7 +88,6 @@ function stateOf(layout: Layout, status: OutboxStatus | null) {
 
 const known = perLayout(() => new Map<string, ListStatements>())
 
-/** The statements of one list, made once for each table. */
 export function statementsOf(layout: Layout, status: OutboxStatus | null, filtered: boolean): ListStatements {
   const name = `${status ?? 'all'}${filtered ? '.filtered' : ''}`
   const statements = known(layout).get(name) ?? listStatements(layout, status, filtered, name)
@@ -97,8 +96,8 @@ export function statementsOf(layout: Layout, status: OutboxStatus | null, filter
 }
 
 /**
- * A page is found first, in the order of the index, and its rows are read then, by primary key: on the way to the page only
- * what it is filtered by is looked at. Filters have no index; they choose among the first rows of the list.
+ * A page is found in the order of the index, then its rows are read by primary key: on the way only the filtered
+ * columns are read. Filters have no index; they choose among the first rows of the list.
  */
 function listStatements(
   layout: Layout,
@@ -134,7 +133,6 @@ function listStatements(
   }
 }
 
-/** What is shown of a row, under names of our own. */
 function listedColumns(layout: Layout): string {
   const { c } = layout
   const text = (column: ColumnName) => `${asText(`message.${c[column]}`)} AS "${column}"`
@@ -146,13 +144,13 @@ function listedColumns(layout: Layout): string {
       WHEN message.${c.retryCount} > 0 THEN 'failed' ELSE 'pending' END AS status`
 }
 
-/** Whether a value is what was asked for, if anything was. */
+/** A filter of null matches everything. */
 const matches = (value: string, parameter: string): string =>
   `(${parameter}::text IS NULL OR ${value} = ${parameter}::text)`
 
 const messageOf = (row: ListedRow): ListedMessage => ({
   ...row,
-  // Tables of others may have neither.
+  // Legacy rows may have neither.
   tenantId: row.tenantId ?? '',
   eventType: row.eventType ?? '',
   createdAt: timeOf(row.createdAt),
@@ -163,14 +161,14 @@ const messageOf = (row: ListedRow): ListedMessage => ({
   lastErrorSnippet: row.lastErrorSnippet === null ? null : snippetOf(row.lastErrorSnippet),
 })
 
-/** Null for what no calendar has: the end of time, or what others wrote. */
+/** Null for times outside the calendar, such as infinity. */
 function timeOf(micros: Integer | null): string | null {
   if (micros === null) return null
   const at = instant(BigInt(micros))
   return isTimestamp(at) ? formatMicros(at) : null
 }
 
-/** The beginning of an error: at most 200 characters, and whole ones. */
+/** At most 200 characters, and whole ones. */
 export function snippetOf(error: string): string {
   if (error.length <= SNIPPET_CHARACTERS) return error
   const cut = error.slice(0, SNIPPET_CHARACTERS)

@@ -1,12 +1,11 @@
 /**
- * What a dispatcher and its writers have done since they started: totals, the latest throughput and failure ratio, and how
- * long deliveries took. It is told about every message, so counting one takes nanoseconds and no memory: the clock is read
- * once for each second in which something happens, and everything is counted in arrays that never grow.
+ * Counts what a dispatcher and its writers have done: totals, latest throughput and failure ratio, durations. Counting
+ * a message takes nanoseconds and no memory: the clock is read once a second, and the arrays never grow.
  */
 import { type Clock, instant } from '../../../core/clock.ts'
 import { checkNumber, whole } from '../refusal.ts'
 
-/** Upper bounds of the durations that are told apart, in seconds; what took longer than the last has a bucket of its own. */
+/** Upper bounds of duration buckets, in seconds; the last bucket has none. */
 export const DURATION_BOUNDS: readonly number[] = [
   0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60,
 ]
@@ -24,14 +23,14 @@ export interface MeterSnapshot {
   /** Over the window. */
   readonly windowSeconds: number
   readonly throughputPerSecond: number
-  /** Deliveries that failed, as a share of all; 0 when there was none. */
+  /** Share of failed deliveries; 0 when there was none. */
   readonly failureRatio: number
-  /** Deliveries in the window, whatever came of them. */
+  /** Deliveries in the window, failed or not. */
   readonly attempts: number
-  /** Of all deliveries since the meter was made, whatever came of them. */
+  /** Of all deliveries since the meter was made. */
   readonly durations: {
     readonly bounds: readonly number[]
-    /** For each bound how many took at most so long, and at last all of them. */
+    /** Cumulative: for each bound how many took at most so long, then all. */
     readonly counts: readonly number[]
     readonly sum: number
   }
@@ -43,11 +42,11 @@ export class OutboxMeter {
   readonly #startedAtUs: bigint
   /** Since the meter was made. */
   readonly #totals = { dispatched: 0, failures: 0, duplicates: 0, conflicts: 0 }
-  /** One place for each second of the window: which second since 1970 it holds, and what happened in it. */
+  /** One place per second of the window: which second since 1970 it holds, and what happened in it. */
   readonly #secondIn: Float64Array
   readonly #dispatchedIn: Float64Array
   readonly #failuresIn: Float64Array
-  /** The place of the present second; -1 once that second is over, until something happens again. */
+  /** The present second; -1 once it is over, until something happens again. */
   #place = -1
   readonly #durations = new Float64Array(DURATION_BOUNDS.length + 1)
   #durationSum = 0
@@ -63,31 +62,28 @@ export class OutboxMeter {
     this.#failuresIn = new Float64Array(windowSeconds)
   }
 
-  /** A message was delivered; that took so many seconds. */
   dispatched(seconds: number): void {
     this.#totals.dispatched += 1
     count(this.#dispatchedIn, this.#presentPlace())
     this.#took(seconds)
   }
 
-  /** A delivery failed, after so many seconds. */
   failed(seconds: number): void {
     this.#totals.failures += 1
     count(this.#failuresIn, this.#presentPlace())
     this.#took(seconds)
   }
 
-  /** A message was added whose key was there already. */
+  /** A message was added whose key was known. */
   duplicate(): void {
     this.#totals.duplicates += 1
   }
 
-  /** A message was added whose key was there already, with another payload. */
+  /** The same, with another payload. */
   conflict(): void {
     this.#totals.conflicts += 1
   }
 
-  /** The numbers at this moment. Looking changes nothing. */
   snapshot(): MeterSnapshot {
     const nowUs = this.#clock.now()
     const present = secondOf(nowUs)
@@ -114,8 +110,8 @@ export class OutboxMeter {
   }
 
   /**
-   * The time that the window covers: whole seconds and the part of the present one that is over. It cannot begin before
-   * the meter did, and a fraction of a second at the start proves no rate.
+   * Whole seconds and the elapsed part of the present one, not from before the meter began. At least one: a fraction of
+   * a second proves no rate.
    */
   #spanSeconds(nowUs: bigint): number {
     const ofPresent = Number(nowUs % SECOND_US) / 1e6
@@ -127,7 +123,7 @@ export class OutboxMeter {
     return this.#place < 0 ? this.#beginSecond() : this.#place
   }
 
-  /** Takes the place of a second that has left the window, and keeps it until an alarm ends the second. */
+  /** Reuses the place of a second outside the window, until an alarm ends this one. */
   #beginSecond(): number {
     const second = secondOf(this.#clock.now())
     const place = ((second % this.#windowSeconds) + this.#windowSeconds) % this.#windowSeconds
@@ -137,7 +133,7 @@ export class OutboxMeter {
       this.#failuresIn[place] = 0
     }
     this.#place = place
-    // It rings once the deadline is past, within a second: nobody has to cancel it.
+    // Rings within a second: nobody has to cancel it.
     this.#clock.alarm(instant(BigInt(second + 1) * SECOND_US - 1n), () => {
       this.#place = -1
     })
@@ -152,7 +148,7 @@ export class OutboxMeter {
   }
 }
 
-/** Seconds since 1970, cut down. */
+/** Seconds since 1970. */
 const secondOf = (us: bigint): number => Math.floor(Number(us) / 1e6)
 
 function count(counts: Float64Array, place: number): void {

@@ -21,8 +21,8 @@ import type { OutboxHandle } from './outbox-handle.ts'
 import { ServedOutbox, type ServedSettings } from './served-outbox.ts'
 
 /**
- * How messages leave, as a configuration writes it. `none`: somebody else delivers them. The keys of a connection to Kafka are those of
- * the section `kafka`; without servers of its own a transport uses the connection of that section.
+ * A transport as configured. `none`: somebody else delivers. The keys of a connection to Kafka are those of the section
+ * `kafka`, which is used where a transport has no servers of its own.
  */
 export interface TransportSettings
   extends ConnectionOptions,
@@ -34,24 +34,25 @@ export interface TransportSettings
 }
 
 export interface OutboxSettings extends ServedSettings {
-  /** Settings, their short form (`https://…`, `queue:NAME`, `kafka:TOPIC`, `log`, `none`), a transport or a function. Default: `none`. */
+  /**
+   * Settings, their short form (`https://…`, `queue:NAME`, `kafka:TOPIC`, `log`, `none`), a transport or a function.
+   * Default: `none`.
+   */
   readonly transport?: string | TransportSettings | Transport | LocalTransport | Transport['deliver']
 }
 
-/** What the outboxes have from their office. */
 export interface OutboxesContext {
   readonly store: { readonly url: string; readonly db: Database }
   readonly clock: Clock
   readonly log: Log
   readonly registers: Registers
   readonly queues: StoreQueues
-  /** How the section `kafka` reaches brokers; transports without servers of their own use it. */
+  /** The connection of the section `kafka`. */
   readonly kafka?: ConnectionSettings | null
 }
 
 export class Outboxes implements Service {
   readonly name = 'outbox'
-  /** Where letters of outboxes go back to. */
   readonly source: LetterSource
   readonly #served: readonly ServedOutbox[]
   readonly #clerk: OutboxLetterClerk
@@ -72,7 +73,7 @@ export class Outboxes implements Service {
     this.#served = served
   }
 
-  /** All of them, in the order of the configuration. */
+  /** In the order of the configuration. */
   all(): readonly OutboxHandle[] {
     return this.#served
   }
@@ -84,7 +85,6 @@ export class Outboxes implements Service {
     throw failure('outbox_unknown', { name, known })
   }
 
-  /** What is done every so often, for whoever watches over that. */
   get rounds(): readonly Rounds[] {
     return [...this.#served, this.#clerk].flatMap(({ rounds }) => rounds)
   }
@@ -95,7 +95,7 @@ export class Outboxes implements Service {
     this.#clerk.start()
   }
 
-  /** Deliveries end first: the clerk still tells what came of them. */
+  /** Deliveries end first: the clerk still reports what came of them. */
   async stop(): Promise<void> {
     await Promise.all(this.#served.map((outbox) => outbox.stop()))
     await this.#clerk.stop()
@@ -115,7 +115,7 @@ export class Outboxes implements Service {
   }
 }
 
-/** Says of a wrong option where it stands: an office has several outboxes. */
+/** Prefixes the name of a wrong option: an office has several outboxes. */
 function naming<T>(where: string, make: () => T): T {
   try {
     return make()
@@ -137,7 +137,6 @@ function makeTransport(
   return transportOf(given)
 }
 
-/** What the short form stands for. */
 function settingsOf(short: string): TransportSettings {
   if (short === 'log' || short === 'none') return { type: short }
   if (short.startsWith('queue:')) return { type: 'queue', queue: short.slice('queue:'.length) }

@@ -1,7 +1,6 @@
 /**
- * The outboxes as those who ask about them see them: metrics, health and the API. Counting a backlog costs what it holds, so
- * its numbers are used for twenty times as long as they took to read: whoever asks, and however often, counting takes at
- * most a twentieth of one connection, and a small backlog is always told as it is.
+ * Metrics and health of outboxes. Counting a backlog costs what it holds, so numbers are reused for twenty times as
+ * long as they took: counting takes at most a twentieth of one connection, and a small backlog is always current.
  */
 import { family, histogramSamples, type Sample } from '../../../api/exposition.ts'
 import type { ServedSource, SourceHealth } from '../../../api/source-http.ts'
@@ -27,16 +26,16 @@ export interface OutboxReading {
   readonly health: OutboxHealth
 }
 
-/** How long numbers are used, in times of what they took to read; and at most. */
+/** Numbers are reused so many times as long as they took, and at most so long. */
 const REUSE_FACTOR = 20
 const LONGEST_REUSE_MS = 10_000
-/** Numbers that are told in place of ones that are late. */
+/** Older numbers that may stand in for late ones. */
 const LATEST_AGE_MS = 60_000
 const PATIENCE_MS = 10_000
 
 interface Look {
   readonly answer: Promise<Looked>
-  /** Endless until it is answered: all who ask meanwhile share it. */
+  /** Infinite until answered: all who ask meanwhile share it. */
   reusedUntilMs: number
 }
 
@@ -46,7 +45,6 @@ interface Answer {
 }
 
 export class OutboxReadings {
-  /** The outboxes there are. */
   readonly handles: OutboxHandles
   readonly #clock: Clock
   readonly #steadyMs: () => number
@@ -56,7 +54,7 @@ export class OutboxReadings {
   constructor(
     handles: OutboxHandles,
     clock: Clock,
-    /** Milliseconds since some moment; replaced in tests. */
+    /** Replaced in tests. */
     steadyMs: () => number = () => performance.now(),
   ) {
     this.handles = handles
@@ -64,7 +62,7 @@ export class OutboxReadings {
     this.#steadyMs = steadyMs
   }
 
-  /** What is known about every outbox, after `patienceMs` at the latest. */
+  /** Answers after `patienceMs` at the latest. */
   read({ patienceMs = PATIENCE_MS } = {}): Promise<readonly OutboxReading[]> {
     return Promise.all(this.handles().map((handle) => this.#readOne(handle, patienceMs)))
   }
@@ -98,7 +96,7 @@ export class OutboxReadings {
   }
 }
 
-/** Families with one number for each outbox, by what the number is called; and what it is. */
+/** Metric families with one number per outbox, and their help. */
 const GAUGES = {
   backlog: 'Messages that are still to be delivered.',
   failedPending: 'Messages still to be delivered that have failed before.',
@@ -118,9 +116,8 @@ const TOTALS = {
 type Families = Readonly<Partial<Record<Exclude<keyof Backlog | keyof MeterSnapshot, 'durations'>, string>>>
 
 /**
- * The metrics of all outboxes in Prometheus' text format; nothing when there is no outbox. Totals and durations are those of the
- * meters: they are shown, not kept a second time. Of an outbox that cannot be read only these are told; a gauge that is missing
- * says more than an old one.
+ * Metrics in Prometheus' text format; nothing without outboxes. Totals and durations are those of the meters. An outbox
+ * that cannot be read has only these: a missing gauge says more than an old one.
  */
 export function outboxMetrics(readings: readonly OutboxReading[]): string {
   if (readings.length === 0) return ''
@@ -150,7 +147,6 @@ const familiesOf = (families: Families, type: 'gauge' | 'counter', readings: rea
     return family(name, type, help, samples)
   })
 
-/** Outboxes on a server: their calls, metrics and health. */
 export function servedOutboxes(handles: OutboxHandles, clock: Clock) {
   const readings = new OutboxReadings(handles, clock)
   return {
@@ -184,6 +180,6 @@ export function outboxHealth(readings: readonly OutboxReading[]): SourceHealth {
 
 function checkOf({ looked, health: { status, reasons } }: OutboxReading) {
   if (status === 'ok') return { status: 'pass', output: null } as const
-  // Everybody may read this: what a database said about its failure is for those with a token.
+  // Everybody may read this; the database's own words are for those with a token.
   return { status: STATES[status], output: looked.ok ? reasons.join('; ') : looked.trouble.what }
 }

@@ -1,4 +1,4 @@
-/** Outboxes on HTTP: their messages, metrics and health, below `/api/outbox` and as well below `/api/workflow/outbox`. */
+/** Messages, metrics and health of outboxes, below `/api/outbox` and `/api/workflow/outbox`. */
 import type { FastifyInstance } from 'fastify'
 import Type from 'typebox'
 import { type ApiCall, type ApiScope, serveApi } from '../../../api/calls.ts'
@@ -47,7 +47,7 @@ const LIST = Type.Object({
   }),
 })
 
-/** What waits, unless the outbox cannot be read. */
+/** Null when the outbox cannot be read. */
 const waiting =
   (number: keyof Backlog) =>
   ({ looked }: OutboxReading) =>
@@ -75,7 +75,6 @@ const METRICS = {
     ({ meter: { durations } }) => ({
       count: durations.counts.at(-1) ?? 0,
       sum: durations.sum,
-      // The last has no bound.
       buckets: durations.counts.map((count, index) => ({ le: durations.bounds[index] ?? null, count })),
     }),
   ],
@@ -92,7 +91,6 @@ const HEALTH = Type.Object({
   outboxes: Type.Array(Type.Object({ outbox: TEXT, ...HEALTH_FIELDS })),
 })
 
-/** Adds the calls on outboxes to a server. */
 export async function outboxRoutes(
   app: FastifyInstance,
   options: ApiScope & { readonly readings: OutboxReadings },
@@ -159,7 +157,7 @@ async function list(handles: readonly OutboxHandle[], query: Query) {
   return { outbox: handle.name, page, pageSize, ...listed }
 }
 
-/** The outbox that is asked for, or the first; null when there is none at all. */
+/** Left out: the first; null when there is none at all. */
 function handleOf(handles: readonly OutboxHandle[], query: Query): OutboxHandle | null {
   const name = query.get('outbox')
   if (name === undefined) return handles[0] ?? null
@@ -180,7 +178,7 @@ function statusOf(query: Query): OutboxStatus | null {
   throw refuse('status', `'${shown(text)}' is none of ${OUTBOX_STATUSES.join(', ')}`)
 }
 
-/** A whole number from 1; null when it is not given. */
+/** From 1; null when it is not given. */
 function wholeNumberOf(query: Query, name: string, max: number): number | null {
   const text = query.get(name)
   if (text === undefined) return null

@@ -1,6 +1,6 @@
 /**
- * One outbox of an office: its table is looked at, made when it is missing, and served from the moment it can be. A
- * database that is away, or a table that is no outbox yet, is looked at again and again; meanwhile health says why.
+ * One outbox of an office. A missing table is made; an unreachable database, or a table that is no outbox yet, is tried
+ * again and again, and health says why.
  */
 import { backoffDelayMs } from '../../../core/backoff.ts'
 import { microseconds } from '../../../core/clock.ts'
@@ -26,19 +26,17 @@ import { OutboxMeter } from './meter.ts'
 import type { OutboxHandle } from './outbox-handle.ts'
 import type { OutboxesContext } from './outboxes.ts'
 
-/** An outbox as an office is told of it. */
 export interface ServedSettings extends GivenSettings, TableOptions {
   readonly name: string
-  /** Where its table lies; left out: in the office's own store. */
+  /** Left out: the office's own store. */
   readonly url?: string
   readonly health?: Given<HealthThresholds>
 }
 
-/** What a served outbox has from its office. */
 export interface ServedContext extends Pick<OutboxesContext, 'store' | 'clock' | 'log'> {
-  /** Null: the messages are delivered by somebody else, and only watched over from here. */
+  /** Null: somebody else delivers, and the outbox is only watched. */
   readonly transport: Transport | LocalTransport | null
-  /** Told when the office has to know of rows that died, or arrived after they had. */
+  /** The clerk has something to compare. */
   readonly onLetterDue: () => void
 }
 
@@ -94,23 +92,19 @@ export class ServedOutbox implements OutboxHandle, Service {
     return (await this.#read()).layout
   }
 
-  /** Something may be there to deliver. */
   wake(): void {
     this.#dispatcher?.wake()
   }
 
-  /** Serves the outbox from the moment at which it can be served. */
   start(): void {
     this.#opening.start()
   }
 
-  /** Ends deliveries; the table can still be read. */
   async stop(): Promise<void> {
     await this.#opening.stop()
     await this.#dispatcher?.stop()
   }
 
-  /** Closes its own connections, when it has some. */
   async close(): Promise<void> {
     if (!this.inStore) await this.db.close()
   }
@@ -119,11 +113,11 @@ export class ServedOutbox implements OutboxHandle, Service {
     await this.#read()
     await this.#dispatcher?.start()
     this.#context.onLetterDue()
-    // That was the last.
+    // Opened: no further round.
     void this.#opening.stop()
   }
 
-  /** An outbox that is configured and not there is made; one that others made is never changed. */
+  /** A configured outbox that is missing is made; an existing one is never changed. */
   async #readOrMake(): Promise<MessageTable> {
     try {
       return await readTable(this.db, this.#table)
@@ -139,9 +133,8 @@ export class ServedOutbox implements OutboxHandle, Service {
 }
 
 /**
- * Opens the database that a URL names, at the latest when it is used. PostgreSQL is connected to on first use anyway; a file of
- * SQLite may be locked by another program, lie on a disk that is not mounted yet, or be no database: whoever uses it meets the
- * outage until it can be opened.
+ * Opens a database on first use. PostgreSQL connects then anyway; a file of SQLite may be locked, not mounted yet or no
+ * database: whoever uses it meets the outage until it can be opened.
  */
 const openLate = (url: string, postgres: PostgresOptions): Database =>
   parseStoreUrl(url).kind === 'sqlite' ? lateFile(url, postgres) : openDatabase(url, postgres)

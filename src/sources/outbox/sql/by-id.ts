@@ -1,18 +1,18 @@
-/** Rows that are found by their ids, which are the primary key, many at a time. */
+/** Many rows by their ids, the primary key. */
 import type { Statement, Value } from '../../../store/database.ts'
 import type { Layout } from '../table/layout.ts'
 
-/** A list of row ids as a parameter. SQLite compares by type: whole numbers are numbers there. */
+/** SQLite compares by type: ids of integer columns are numbers there. */
 export const idList = ({ types }: Layout, ids: readonly string[]): readonly (string | bigint)[] =>
   /int/.test(types.id) ? ids.map((id) => (/^-?\d+$/.test(id) ? BigInt(id) : id)) : ids
 
-/** The rows of the list `$1`, by primary key. */
+/** The rows of the list `$1`. */
 export const inIdList = ({ c, types }: Layout): string => `${c.id} = ANY($1::text[]::${types.id}[])`
 
-/** What is given for each of many rows beside its id. */
+/** Values for each of many rows, beside its id. */
 type Given = Readonly<Record<string, 'text' | 'bigint' | 'boolean'>>
 
-/** The rows that are given, as a table. They are the parameters from `$first` on: lists on PostgreSQL, one of records as JSON on SQLite. */
+/** The given rows as a table. Parameters from `$first` on: lists on PostgreSQL, one JSON of records on SQLite. */
 export function givenRows({ dialect, types }: Layout, given: Given, first = 1): string {
   const columns = Object.entries(given)
   if (dialect === 'postgres') {
@@ -26,15 +26,18 @@ export function givenRows({ dialect, types }: Layout, given: Given, first = 1): 
 }
 
 /**
- * That an id is one of those given, and that of this row of them. PostgreSQL is told the list as such, too: it fetches rows of a list in
- * the order of their pages, and those of a join one after the other, or reads the whole table rather than that.
+ * Joins a row with its given one. PostgreSQL gets the ids as a list too: it fetches rows of a list in the order of
+ * their pages, and would fetch those of a join one by one, or read the whole table.
  */
 export const isGiven = ({ dialect, types }: Layout, id: string, first = 1): string =>
   `${id} = given.id${dialect === 'postgres' ? ` AND ${id} = ANY($${first}::text[]::${types.id}[])` : ''}`
 
 type GivenRow = { readonly id: string } & Readonly<Record<string, string | number | bigint | boolean | null>>
 
-/** The parameters of `givenRows`, in the order of ids: the order in which rows are locked. As JSON, bigints are texts, which lose no digits. */
+/**
+ * The parameters of `givenRows`, sorted by id: the order in which rows are locked. In JSON bigints are texts, which
+ * lose no digits.
+ */
 export function givenValues({ dialect }: Layout, given: Given, rows: readonly GivenRow[]): Value[] {
   const sorted = rows.toSorted((a, b) => (a.id < b.id ? -1 : 1))
   if (dialect === 'sqlite')
@@ -44,7 +47,7 @@ export function givenValues({ dialect }: Layout, given: Given, rows: readonly Gi
   return ['id', ...Object.keys(given)].map((name) => sorted.map((row) => stored(row[name])))
 }
 
-/** An update of rows by primary key, each with what is given for it behind the other parameters, of which there are `others`. */
+/** An update of rows by primary key, each with its own values. They follow `others` parameters of the statement. */
 export function updateEach(
   layout: Layout,
   verb: string,

@@ -1,12 +1,10 @@
 /**
- * Claiming: messages that are due become this dispatcher's for a while, in one short transaction.
+ * Claims due messages for a dispatcher, in one short transaction. Up to half of a claim are rows due again (retries,
+ * lapsed claims), the rest fresh ones in order of creation, so that neither starves the other.
  *
- * Up to half of a claim are rows that are due again (retries and lapsed claims), by the time they came due; the rest are
- * fresh ones in the order of creation: neither a storm of retries nor a flood of new messages starves the other.
- * A row with an ordering key is taken only together with all rows before it in its line, and only while nobody has
- * another one of the line: one that was committed late may stand before a row that is being delivered. A row that cannot be
- * taken is *parked*: it leaves the front of the index until the line moves on (line.ts), so that a long line behind a
- * message that waits or is dead costs nothing.
+ * A row of a line is taken only together with all rows before it, and only while nobody holds another of the line: one
+ * that was committed late may stand before a row in delivery. A row that cannot be taken is *parked*: it leaves the
+ * front of the index until the line moves on (line.ts), so a long line behind a waiting or dead message costs nothing.
  */
 import { randomUUID } from 'node:crypto'
 import { type Instant, instant } from '../../../core/clock.ts'
@@ -22,28 +20,26 @@ export interface ClaimRequest {
   readonly claimedBy: string
   readonly claimedUntil: Instant
   readonly limit: number
-  /** Fresh rows that are older are not looked for; null: all are. */
+  /** Older fresh rows are not looked for; null: all are. */
   readonly freshFrom: Instant | null
   readonly onDead: 'hold' | 'skip'
-  /** Rows that were claimed at least so often, and never settled, are suspect. */
+  /** Rows claimed at least so often without being settled are suspect. */
   readonly suspectFrom: number
-  /** Claims rows that are suspect, or those that are not. */
+  /** True: suspects only. False: all others. */
   readonly suspects: boolean
 }
 
 export interface Claim {
-  /** In the order of creation. */
   readonly messages: readonly ClaimedMessage[]
-  /** The lines of rows that were parked. */
+  /** Lines of rows that were parked. */
   readonly parked: readonly Line[]
-  /** When the last one was created of those that nobody had claimed before; null: there were none, or it is not known. */
+  /** Creation of the newest row that nobody had claimed before; null: none, or not known. */
   readonly newestFresh: Instant | null
 }
 
-/** Rows of one line in one claim. They are delivered one after the other, so more would only wait in memory. */
+/** Rows of one line in one claim. They are delivered one by one: more would only wait in memory. */
 export const MAX_RUN = 32
 
-/** The claims of one table. */
 export function claimsOf(layout: Layout): (db: Database, request: ClaimRequest) => Promise<Claim> {
   return layout.dialect === 'postgres' ? postgresClaims(layout) : sqliteClaims(layout)
 }
@@ -57,10 +53,9 @@ function postgresClaims(layout: Layout) {
       WHERE ${pending} AND ${which} AND (coalesce(${c.claimCount}, 0) >= $6) = $7
       ORDER BY ${due}, ${c.createdAt}, ${c.id} LIMIT ${limit} FOR UPDATE SKIP LOCKED`
   /**
-   * Two walks from the front of the index of what is due, skipping what others are claiming; for every line among the
-   * rows found one walk from its front. Both are bounded by the size of the claim, whatever the backlog. Nothing is
-   * joined: a planner that knows little of the table would walk every line again for every row. And the dead of a line
-   * are looked for in its order, so that they are looked for in its index.
+   * Two walks from the front of the index of due rows, skipping what others claim, and one from the front of each line
+   * found. Bounded by the size of the claim, whatever the backlog. Nothing is joined: a planner that knows little of
+   * the table would walk every line for every row. The dead of a line are read in its order, so that its index is used.
    */
   const claimFrom = (verb: string, behind: string) =>
     layout.statement(verb, {
@@ -75,7 +70,7 @@ function postgresClaims(layout: Layout) {
     )}
     ), candidate AS MATERIALIZED (
       SELECT id, tenant, line, created FROM late UNION ALL SELECT id, tenant, line, created FROM fresh
-    ), standing AS MATERIALIZED (
+    ), front AS MATERIALIZED (
       SELECT line.tenant, line.line, head.id, head.created
       FROM (SELECT DISTINCT tenant, line FROM candidate WHERE line IS NOT NULL) AS line
       CROSS JOIN LATERAL (
@@ -89,10 +84,10 @@ function postgresClaims(layout: Layout) {
       ) AS head
       WHERE head.found AND NOT head.busy
     ), taken AS MATERIALIZED (
-      SELECT id FROM candidate WHERE line IS NULL UNION ALL SELECT id FROM standing WHERE NOT $5 OR (
-        SELECT true FROM ${table} AS dead WHERE dead.${c.tenantId} = standing.tenant AND dead.${c.orderingKey} = standing.line
+      SELECT id FROM candidate WHERE line IS NULL UNION ALL SELECT id FROM front WHERE NOT $5 OR (
+        SELECT true FROM ${table} AS dead WHERE dead.${c.tenantId} = front.tenant AND dead.${c.orderingKey} = front.line
           AND dead.${c.processedAt} IS NULL AND dead.${c.deadAt} IS NOT NULL
-          AND (dead.${c.createdAt}, dead.${c.id}) < (standing.created, standing.id)
+          AND (dead.${c.createdAt}, dead.${c.id}) < (front.created, front.id)
         ORDER BY dead.${c.tenantId}, dead.${c.orderingKey}, dead.${c.deadAt}, dead.${c.createdAt}, dead.${c.id} LIMIT 1) IS NULL
     ), parked AS (
       UPDATE ${table} SET ${c.nextAttemptAt} = ${never}, ${c.claimedUntil} = NULL, ${c.claimedBy} = NULL
@@ -109,7 +104,7 @@ function postgresClaims(layout: Layout) {
     FROM (SELECT 1) AS one LEFT JOIN claimed ON true ORDER BY claimed.first, claimed.second`,
       sqlite: '',
     })
-  // All of them: also those that others gave no time, and legacy rows, which get their key when they are first used.
+  // Rows without a time included, and legacy rows, which get their key at first use.
   const claimAll = claimFrom('claim', '')
   const claimLater = claimFrom('claimLater', `AND ${c.createdAt} >= ${layout.time('createdAt', '$8')}`)
 
@@ -130,7 +125,7 @@ function postgresClaims(layout: Layout) {
     const { parked, newest } = rows[0] ?? {}
     return {
       messages: rows.filter(({ id }) => id !== null).map((row) => messageOf(row)),
-      // What the statement made of tenants and lines.
+      // Built by the statement.
       parked: parked == null ? [] : (JSON.parse(parked) as Line[]),
       newestFresh: newest == null ? null : instant(BigInt(newest)),
     }
@@ -142,7 +137,7 @@ interface Position {
   readonly at: Integer | string
 }
 
-/** A row that may be claimed. `at` is its time of creation as the table has it. */
+/** `at` is the time of creation as the table has it. */
 type Candidate = ReadRow & Position
 
 function sqliteClaims(layout: Layout) {
@@ -155,16 +150,15 @@ function sqliteClaims(layout: Layout) {
     WHERE ${pending} AND ${which} AND (coalesce(${c.claimCount}, 0) >= $2) = $3
     ORDER BY ${order}${table}.${c.createdAt}, ${table}.${c.id} LIMIT $1`
   const late = statement('late', candidates(`${due} > ${always} AND ${due} <= $4`, `${due}, `))
-  // All are due since ever: naming that in the order, too, makes SQLite sort the whole backlog.
+  // Naming the due time in the order too would make SQLite sort the whole backlog.
   const fresh = statement('fresh', candidates(`${due} = ${always}`, ''))
   const freshLater = statement('freshLater', candidates(`${due} = ${always} AND ${c.createdAt} >= $4`, ''))
-  const front = statement(
+  const readFront = statement(
     'front',
     `SELECT ${c.id} AS id, coalesce(${c.claimedUntil} > $3, 0) AS busy FROM ${table}
      WHERE ${c.tenantId} = $1 AND ${c.orderingKey} = $2 AND ${pending}
      ORDER BY ${c.deadAt}, ${c.createdAt}, ${c.id} LIMIT ${MAX_RUN}`,
   )
-  /** Dead rows that hold a line are few. */
   const firstDead = statement(
     'firstDead',
     `SELECT ${c.id} AS id, ${c.createdAt} AS at FROM ${table} WHERE ${c.tenantId} = $1 AND ${c.orderingKey} = $2
@@ -174,14 +168,14 @@ function sqliteClaims(layout: Layout) {
     'park',
     `UPDATE ${table} SET ${c.nextAttemptAt} = ${never}, ${c.claimedUntil} = NULL, ${c.claimedBy} = NULL WHERE ${c.id} = $1`,
   )
-  // The key is not named: SQLite would write the index of keys anew, a page per row.
+  // The key is not set here: SQLite would rewrite the index of keys, a page per row.
   const take = statement(
     'take',
     `UPDATE ${table} SET ${c.claimedUntil} = $3, ${c.claimedBy} = $2, ${c.claimCount} = coalesce(${c.claimCount}, 0) + 1
      WHERE ${c.id} IN (SELECT value FROM json_each($1))`,
   )
   const giveKey = statement('giveKey', `UPDATE ${table} SET ${c.idempotencyKey} = $2 WHERE ${c.id} = $1`)
-  /** Only times that are numbers, all of them, can be compared with ours. */
+  /** Times of creation are comparable with ours. */
   const knowsTimes = layout.types.createdAt === 'integer'
 
   async function look(session: Session, request: ClaimRequest) {
@@ -198,20 +192,20 @@ function sqliteClaims(layout: Layout) {
     return { found: [...again, ...untouched], newestFresh }
   }
 
-  /** Those of a line that can be taken: its front, as far as all of it is among the candidates. */
+  /** The front of a line, as far as all of it is among the candidates. */
   async function frontOf(tx: Transaction, line: Line, among: readonly Candidate[], request: ClaimRequest) {
     const { tenantId, orderingKey } = line
     const [dead] = request.onDead === 'hold' ? await tx.rows<Position>(firstDead, tenantId, orderingKey) : []
-    const standing = await tx.rows<{ id: Integer; busy: Integer }>(front, tenantId, orderingKey, request.now)
-    if (standing.some(({ busy }) => Number(busy) === 1)) return new Set()
+    const front = await tx.rows<{ id: Integer; busy: Integer }>(readFront, tenantId, orderingKey, request.now)
+    if (front.some(({ busy }) => Number(busy) === 1)) return new Set()
     const free = among.filter((candidate) => dead === undefined || byCreation(candidate, dead) < 0)
     const known = new Set(free.map(({ id }) => id))
-    const end = standing.findIndex(({ id }) => !known.has(id))
-    return new Set((end < 0 ? standing : standing.slice(0, end)).map(({ id }) => id))
+    const end = front.findIndex(({ id }) => !known.has(id))
+    return new Set((end < 0 ? front : front.slice(0, end)).map(({ id }) => id))
   }
 
   return async (db: Database, request: ClaimRequest): Promise<Claim> => {
-    // Most looks find nothing: they must not wait for the one writer that SQLite allows. Behind a full claim there is more.
+    // Most looks find nothing, and must not wait for SQLite's one writer. Behind a full claim there is more.
     if (request.freshFrom === null) {
       const some = await db.session('outbox.look', (session) => look(session, { ...request, limit: 1 }))
       if (some.found.length === 0) return { messages: [], parked: [], newestFresh: null }
@@ -221,7 +215,7 @@ function sqliteClaims(layout: Layout) {
       const lines = new Map<string, { line: Line; among: Candidate[] }>()
       for (const candidate of found) {
         if (candidate.orderingKey === null) continue
-        // Columns of others may hold numbers.
+        // Such columns may hold numbers.
         const line = { tenantId: String(candidate.tenantId), orderingKey: String(candidate.orderingKey) }
         const name = JSON.stringify(line)
         const entry = lines.get(name) ?? { line, among: [] }
@@ -231,12 +225,12 @@ function sqliteClaims(layout: Layout) {
       const taken = new Set<unknown>()
       const parked: Line[] = []
       for (const { line, among } of lines.values()) {
-        const standing = await frontOf(tx, line, among, request)
+        const front = await frontOf(tx, line, among, request)
         for (const { id } of among) {
-          if (standing.has(id)) taken.add(id)
+          if (front.has(id)) taken.add(id)
           else await tx.run(park, id)
         }
-        if (standing.size < among.length) parked.push(line)
+        if (front.size < among.length) parked.push(line)
       }
       const ours = found
         .filter(({ id, orderingKey }) => orderingKey === null || taken.has(id))
@@ -254,19 +248,16 @@ function sqliteClaims(layout: Layout) {
   }
 }
 
-/** As the index has them: times and ids are of one type each. */
+/** The order of the index. */
 function byCreation(a: Position, b: Position): number {
   if (a.at !== b.at) return a.at < b.at ? -1 : 1
   return a.id < b.id ? -1 : 1
 }
 
-/** What is read of a row; its headers are JSON. Columns of others may hold numbers, or nothing. */
+/** A row as read; headers are JSON. Columns of applications may hold numbers, or nothing. */
 type ClaimedRow = Stored<Omit<ClaimedMessage, 'headers'> & { readonly headers: string | null }>
 
-/**
- * What a claim reads of a row, under names of our own; and the names behind that of a query. Times and ids to sort by stay in the
- * database: reading them costs more than all else.
- */
+/** The columns that a claim reads. Times and ids to sort by stay in the database: reading them costs more than all else. */
 function claimedRow(layout: Layout) {
   const { c } = layout
   const column = (name: ColumnName | 'isProcessed') => `${layout.sqlTable}.${c[name]}`
@@ -291,13 +282,12 @@ function claimedRow(layout: Layout) {
   }
 }
 
-/** A row as it is read: an id of SQLite may be a number, and a row of others may have no key. */
+/** An id of SQLite may be a number, and a legacy row may have no key. */
 type ReadRow = Omit<ClaimedRow, 'id' | 'key'> & {
   readonly id: Integer | string
   readonly key: string | null
 }
 
-/** The message of a row, with the key and the claims that it has now. */
 const messageOf = (row: ReadRow, key = row.key ?? '', claims = Number(row.claims)): ClaimedMessage => ({
   id: String(row.id),
   tenantId: String(row.tenantId ?? ''),
@@ -313,7 +303,7 @@ const messageOf = (row: ReadRow, key = row.key ?? '', claims = Number(row.claims
   alreadyProcessed: isTrue(row.alreadyProcessed),
 })
 
-/** Headers that others wrote may be anything: what is no record of texts is left out. */
+/** Applications may have written anything: entries that are no texts are left out. */
 function headersOf(text: string | null): Readonly<Record<string, string>> {
   if (text === null) return {}
   try {

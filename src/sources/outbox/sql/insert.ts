@@ -1,50 +1,47 @@
 /**
- * New messages, in the application's own transaction. Nothing here can fail because a message is there already: on
- * PostgreSQL a unique violation, even one that is caught, would take the whole transaction with it.
+ * Inserts messages in the application's transaction. Nothing fails because a message is there already: on PostgreSQL a
+ * unique violation, even a caught one, would end the whole transaction. Every parameter is a text, bytes or null:
+ * libraries differ in numbers, JSON and lists.
  *
- * A random key is never there already, so that its insert is a plain one. A key that the application gave is looked for
- * among those of purged rows, and meets its twin in the unique index on (tenant, key): of two transactions with the same
- * key the second waits for the first. Rows that were not inserted are not returned.
- *
- * Every parameter is a text, bytes or null: what libraries make of numbers, JSON and lists differs.
+ * A random key is new, so its insert is a plain one. A given key is looked for among those of purged rows, and meets
+ * its twin in the unique index on (tenant, key): of two transactions with the same key the second waits. Rows that were
+ * not inserted are not returned.
  */
 
 import { asText, type Layout } from '../table/layout.ts'
 import type { ColumnName } from '../table/table-names.ts'
 import { makesIds } from '../writing/fit.ts'
 
-/** What an insert has to hold. */
 export interface InsertShape {
-  /** The application gave the key. */
+  /** The application gave the key: it may be known already. */
   readonly guarded: boolean
-  /** The time of creation is given. */
   readonly timed: boolean
 }
 
-/** Columns that a single insert on PostgreSQL names only where there is something for them. */
+/** A single insert on PostgreSQL names these only where they have a value. */
 export const OPTIONAL_VALUES = ['id', 'orderingKey', 'headers', 'correlationId'] as const
 
 type Assignment = readonly [column: ColumnName | 'isProcessed', expression: string]
 
-/** A text as a value of a column. An assignment to a column of characters checks its length; a cast would cut it. */
+/** An assignment to a column of characters checks the length; a cast would cut it. */
 export function fromText({ dialect, types }: Layout, column: ColumnName, text: string): string {
   const type = types[column]
   return dialect === 'sqlite' || /^(text|character)/.test(type) ? text : `${text}::${type}`
 }
 
-/** Tables of others may have no defaults. */
+/** Legacy tables may have no defaults. */
 const constants = (layout: Layout): readonly Assignment[] =>
   layout.hasFlag
     ? [
         ['retryCount', '0'],
-        // Understood by whatever type a flag has.
+        // Fits a flag of any type.
         ['isProcessed', `'0'`],
       ]
     : [['retryCount', '0']]
 
 /**
- * The insert of a row, or of all rows of a `source`. A key that the application gave is looked for among those of purged rows, where
- * these are kept: `isNew` says that it is none of them. The conflict clause works with an index that leaves out rows without a key, too.
+ * The insert of a row, or of all rows of a `source`. `isNew`: the key is none of a purged row. The conflict clause also
+ * works with an index that leaves out rows without a key.
  */
 function insert(
   layout: Layout,
@@ -67,16 +64,13 @@ function insert(
   return `INSERT INTO ${layout.sqlTable} (${columns}) ${rows} ${guarded ? orNothing : ''} ${returning}`
 }
 
-/** Wakes the dispatchers that wait, once for all rows of the statement, and not at all when there are none. */
+/** Wakes waiting dispatchers once for all rows of the statement, and not at all when there are none. */
 const wakeCall = (layout: Layout): string =>
   layout.hasWake
     ? `, (SELECT pg_notify('${layout.channel}', '') FROM ${layout.wake.sqlTable} WHERE waiting)::text AS woken`
     : ''
 
-/**
- * One row on PostgreSQL. The parameters are the tenant, the type, the payload, the key, what is given of `OPTIONAL_VALUES`, and
- * the time of creation when that is.
- */
+/** One row on PostgreSQL. Parameters: tenant, type, payload, key, the given `OPTIONAL_VALUES`, the time of creation if given. */
 export function insertOnPostgres(
   layout: Layout,
   shape: InsertShape & { readonly given: readonly (typeof OPTIONAL_VALUES)[number][] },
@@ -99,7 +93,7 @@ export function insertOnPostgres(
   ])
   return insert(layout, assignments, {
     guarded: shape.guarded,
-    // The keys of purged rows have the same index as their primary key.
+    // Primary key of the purged keys.
     isNew: `NOT EXISTS (SELECT FROM ${layout.keys.sqlTable} WHERE tenant_id = ${tenant} AND idempotency_key = ${key}::uuid)`,
     returning: `RETURNING ${asText(layout.c.id)} AS id${wakeCall(layout)}`,
   })
@@ -107,17 +101,16 @@ export function insertOnPostgres(
 
 const PRESENT_MICROS = '(extract(epoch FROM statement_timestamp()) * 1000000)::bigint'
 
-/** The lists in the order of the parameters; one that no row needs may be empty. */
+/** Lists in the order of the parameters; one that no row needs may be empty. */
 const LISTS = ['tenant', 'type', 'key', 'id', 'line', 'headers', 'correlation', 'nth'] as const
 
 /**
- * Many rows on PostgreSQL. The parameters are lists, as texts, one for each of `LISTS`; the payloads, as a list too, or
- * where the column keeps bytes all in one piece with the lists of where each begins and how long it is; and for rows that
- * are `timed` when the first of them was created, or null for now. 1,000 rows take the time of a plain insert with 4,000
- * parameters; as a list of bytes they took half as long again, as JSON nearly so.
+ * Many rows on PostgreSQL. Parameters: `LISTS` as texts; the payloads, as a list or, where the column keeps bytes, in
+ * one piece with the lists of starts and sizes; for `timed` rows the creation of the first, or null for now. 1,000 rows
+ * take as long as a plain insert with 4,000 parameters; as a list of bytes half as long again, as JSON nearly so.
  *
- * Each row is created as many microseconds after the first as its place says, so that rows may be inserted in another
- * order than they were given in. The keys of purged rows are a subquery and no join, which could change the order.
+ * Each row is created as many microseconds after the first as its place says, so rows may be inserted in another order.
+ * Purged keys are a subquery: a join could change the order.
  */
 export function insertManyOnPostgres(layout: Layout, { guarded, timed }: InsertShape): string {
   const { c } = layout
@@ -134,7 +127,7 @@ export function insertManyOnPostgres(layout: Layout, { guarded, timed }: InsertS
     ? `substring($${payloadAt}::bytea FROM m.start FOR m.size)`
     : fromText(layout, 'payload', 'm.payload')
   const since = `$${payloadAt + (bytes ? 3 : 1)}::text::bigint`
-  // A subquery, so that it is computed once.
+  // Computed once.
   const createdMicros = `((SELECT coalesce(${since}, ${PRESENT_MICROS})) + m.nth)`
   const assignments: Assignment[] = [
     ['tenantId', fromText(layout, 'tenantId', 'm.tenant')],
@@ -157,7 +150,7 @@ export function insertManyOnPostgres(layout: Layout, { guarded, timed }: InsertS
   })
 }
 
-/** The columns of a row on SQLite, in the order of its parameters; the id and the time only when they are given. */
+/** Columns in the order of the parameters. Id and time follow when they are given. */
 const SQLITE_COLUMNS = [
   'tenantId',
   'eventType',
@@ -170,7 +163,7 @@ const SQLITE_COLUMNS = [
 
 type SqliteShape = InsertShape & { readonly hasId: boolean }
 
-/** The columns that have a parameter each; `parameter` gives the one of a place, from 1. */
+/** `parameter` gives the one of a place, from 1. */
 function sqliteParameters(
   layout: Layout,
   { hasId, timed }: SqliteShape,
@@ -189,7 +182,7 @@ const isNewOnSqlite = (layout: Layout, tenant: string, key: string): string =>
   `NOT EXISTS (SELECT 1 FROM ${layout.keys.sqlTable} AS known
      WHERE known.tenant_id = ${tenant} AND known.idempotency_key = ${key})`
 
-/** One row on SQLite. Behind its parameters come the tenant and the key again, when it is guarded and keys are kept. */
+/** One row on SQLite. Tenant and key follow its parameters once more when it is guarded and keys are kept. */
 export const insertOneOnSqlite = (layout: Layout, shape: SqliteShape): string =>
   insert(layout, [...sqliteParameters(layout, shape, () => '?'), ...sqliteConstants(layout, shape)], {
     guarded: shape.guarded,
@@ -197,10 +190,7 @@ export const insertOneOnSqlite = (layout: Layout, shape: SqliteShape): string =>
     returning: `RETURNING ${asText(layout.c.id)} AS id`,
   })
 
-/**
- * Many rows on SQLite. RETURNING takes as long there as the insert itself; rows that are all new do without it, see
- * `madeOnSqlite`.
- */
+/** Many rows on SQLite. RETURNING takes as long as the insert itself; rows that are all new do without (`madeOnSqlite`). */
 export function insertManyOnSqlite(layout: Layout, shape: SqliteShape, rows: number): string {
   const { c } = layout
   const parameters = sqliteParameters(layout, shape, (place) => `m.column${place}`)
@@ -215,10 +205,7 @@ export function insertManyOnSqlite(layout: Layout, shape: SqliteShape, rows: num
   })
 }
 
-/**
- * Where the rows of the last insert lie, when they are as many as the parameter says and the database counted up their ids:
- * the id of the last one, and the keys of the first and the last, by which to know that no other insert came between.
- */
+/** Id of the last inserted row, and the keys of the first and the last of so many: they show whether another insert came between. */
 export function madeOnSqlite(layout: Layout): string {
   const { c } = layout
   const keyAt = (id: string) => `(SELECT ${c.idempotencyKey} FROM ${layout.sqlTable} WHERE ${c.id} = ${id})`

@@ -1,7 +1,6 @@
 /**
- * What the office reads and writes in a table of messages: the rows that it has to be told of, and the way back of their
- * letters. Whatever it does to a row leaves the mark that it must be told, except starting over: a clerk compares the row
- * with its letter later and takes the mark off, so that a crash between two databases is put right.
+ * What the office reads and writes in a table of messages. Every change except starting over leaves the mark
+ * `letter_due`: the clerk compares row and letter later and removes it, which repairs a crash between two databases.
  */
 import { type Instant, instant } from '../../../core/clock.ts'
 import { digestIn } from '../../../letters/contents.ts'
@@ -11,8 +10,8 @@ import { asText, isTrue, type Layout, perLayout, type Stored } from '../table/la
 import type { ColumnName } from '../table/table-names.ts'
 import { givenRows, givenValues, idList, inIdList, isGiven, updateEach } from './by-id.ts'
 
-/** Where a row stands, without what is large. */
-interface Place {
+/** The state of a row, without large columns. */
+interface RowState {
   readonly id: string
   readonly key: string
   readonly retryCount: number
@@ -22,19 +21,18 @@ interface Place {
   readonly letterDue: boolean
 }
 
-export interface StandingRow extends Place {
-  /** Of its payload, in hexadecimal digits. */
+export interface DigestedRow extends RowState {
+  /** Of its payload, in hex. */
   readonly digest: string
 }
 
-/** A row that the office has to be told of. */
+/** A row with the mark. */
 export interface DueRow {
   readonly id: string
   readonly payloadBytes: number
 }
 
-/** A row as the office sees it. */
-export interface OutboxRow extends Place {
+export interface OutboxRow extends RowState {
   readonly tenantId: string
   readonly eventType: string
   readonly payload: Uint8Array
@@ -44,30 +42,26 @@ export interface OutboxRow extends Place {
   readonly headers: string | null
   readonly correlationId: string | null
   readonly error: string | null
-  /** The failures before the last one, the oldest first; as JSON. */
+  /** Failures before the last, the oldest first; as JSON. */
   readonly earlierFailures: string | null
 }
 
-/** A row as it was when its letter was made to agree with it. */
 export interface ReconciledRow {
   readonly row: OutboxRow
-  /** null: it has none. */
   readonly letterId: LetterId | null
 }
 
-/** A letter and the row it came from. A row with another key is another message. */
+/** A row with another key is another message. */
 export interface RowOfLetter {
   readonly letterId: LetterId
   readonly id: string
   readonly key: string
 }
 
-/** The same, with the digest of the payload that the letter would be sent with. */
 export interface RowToSend extends RowOfLetter {
   readonly digest: string
 }
 
-/** The rows of one table, for the office. */
 export const letterRowsOf = perLayout((layout: Layout) => ({
   ...readsOf(layout),
   ...returnsOf(layout),
@@ -77,7 +71,7 @@ export type LetterRows = ReturnType<typeof letterRowsOf>
 
 function readsOf(layout: Layout) {
   const { c, sqlTable: table } = layout
-  /** On the index of what the office has to be told, which holds nothing else. Bare, the last `id` would be the text. */
+  /** On the index of marked rows, which holds nothing else. The bare name would sort by the text. */
   const dueRows = (verb: string, behind: string): Statement =>
     layout.statement(
       verb,
@@ -88,13 +82,12 @@ function readsOf(layout: Layout) {
   const nextDue = dueRows('nextLetterDue', `AND ${c.id} > ${layout.typed('id', '$2')}`)
   const text = (column: ColumnName) => `${asText(c[column])} AS "${column}"`
   const time = (column: ColumnName) => `${layout.micros(column)} AS "${column}"`
-  const place = `${text('id')}, ${asText(c.idempotencyKey)} AS key, coalesce(${c.retryCount}, 0) AS "retryCount", ${time('deadAt')},
+  const state = `${text('id')}, ${asText(c.idempotencyKey)} AS key, coalesce(${c.retryCount}, 0) AS "retryCount", ${time('deadAt')},
     ${c.processedAt} IS NOT NULL AS "isProcessed", ${time('claimedUntil')}, ${c.letterDue} AS "letterDue"`
-  const whole = `${place}, ${text('tenantId')}, ${text('eventType')}, ${layout.payloadBytes()} AS payload, ${time('createdAt')},
+  const whole = `${state}, ${text('tenantId')}, ${text('eventType')}, ${layout.payloadBytes()} AS payload, ${time('createdAt')},
     ${text('orderingKey')}, ${text('headers')}, ${text('correlationId')}, ${text('error')},
     ${layout.hasFailures ? text('earlierFailures') : 'NULL AS "earlierFailures"'}`
-  const standing = `${place}, ${digestIn(layout.payloadBytes())} AS digest`
-  /** By primary key; locks are taken in the order of ids. */
+  const digested = `${state}, ${digestIn(layout.payloadBytes())} AS digest`
   const byId = (verb: string, facts: string, locking = ''): Statement =>
     layout.statement(verb, `SELECT ${facts} FROM ${table} WHERE ${inIdList(layout)} ${locking}`, {
       bigints: true,
@@ -106,14 +99,14 @@ function readsOf(layout: Layout) {
     const found = new Map(stored.map((row) => [row.id, toRow(row)]))
     return ids.flatMap((id) => found.get(id) ?? [])
   }
-  const lockStanding = byId('lockStandingOfLetters', standing, locked)
+  const lockStates = byId('lockStatesOfLetters', digested, locked)
   const gone = layout.statement(
     'goneForLetters',
     `SELECT ${asText('given.id')} AS id FROM ${givenRows(layout, KEYED)} WHERE NOT EXISTS (
        SELECT 1 FROM ${table} AS message WHERE ${isGiven(layout, `message.${c.id}`)} AND ${keyOf(layout, 'message')} = given.key)`,
   )
   return {
-    /** The next rows behind `after` that the office has to be told of. */
+    /** The next marked rows behind `after`. */
     async due(session: Session, after: string | null, limit: number): Promise<readonly DueRow[]> {
       type Row = { readonly id: string; readonly bytes: Integer | null }
       const rows = await (after === null
@@ -121,18 +114,17 @@ function readsOf(layout: Layout) {
         : session.rows<Row>(nextDue, limit, after))
       return rows.map(({ id, bytes }) => ({ id, payloadBytes: Number(bytes ?? 0) }))
     },
-    /** Rows by id, in the order given; those that are gone are left out. */
+    /** In the order given; rows that are gone are left out. */
     read: rowsOf(byId('readForLetters', whole)),
-    /** The same, locked until the transaction ends. */
     lock: rowsOf(byId('lockForLetters', whole, locked)),
-    /** Where rows stand, by their ids, locked until the transaction ends; those that are gone are left out. */
-    async lockStanding(session: Session, ids: readonly string[]): Promise<ReadonlyMap<string, StandingRow>> {
-      type Row = Stored<Place> & { readonly digest: Uint8Array }
-      const stored = await session.rows<Row>(lockStanding, idList(layout, ids))
+    /** By id, locked until the transaction ends; rows that are gone are left out. */
+    async lockStates(session: Session, ids: readonly string[]): Promise<ReadonlyMap<string, DigestedRow>> {
+      type Row = Stored<RowState> & { readonly digest: Uint8Array }
+      const stored = await session.rows<Row>(lockStates, idList(layout, ids))
       const digestOf = ({ digest }: Row) => Buffer.from(digest).toString('hex')
-      return new Map(stored.map((row) => [row.id, { ...toPlace(row), digest: digestOf(row) }]))
+      return new Map(stored.map((row) => [row.id, { ...toState(row), digest: digestOf(row) }]))
     },
-    /** Those of the rows that are gone, by their ids; another message may have the id by now. */
+    /** Ids of rows that are gone; another message may have the id by now. */
     async gone(session: Session, rows: readonly RowOfLetter[]): Promise<ReadonlySet<string>> {
       const given = rows.map(({ id, key }) => ({ id, key }))
       const found = await session.rows<{ id: string }>(gone, ...givenValues(layout, KEYED, given))
@@ -143,11 +135,11 @@ function readsOf(layout: Layout) {
 
 const KEYED = { key: 'text' } as const
 
-/** The key of a message. Tables of others may have none. */
+/** Legacy rows may have no key. */
 const keyOf = ({ c }: Layout, table: string): string =>
   `coalesce(${asText(`${table}.${c.idempotencyKey}`)}, '')`
 
-const toPlace = <Row extends Stored<Place>>(row: Row) => ({
+const toState = <Row extends Stored<RowState>>(row: Row) => ({
   ...row,
   key: row.key ?? '',
   retryCount: Number(row.retryCount),
@@ -157,9 +149,9 @@ const toPlace = <Row extends Stored<Place>>(row: Row) => ({
   letterDue: isTrue(row.letterDue),
 })
 
-/** Tables of others may have nothing where there should be something. */
+/** Legacy rows may lack anything. */
 const toRow = (row: Stored<OutboxRow>): OutboxRow => ({
-  ...toPlace(row),
+  ...toState(row),
   tenantId: row.tenantId ?? '',
   eventType: row.eventType ?? '',
   payload: row.payload ?? new Uint8Array(0),
@@ -169,7 +161,7 @@ const toRow = (row: Stored<OutboxRow>): OutboxRow => ({
 function returnsOf(layout: Layout) {
   const { c, sqlTable: table } = layout
   const createdAt = layout.micros('createdAt', `${table}.${c.createdAt}`)
-  /** Due at a time that is past by every clock, and not as fresh rows: dispatchers look for fresh ones from where they have been. */
+  /** Due in the past by every clock, and not as fresh rows, which dispatchers look for from where they have been. */
   const startedOver = `${c.deadAt} = NULL, ${c.processedAt} = NULL, ${c.error} = NULL, ${c.retryCount} = 0, ${unclaimed(layout)},
      ${c.nextAttemptAt} = ${layout.time('nextAttemptAt', `coalesce(${createdAt}, 0)`)},
      ${c.letterId} = given.letter, ${c.letterDue} = false${layout.processedFlag(false)}${layout.hasFailures ? `, ${c.earlierFailures} = NULL` : ''}`
@@ -188,12 +180,12 @@ function returnsOf(layout: Layout) {
     where: 'true',
   })
   return {
-    /** Rows start over, due at once, where they are dead and have the payload of their letter; gives how many. */
+    /** Rows that are dead and have the payload of their letter start over, due at once; gives how many. */
     startDead(session: Session, rows: readonly RowToSend[]): Promise<number> {
       const given = rows.map(({ id, letterId: letter, key, digest }) => ({ id, letter, key, digest }))
       return session.run(startDead.statement, ...startDead.values(given))
     },
-    /** Rows start over, due at once, whatever they are; with another payload when one is given. */
+    /** Rows start over in any state, due at once, with another payload when one is given. */
     async startOver(
       session: Session,
       rows: readonly (Omit<RowOfLetter, 'key'> & { readonly payload: Uint8Array | null })[],
@@ -239,8 +231,8 @@ function batchWritesOf(layout: Layout) {
     `${c.processedAt} = ${layout.time('processedAt', '$1')}${layout.processedFlag(true)}`,
     `${isDeadMessage} AND ${processedAt} IS NULL`,
   )
-  const layBack = move(
-    'layBack',
+  const reinstate = move(
+    'reinstate',
     0,
     `${c.processedAt} = NULL${layout.processedFlag(false)}`,
     `${isDeadMessage} AND ${processedAt} IS NOT NULL`,
@@ -255,7 +247,7 @@ function batchWritesOf(layout: Layout) {
     if (rows.length > 0) await session.run(statement, ...at, ...values(given))
   }
   return {
-    /** Takes the mark off, where the row is still as it was. */
+    /** Removes the mark where the row is still as it was. */
     async unmark(session: Session, rows: readonly ReconciledRow[]): Promise<void> {
       const given = rows.map(({ row, letterId: letter }) => {
         const { id, deadAt: dead, isProcessed: processed } = row
@@ -263,13 +255,13 @@ function batchWritesOf(layout: Layout) {
       })
       if (rows.length > 0) await session.run(unmark.statement, ...unmark.values(given))
     },
-    /** Rows that were to be delivered are dead. */
+    /** Waiting rows are dead again. */
     takeBack: (session: Session, rows: readonly RowOfLetter[], now: Instant) =>
       moveRows(session, takeBack, rows, now),
-    /** Dead rows no longer hold their lines: nobody wants them delivered. */
+    /** Dead rows no longer hold their lines. */
     giveUp: (session: Session, rows: readonly RowOfLetter[], now: Instant) =>
       moveRows(session, giveUp, rows, now),
-    /** Rows that were given up are dead and hold their lines again. */
-    layBack: (session: Session, rows: readonly RowOfLetter[]) => moveRows(session, layBack, rows),
+    /** Rows that were given up are dead again and hold their lines. */
+    reinstate: (session: Session, rows: readonly RowOfLetter[]) => moveRows(session, reinstate, rows),
   }
 }

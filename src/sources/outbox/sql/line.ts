@@ -1,9 +1,8 @@
 /**
- * Lines: the messages of one tenant and ordering key, one behind the other. Who had to wait for one before it was
- * parked when it was claimed; when the line moves on, the first of those that wait are let go.
- *
- * A claim that parks and a settlement that lets go may pass each other. So both look after their own transaction: the
- * settlement lets go in a second one, and the claim looks once more at the lines in which it parked.
+ * Lines: messages of one tenant and ordering key, one behind the other. Claims park those that have to wait; when a
+ * line moves on, the first of them are released. A claim that parks and a settlement that releases may pass each other,
+ * so both look after their own transaction: the settlement releases in a second one, and the claim looks again at the
+ * lines in which it parked.
  */
 import type { Database, Session } from '../../../store/database.ts'
 import { asText, type Layout, perLayout } from '../table/layout.ts'
@@ -15,20 +14,18 @@ export interface Line {
   readonly orderingKey: string
 }
 
-/** The line that a message stands in, if it stands in one. */
 export const lineOf = ({ tenantId, orderingKey }: Pick<OutboxMessage, keyof Line>): Line | null =>
   orderingKey === null ? null : { tenantId, orderingKey }
 
-/** Letting go of parked rows in the lines of one table. */
 export const linesOf = perLayout((layout: Layout) => {
   const release = releasesOf(layout)
   const walk = walksOf(layout)
   return {
-    /** Lets the first rows of these lines go, where nothing before them is left; gives how many. */
+    /** Releases the first rows of these lines where nothing before them is left; gives how many. */
     release,
     /**
-     * The same for all lines with rows that are not done, `limit` lines at a time behind `after`: for rows that were
-     * deleted, or settled by others, and for dispatchers that ended between two transactions. Gives the last line.
+     * The same for all open lines, `limit` at a time behind `after`: for rows that were deleted or settled by others,
+     * and for dispatchers that ended between two transactions. Gives the last line.
      */
     async sweep(db: Database, after: Line | null, limit: number, onDead: OnDead): Promise<Line | null> {
       const lines = await db.session('outbox.sweep', (session) => walk(session, after, limit))
@@ -47,13 +44,13 @@ function releasesOf(layout: Layout) {
   const waits = `${c.nextAttemptAt} = ${never} AND ${c.claimedUntil} IS NULL`
   const ofLine = (tenant: string, line: string) => `${c.tenantId} = ${tenant} AND ${c.orderingKey} = ${line}`
   /**
-   * One look at the front of each line; its first rows are freed when the front itself waits, nobody has any of them, and
-   * no dead row holds it.
+   * One look at the front of each line. Its first rows are released when the front waits, none of them is held, and no
+   * dead row holds the line.
    */
   const front = (tenant: string, line: string) => `
     SELECT ${c.id} AS id, ${c.createdAt} AS created, ${waits} AS waits, ${c.claimedUntil} IS NOT NULL AS busy FROM ${table}
     WHERE ${ofLine(tenant, line)} AND ${layout.pending} ORDER BY ${order}`
-  // SQLite would look for those that are older in all lines there are, if it found that in the index of lines.
+  // Without the plus signs SQLite would search this in all lines.
   const place = layout.dialect === 'postgres' ? `${c.createdAt}, ${c.id}` : `+${c.createdAt}, +${c.id}`
   const holds = (tenant: string, line: string, hold: string) => `(${hold} AND (
     SELECT true FROM ${table} WHERE ${ofLine(tenant, line)} AND ${c.processedAt} IS NULL AND ${c.deadAt} IS NOT NULL
@@ -64,8 +61,8 @@ function releasesOf(layout: Layout) {
     layout.typed('tenantId', 'line."tenantId"'),
     layout.typed('orderingKey', 'line."orderingKey"'),
   ] as const
-  // A row that somebody has locked is left to him, or to the next sweep: two that let go could wait for each other in a circle. So is a line
-  // whose first row is locked: those behind it would be claimed, and parked again, without end.
+  // Locked rows are left to their holder or the next sweep: two releases could wait for each other in a circle. So is a
+  // line whose first row is locked: those behind it would be claimed and parked again without end.
   const free = layout.statement('release', {
     postgres: `
       WITH found AS MATERIALIZED (
@@ -105,7 +102,7 @@ function releasesOf(layout: Layout) {
 const byName = (a: Line, b: Line): number =>
   a.tenantId === b.tenantId ? (a.orderingKey < b.orderingKey ? -1 : 1) : a.tenantId < b.tenantId ? -1 : 1
 
-/** One step of the index per line: each look starts behind the line before. */
+/** One step of the index per line. */
 function walksOf(layout: Layout) {
   const { c } = layout
   const next = (behind: string) => `

@@ -1,8 +1,7 @@
 /**
- * Purging: processed rows go when their time is over, their keys stay, so that an old message is not let in again.
- *
- * A writer that looks for the key just when row and key change places might see neither. So keys are recorded first,
- * and rows go a minute later, when every statement that could not see the key has ended.
+ * Removes processed rows past their time; their keys stay, so that an old message is not let in again. A writer that
+ * looks for a key just when row and key change places might see neither, so keys are recorded first, and rows go a
+ * minute later, when every statement that could not see the key has ended.
  */
 import type { Instant } from '../../../core/clock.ts'
 import { digestIn } from '../../../letters/contents.ts'
@@ -12,9 +11,8 @@ import { idList, inIdList } from './by-id.ts'
 
 export interface Cutoffs {
   readonly now: Instant
-  /** Rows that were processed before are purged. */
   readonly processedBefore: Instant
-  /** Keys that were recorded before are forgotten; null: keys are not recorded at all. */
+  /** Null: keys are not recorded at all. */
   readonly recordedBefore: Instant | null
 }
 
@@ -35,7 +33,7 @@ interface OldRow {
 
 const idOf = ({ id }: OldRow): string => String(id)
 
-/** The purges of one table: what is past its time goes, in bounded batches; ends early when asked to. */
+/** In bounded batches; ends early when `signal` aborts. */
 export function purgesOf(layout: Layout) {
   const { c, sqlTable: table } = layout
   const keys = layout.keys.sqlTable
@@ -43,7 +41,7 @@ export function purgesOf(layout: Layout) {
     ? `(SELECT recorded_at FROM ${keys} AS known WHERE known.tenant_id = ${layout.text(`${table}.${c.tenantId}`)}
         AND known.idempotency_key = ${lastingKeyOf(layout)})`
     : 'NULL'
-  /** The oldest first, on the index of processed rows, behind the last one of the batch before. */
+  /** The oldest first, on the index of processed rows, behind the batch before. */
   const walk = layout.statement(
     'oldest',
     `SELECT ${layout.text(c.id)} AS id, ${layout.text(c.processedAt)} AS processed, ${lastingKeyOf(layout)} AS key, ${recorded} AS recorded
@@ -69,7 +67,7 @@ export function purgesOf(layout: Layout) {
   const start =
     layout.dialect === 'postgres' ? '-infinity' : /int/.test(layout.types.processedAt) ? -(2n ** 63n) : ''
 
-  /** One batch: rows whose keys are on record go, the keys of the others are recorded. */
+  /** Rows whose keys are on record go; the keys of the others are recorded. */
   async function purgeBatch(tx: Transaction, cutoffs: Cutoffs, behind: Position) {
     const { now, processedBefore } = cutoffs
     const keepsKeys = cutoffs.recordedBefore !== null && layout.hasKeys
@@ -99,13 +97,12 @@ export function purgesOf(layout: Layout) {
   }
 }
 
-/** A place in the index of processed rows. */
 interface Position {
   readonly processed: string | bigint
   readonly id: string | bigint | null
 }
 
-/** The key of a row as it is kept; null where nobody can ask for it: without a tenant, or when it is no uuid. */
+/** Null where nobody can ask for the key: without a tenant, or when it is no uuid. */
 function lastingKeyOf(layout: Layout): string {
   const { tenantId, idempotencyKey } = layout.c
   const key = `${layout.sqlTable}.${idempotencyKey}`

@@ -1,6 +1,6 @@
 /**
- * Settling: what came of the deliveries is written down, many at a time, where the claim is still ours. A row that
- * somebody else has settled in the meantime is left as it is.
+ * Writes the results of deliveries, many at a time, where the claim is still ours. Rows that somebody else settled
+ * meanwhile stay as they are.
  */
 import type { Instant } from '../../../core/clock.ts'
 import type { Session } from '../../../store/database.ts'
@@ -9,9 +9,9 @@ import type { Settlement } from '../table/message.ts'
 import { idList, inIdList, updateEach } from './by-id.ts'
 
 export interface Settled {
-  /** The ids of the rows that were written; the others are no longer this dispatcher's. */
+  /** Rows that were written; the others are no longer this dispatcher's. */
   readonly written: ReadonlySet<string>
-  /** Of some of them the office has to be told. */
+  /** The clerk has something to compare. */
   readonly letterDue: boolean
 }
 
@@ -20,7 +20,6 @@ interface Written {
   readonly due: boolean | number
 }
 
-/** The settlements of one table: writes those of rows that `claimedBy` holds. */
 export function settlementsOf(layout: Layout) {
   const processed = processedStatement(layout)
   const unprocessed = unprocessedStatement(layout)
@@ -47,7 +46,7 @@ export function settlementsOf(layout: Layout) {
   }
 }
 
-/** Rows by primary key. They leave the index of what is due. */
+/** By primary key. The rows leave the index of due rows. */
 function processedStatement(layout: Layout) {
   const { c } = layout
   return layout.statement(
@@ -60,10 +59,10 @@ function processedStatement(layout: Layout) {
   )
 }
 
-/** Kept of one message at most: the first failure and the newest ones. What a letter shows, and rows stay small. */
+/** The first failure and the newest ones are kept: all that a letter shows. */
 const MOST_FAILURES = 20
 
-/** A failure that is not the last joins those before it; a death stands in the row itself. */
+/** The failure a message died of is in the row itself. */
 function withFailure(layout: Layout): string {
   if (!layout.hasFailures) return ''
   const column = layout.c.earlierFailures
@@ -77,7 +76,7 @@ function withFailure(layout: Layout): string {
   return `, ${column} = CASE given.kind WHEN 'failed' THEN ${appended} ELSE ${kept} END`
 }
 
-/** Failed, dead and given-back rows, by primary key. */
+/** By primary key. */
 function unprocessedStatement(layout: Layout) {
   const { c, sqlTable: table, dueBounds } = layout
   return updateEach(layout, 'unprocessed', {

@@ -1,4 +1,4 @@
-/** All that a dispatcher does with one table, its statements made once. */
+/** The statements of a dispatcher on one table, made once. */
 import type { Instant } from '../../../core/clock.ts'
 import type { Database, Value } from '../../../store/database.ts'
 import { asText, type Layout, type RunSql, readLayout } from '../table/layout.ts'
@@ -22,10 +22,10 @@ export const messageTable = (layout: Layout) => ({
   setWaiting: wakeSwitchOf(layout),
 })
 
-/** Of the rows that are due again so many are looked at: those before a suspect are delivered, and it comes into reach. */
+/** Rows due again that are searched: those before a suspect are delivered, and bring it into reach. */
 const SUSPECT_REACH = 1_000
 
-/** Whether a suspect row is due: a look at the first that are due again, on the index of what is due. */
+/** On the index of due rows. */
 function suspicionsOf(layout: Layout) {
   const { c, due, pending, dueBounds } = layout
   const statement = layout.statement(
@@ -39,8 +39,8 @@ function suspicionsOf(layout: Layout) {
 }
 
 /**
- * Claims that are still needed last longer. By primary key; waits for no lock, so that it is part of no circle of those who do: `locked`
- * are ours as well, but somebody has them, most often the settlement that ends the claim.
+ * Renews claims by primary key. It waits for no lock, so it is part of no circle: `locked` rows are ours as well, most
+ * often in the settlement that ends their claim.
  */
 function renewalsOf(layout: Layout) {
   const { c, sqlTable: table } = layout
@@ -69,8 +69,8 @@ function renewalsOf(layout: Layout) {
 }
 
 /**
- * Says whether a dispatcher of the table waits to be woken. A NOTIFY in every transaction makes all commits of a database wait for
- * each other, so writers notify only while one waits: one row says so. It is a hint; dispatchers poll behind it.
+ * Says whether a dispatcher waits to be woken. A NOTIFY in every transaction makes all commits of a database wait for
+ * each other, so writers notify only while this row says so. A hint: dispatchers poll as well.
  */
 function wakeSwitchOf(layout: Layout): (db: Database, waiting: boolean) => Promise<void> {
   if (!layout.hasWake) return async () => {}
@@ -81,35 +81,33 @@ function wakeSwitchOf(layout: Layout): (db: Database, waiting: boolean) => Promi
   )
   return (db, waiting) =>
     db.transaction('outbox.waiting', async (tx) => {
-      // A hint that is lost in a crash costs one poll: it need not wait for the disk.
+      // Lost in a crash it costs one poll: it need not wait for the disk.
       await Promise.all([tx.rows(hurry), tx.run(flip, waiting ? 'true' : 'false')])
     })
 }
 
-/** Runs single statements on a database. */
 export const onDatabase =
   (db: Database): RunSql =>
   (text, parameters) =>
     db.session('outbox.inspect', (session) =>
       session.rows<Record<string, unknown>>(
         { name: `outbox.inspect.${shortHash(text)}`, postgres: text, sqlite: text, bigints: false },
-        // Names of tables.
+        // Only names of tables.
         ...(parameters as readonly Value[]),
       ),
     )
 
-/** The table of an outbox, looked at. */
 export const readTable = async (db: Database, options: TableOptions): Promise<MessageTable> =>
   messageTable(await readLayout(db.dialect, options, onDatabase(db)))
 
-/** Whether the small tables beside it are there too; while a table is being adopted they may come after its columns. */
+/** During an adoption the tables beside it may come after its columns. */
 export const isWhole = ({ layout }: MessageTable): boolean =>
   layout.hasKeys && (layout.hasWake || layout.dialect === 'sqlite')
 
-/** How long an answer is used that is not the last word. */
+/** How long an answer that is not final is used. */
 const PROVISIONAL_MS = 10_000
 
-/** Asks once. A failure is not remembered, and an answer that is not `final` only for some seconds. */
+/** Asks once; failures are not remembered. */
 export function once<T>(ask: () => Promise<T>, final: (answer: T) => boolean): () => Promise<T> {
   let asked: Promise<T> | undefined
   let usedUntilMs = Number.POSITIVE_INFINITY

@@ -1,6 +1,6 @@
 /**
- * A table of messages as it is: its names, and the types that its columns have. Tables of others keep bytes as text or
- * JSON, times with or without a zone, ids of any type; everything that depends on that is said here once.
+ * A table of messages as it is: its names and the types of its columns. Tables of applications keep bytes as text or
+ * JSON, times with or without a zone, ids of any type. Everything that depends on that is here.
  */
 import { failure } from '../../../core/errors.ts'
 import {
@@ -23,7 +23,7 @@ import {
   type TableOptions,
 } from './table-names.ts'
 
-/** A row as both stores give it, with the fields of what is made of it. */
+/** A row as both stores give it. */
 export type Stored<Row> = { readonly [Field in keyof Row]: StoredValue<Row[Field]> }
 type StoredValue<Value> = Value extends bigint | number
   ? Integer
@@ -31,30 +31,25 @@ type StoredValue<Value> = Value extends bigint | number
     ? boolean | Integer
     : Value
 
-/** Whether a stored boolean is one that is true. */
 export const isTrue = (value: boolean | Integer): boolean => value === true || Number(value) === 1
 
-/** Runs a statement and gives its rows: all that is needed of a database to look at it. */
+/** Runs a statement and gives its rows. */
 export type RunSql = (
   sql: string,
   parameters: readonly unknown[],
 ) => Promise<readonly Record<string, unknown>[]>
 
-/** What is known of a table. */
 interface TableFacts extends TableNames {
   readonly dialect: Dialect
   /** The types of the columns as the database calls them; on SQLite in lower case. */
   readonly types: Readonly<Record<ColumnName, string>>
-  /** The table has a flag beside the time of processing. */
+  /** A flag stands beside the time of processing. */
   readonly hasFlag: boolean
-  /** The failures before the last one are kept. */
   readonly hasFailures: boolean
-  /** Purged keys are kept; and writers can wake dispatchers. */
   readonly hasKeys: boolean
   readonly hasWake: boolean
 }
 
-/** What is known of a table, and its words in SQL. */
 export type Layout = ReturnType<typeof layoutOf>
 
 const COLUMNS_OF: Readonly<Record<Dialect, string>> = {
@@ -63,7 +58,7 @@ const COLUMNS_OF: Readonly<Record<Dialect, string>> = {
   sqlite: 'SELECT name, lower(type) AS type FROM pragma_table_info(?1)',
 }
 
-/** The columns that a table has, by name; none when there is no such table. */
+/** The columns of a table; none when there is no such table. */
 export async function columnsOf(
   dialect: Dialect,
   table: TableName,
@@ -73,7 +68,7 @@ export async function columnsOf(
   return new Map(rows.map(({ name, type }) => [String(name), String(type)]))
 }
 
-/** Looks at a table; refuses one that is no outbox, with the columns it lacks. */
+/** Refuses a table that is no outbox, with the columns it lacks. */
 export async function readLayout(dialect: Dialect, options: TableOptions, run: RunSql): Promise<Layout> {
   const names = nameTable(options)
   const found = await columnsOf(dialect, names, run)
@@ -87,7 +82,7 @@ export async function readLayout(dialect: Dialect, options: TableOptions, run: R
   }
   const keys = await columnsOf(dialect, names.keys, run)
   const wake = dialect === 'postgres' ? await columnsOf(dialect, names.wake, run) : new Map()
-  // Every column was found that a table cannot do without.
+  // Optional columns alone may be missing.
   const types = Object.fromEntries(
     COLUMN_NAMES.map((name) => [name, found.get(names.columns[name]) ?? '']),
   ) as Layout['types']
@@ -103,19 +98,19 @@ export async function readLayout(dialect: Dialect, options: TableOptions, run: R
   })
 }
 
-/** All columns of a table, quoted, to be put into statements. */
 export function quotedColumns({ columns }: TableNames): Readonly<Record<ColumnName | 'isProcessed', string>> {
   const names = Object.entries(columns).map(([name, column]) => [name, quote(column)])
   // The same keys as before.
   return Object.fromEntries(names) as Record<ColumnName | 'isProcessed', string>
 }
 
-/** A value of any type as text: ids, tenants and keys of others are of any. */
+/** Ids, tenants and keys of applications are of any type. */
 export const asText = (expression: string): string => `CAST(${expression} AS text)`
 
 /**
- * Times of a row: due since ever; due again, by every clock; never, because it waits for the one before it. What is let go or given back is
- * not made fresh: dispatchers look for fresh rows from where they have been, and for those that were claimed in vain only among what is due again.
+ * When rows are due: since ever; again, by every clock; never, because they wait for the one before. Rows that are
+ * released are due again and not since ever: dispatchers look for fresh rows from where they have been, and for
+ * suspects only among those due again.
  */
 const DUE_BOUNDS = {
   postgres: {
@@ -127,8 +122,8 @@ const DUE_BOUNDS = {
 } as const
 
 /**
- * When a row is due: its claim ends, or its next attempt; a row that was never touched is due since ever. The first
- * column of the index that serves the dispatchers, so it stands in every statement in exactly these words.
+ * When a row is due: at the end of its claim or at its next attempt; since ever when it was never touched. The first
+ * column of the index that serves dispatchers, so every statement has exactly these words.
  */
 export function dueOf(names: TableNames, dialect: Dialect): string {
   const { claimedUntil, nextAttemptAt } = quotedColumns(names)
@@ -137,13 +132,12 @@ export function dueOf(names: TableNames, dialect: Dialect): string {
 
 type TimeKind = 'timestamptz' | 'timestamp' | 'micros' | 'text'
 
-/** The words for a table of which this is known. */
+/** The table in SQL. */
 export function layoutOf(facts: TableFacts) {
   const { dialect, types } = facts
   const isPostgres = dialect === 'postgres'
   const c = quotedColumns(facts)
   const keepsBytes = /^(bytea|blob)/.test(types.payload) || types.payload === ''
-  /** Distinguishes the statements of this layout from those of others. */
   const fingerprint = shortHash(JSON.stringify(facts))
 
   function timeKind(column: ColumnName): TimeKind {
@@ -153,7 +147,7 @@ export function layoutOf(facts: TableFacts) {
     return /int/.test(type) ? 'micros' : 'text'
   }
 
-  /** A column of times in microseconds since 1970. Times without a zone are UTC. */
+  /** Microseconds since 1970. Times without a zone are UTC. */
   function micros(column: ColumnName, expression = c[column]): string {
     switch (timeKind(column)) {
       case 'timestamptz':
@@ -169,7 +163,7 @@ export function layoutOf(facts: TableFacts) {
     }
   }
 
-  /** A parameter in microseconds since 1970 as a value for a column of times. */
+  /** Microseconds since 1970 as a value for a column of times. */
   function time(column: ColumnName, parameter: string): string {
     const moment = `(timestamptz 'epoch' + ${parameter}::bigint * interval '1 microsecond')`
     switch (timeKind(column)) {
@@ -190,35 +184,33 @@ export function layoutOf(facts: TableFacts) {
     ...facts,
     /** The columns, quoted. */
     c,
-    /** Whether the payload is kept as bytes; otherwise it is text or JSON. */
+    /** False: text or JSON. */
     keepsBytes,
-    /** Whether the database takes only JSON as payload. */
     keepsJson: isPostgres && /^jsonb?$/.test(types.payload),
     due: dueOf(facts, dialect),
     dueBounds: DUE_BOUNDS[dialect],
-    /** A row that is still in the care of its dispatchers. */
+    /** Neither processed nor dead. */
     pending: `${c.processedAt} IS NULL AND ${c.deadAt} IS NULL`,
     micros,
     time,
 
-    /** What clients read as text; SQLite does not care. */
+    /** A text for clients; SQLite needs no cast. */
     text: (expression: string): string => (isPostgres ? asText(expression) : expression),
 
-    /** A text as a value of a column's type; SQLite does not care. */
+    /** A text as a value of the column's type. */
     typed: (column: ColumnName, text: string): string =>
       isPostgres ? `${text}::text::${types[column]}` : text,
 
-    /** The change of the flag in tables that have one beside the time of processing. */
     processedFlag: (value: boolean): string => (facts.hasFlag ? `, ${c.isProcessed} = ${value}` : ''),
 
-    /** A time in microseconds; null for those at the ends of time, which PostgreSQL has and integers have not. */
+    /** Null for PostgreSQL's infinities, which integers do not have. */
     finiteMicros(column: ColumnName, expression: string): string {
       const canBeInfinite = isPostgres && types[column].startsWith('timestamp')
       const finite = micros(column, expression)
       return canBeInfinite ? `CASE WHEN isfinite(${expression}) THEN ${finite} END` : finite
     },
 
-    /** The present time of the database as a value for a column of times. PostgreSQL: of the statement's row, not of its transaction. */
+    /** The database's present time. PostgreSQL: of the row, not of the transaction. */
     presentTime(column: ColumnName): string {
       const kind = timeKind(column)
       if (isPostgres) {
@@ -229,13 +221,11 @@ export function layoutOf(facts: TableFacts) {
       return kind === 'micros' ? present : `strftime('%Y-%m-%dT%H:%M:%fZ', 'now')`
     },
 
-    /** The payload as bytes. */
     payloadBytes(expression = c.payload): string {
       if (!isPostgres) return `CAST(${expression} AS BLOB)`
       return keepsBytes ? expression : `convert_to(${expression}::text, 'UTF8')`
     },
 
-    /** A parameter of bytes as a payload. */
     payloadFrom(parameter: string): string {
       if (!isPostgres) return `CAST(${parameter} AS ${keepsBytes ? 'BLOB' : 'TEXT'})`
       return keepsBytes
@@ -243,10 +233,9 @@ export function layoutOf(facts: TableFacts) {
         : `convert_from(${parameter}::bytea, 'UTF8')::${types.payload}`
     },
 
-    /** A text of hexadecimal digits as bytes. */
     bytesOfHex: (text: string): string => (isPostgres ? `decode(${text}, 'hex')` : `unhex(${text})`),
 
-    /** A statement on the table. Not declared with `sql`: there is one for each layout. */
+    /** Not declared with `sql`: there is one for each layout. */
     statement(
       verb: string,
       text: string | Readonly<Record<Dialect, string>>,
@@ -269,7 +258,7 @@ export function newKeyOf({ dialect, types }: Layout): string {
   return types.idempotencyKey === 'uuid' ? 'gen_random_uuid()' : 'gen_random_uuid()::text'
 }
 
-/** What is made of a layout, once for each. */
+/** Remembers what was made for each layout. */
 export function perLayout<Made>(make: (layout: Layout) => Made): (layout: Layout) => Made {
   const known = new WeakMap<Layout, Made>()
   return (layout) => {

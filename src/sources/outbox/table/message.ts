@@ -1,7 +1,6 @@
-/** The words of the outbox: what an application writes, what a transport is given, what came of it. */
+/** Messages: as an application writes them, as a transport gets them, and how a claim on one ends. */
 import type { Instant } from '../../../core/clock.ts'
 
-/** A message as an application adds it. */
 export interface NewMessage {
   readonly tenantId: string
   readonly eventType: string
@@ -15,13 +14,12 @@ export interface NewMessage {
   readonly correlationId?: string
 }
 
-/** What became of an `add`. */
 export interface Added {
   readonly id: string
   readonly idempotencyKey: string
-  /** The tenant had a message with this key; it stands, and nothing was added. */
+  /** The tenant had a message with this key. That one stays, and nothing was added. */
   readonly alreadyExisted: boolean
-  /** Only when the message that stands has another payload. */
+  /** The message that was there has another payload. */
   readonly conflict?: true
 }
 
@@ -41,26 +39,22 @@ export interface OutboxMessage {
   readonly correlationId: string | null
 }
 
-/** A message that a dispatcher has claimed. */
 export interface ClaimedMessage extends OutboxMessage {
   /** Claims since it was last settled, this one included. */
   readonly claims: number
-  /** Somebody else had marked it processed, in the way of the table's first owners. */
+  /** Marked processed by another program, in the way of the table's first owners. */
   readonly alreadyProcessed: boolean
 }
 
-/** How a claim ends. */
 export type ClaimEnd =
   | { readonly kind: 'processed' }
   | { readonly kind: 'failed'; readonly error: string; readonly nextAttemptAt: Instant }
   /** `failures`: 1 when the last delivery failed, 0 when it never ended. */
   | { readonly kind: 'dead'; readonly error: string; readonly failures: 0 | 1 }
-  /** Given back undelivered; `parked` while a message before it, of the same ordering key, is not done. */
+  /** Given back undelivered; `parked`: an earlier message of its line is not done. */
   | { readonly kind: 'released'; readonly parked: boolean }
 
-/** How the claim on this message ends. */
 export type Settlement = ClaimEnd & { readonly id: string }
 
-/** The states that an outbox can be listed by. */
 export const OUTBOX_STATUSES = ['pending', 'failed', 'processed', 'dead'] as const
 export type OutboxStatus = (typeof OUTBOX_STATUSES)[number]

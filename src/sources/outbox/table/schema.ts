@@ -1,9 +1,7 @@
 /**
- * The tables of an outbox, as text. They lie in the application's database and belong to it: put them into its
- * migrations, or let `bartleby outbox adopt` make them. Adoption adds to a table that exists what it lacks of this.
- *
- * Five columns move on every message; the indexes that they stand in are partial and hold only rows that are not done,
- * so that they stay small whatever the number of processed rows.
+ * The tables of an outbox, as text for the application's migrations; `bartleby outbox adopt` makes them too, and adds
+ * what an existing table lacks. Columns that change on every message are only in partial indexes over rows that are not
+ * done, which stay small whatever was processed.
  */
 import type { Dialect } from '../../../store/database.ts'
 import { dueOf, quotedColumns } from './layout.ts'
@@ -20,11 +18,9 @@ import {
 export interface IndexDefinition {
   readonly name: string
   readonly unique: boolean
-  /** What stands behind `ON table`. */
   readonly on: string
 }
 
-/** The indexes of an outbox, each with what it serves. */
 export function indexesOf(names: TableNames, dialect: Dialect): readonly IndexDefinition[] {
   const { id, tenantId, idempotencyKey, createdAt, retryCount, processedAt, deadAt, orderingKey, letterDue } =
     quotedColumns(names)
@@ -41,20 +37,20 @@ export function indexesOf(names: TableNames, dialect: Dialect): readonly IndexDe
     index('tenant_key', `(${tenantId}, ${idempotencyKey})`, true),
     // What is due, in the order of creation.
     index('due', `${byDue} WHERE ${isPending}`),
-    // What has failed and is tried again, to be counted and listed.
+    // Failed messages that are tried again, to be counted and listed.
     index('failed', `${byDue} WHERE ${retryCount} > 0 AND ${isPending}`),
     // The line of an ordering key; the dead stand apart.
     index('line', `(${line}) WHERE ${orderingKey} IS NOT NULL AND ${processedAt} IS NULL`),
-    // Those that died, the latest last.
+    // Dead messages, the latest last.
     index('dead', `(${deadAt}, ${id}) WHERE ${deadAt} IS NOT NULL AND ${processedAt} IS NULL`),
-    // What the office has to be told.
+    // Rows for the clerk.
     index('letter_due', `(${id}) WHERE ${letterDue}`),
     // What can be purged, the oldest first.
     index('processed', `(${processedAt}, ${id}) WHERE ${processedAt} IS NOT NULL`),
   ]
 }
 
-/** The statement that makes an index; concurrently, it must stand alone outside of any transaction. */
+/** Built concurrently, it must stand alone outside of any transaction. */
 export function indexStatement(
   names: TableNames,
   { name, unique, on }: IndexDefinition,
@@ -64,7 +60,7 @@ export function indexStatement(
   return `CREATE ${unique ? 'UNIQUE ' : ''}INDEX ${concurrently}IF NOT EXISTS ${quote(name)} ON ${names.sqlTable} ${on}`
 }
 
-/** The keys of purged rows; and, on PostgreSQL, whether a dispatcher waits to be woken. */
+/** Keys of purged rows, and on PostgreSQL whether a dispatcher waits to be woken. */
 export function sideTablesOf(names: TableNames, dialect: Dialect): string {
   const integer = dialect === 'postgres' ? 'bigint' : 'INTEGER'
   const [text, key, bytes] = dialect === 'postgres' ? ['text', 'uuid', 'bytea'] : ['TEXT', 'TEXT', 'BLOB']
@@ -85,7 +81,7 @@ CREATE TABLE IF NOT EXISTS ${names.wake.sqlTable} (one boolean PRIMARY KEY DEFAU
 INSERT INTO ${names.wake.sqlTable} (waiting) VALUES (true) ON CONFLICT DO NOTHING;`
 }
 
-/** SQLite has no default that makes a key: a trigger gives one to rows that come without. */
+/** SQLite has no default that makes a key: a trigger gives one to rows without. */
 export function keyTriggerOf(names: TableNames): string {
   const { idempotencyKey } = quotedColumns(names)
   return `
@@ -95,15 +91,15 @@ BEGIN
 END;`
 }
 
-/** Everything that a new outbox needs, as a script that can be run again. */
+/** A whole outbox, as a script that can be run again. */
 export function outboxSchema(dialect: Dialect, options: TableOptions = {}): string {
   const names = nameTable(options)
-  // The payload behind the others: to read a column behind a large one, SQLite walks all of its pages.
+  // The payload comes last: SQLite walks all pages of a large column to read one behind it.
   const order = [...COLUMN_NAMES.filter((name) => name !== 'payload'), 'payload'] as const
   const columns = order.map((name) => `  ${quote(names.columns[name])} ${columnType(dialect, name)}`)
   const indexes = indexesOf(names, dialect).map((index) => `${indexStatement(names, index)};`)
   const table = `CREATE TABLE IF NOT EXISTS ${names.sqlTable} (\n${columns.join(',\n')}\n)`
-  // Every message is updated twice, and its rows leave the small indexes: pages need room, and tidying often.
+  // Every message is updated twice and leaves the small indexes: pages need room and frequent vacuum.
   const settings =
     dialect === 'postgres' ? ` WITH (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.01)` : ''
   return `${table}${settings};\n${indexes.join('\n')}\n${sideTablesOf(names, dialect).trimStart()}\n`

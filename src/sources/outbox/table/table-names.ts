@@ -1,19 +1,16 @@
 /**
- * How a table of messages and its columns are called. New tables are `outbox_messages` in snake case; tables of
- * others keep their own names, so that their producers go on writing them.
+ * The names of a table of messages and its columns. New tables are `outbox_messages` in snake case. Existing ones keep
+ * their names, so that their producers go on writing them.
  */
 import { createHash } from 'node:crypto'
 import type { Dialect } from '../../../store/database.ts'
 import { refuse } from '../refusal.ts'
 
-/** A random uuid made by SQLite: version 4, in lower case. */
+/** A random uuid of version 4, in lower case. */
 export const SQLITE_UUID = `lower(hex(randomblob(4)) || '-' || hex(randomblob(2)) || '-4' || substr(hex(randomblob(2)), 2) || '-' ||
   substr('89ab', 1 + (random() & 3), 1) || substr(hex(randomblob(2)), 2) || '-' || hex(randomblob(6)))`
 
-/**
- * The columns of an outbox, with the types of new ones on PostgreSQL and SQLite. Times that only dispatchers write are whole
- * microseconds on SQLite.
- */
+/** The columns of an outbox, and their types when new. Times that only dispatchers write are microseconds on SQLite. */
 const TYPES = {
   id: ['bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY', 'INTEGER PRIMARY KEY AUTOINCREMENT'],
   tenantId: ['text NOT NULL', 'TEXT NOT NULL'],
@@ -27,35 +24,32 @@ const TYPES = {
   idempotencyKey: ['uuid NOT NULL DEFAULT gen_random_uuid()', `TEXT NOT NULL DEFAULT (${SQLITE_UUID})`],
   processedAt: ['timestamptz', 'INTEGER'],
   error: ['text', 'TEXT'],
-  /** The failures before the last one, as JSON. Tables that were made without it keep the last one alone. */
+  /** Failures before the last, as JSON. Tables without it keep the last alone. */
   earlierFailures: ['jsonb', 'TEXT'],
   nextAttemptAt: ['timestamptz', 'INTEGER'],
   claimedUntil: ['timestamptz', 'INTEGER'],
   claimedBy: ['text', 'TEXT'],
-  /** Claims since the row was last settled: a message that kills its dispatcher is known by it. */
+  /** Claims since the row was last settled. They give away a message that kills its dispatcher. */
   claimCount: ['integer NOT NULL DEFAULT 0', 'INTEGER NOT NULL DEFAULT 0'],
   deadAt: ['timestamptz', 'INTEGER'],
   orderingKey: ['text', 'TEXT'],
   headers: ['json', 'TEXT'],
   correlationId: ['text', 'TEXT'],
-  /** The number of the letter that the row became when it died. */
+  /** The letter that the row became when it died. */
   letterId: ['bigint', 'INTEGER'],
-  /** The office does not know yet that the row died, or that it arrived after all. */
+  /** The office does not know yet that the row died, or arrived after all. */
   letterDue: ['boolean NOT NULL DEFAULT false', 'INTEGER NOT NULL DEFAULT 0'],
 } as const satisfies Readonly<Record<string, readonly [postgres: string, sqlite: string]>>
 
 export type ColumnName = keyof typeof TYPES
-// Object.keys forgets what the keys are.
 export const COLUMN_NAMES = Object.keys(TYPES) as readonly ColumnName[]
 
-/** The type of a new column. */
 export const columnType = (dialect: Dialect, name: ColumnName): string =>
   TYPES[name][dialect === 'postgres' ? 0 : 1]
 
-/** What a table can do without. */
 export const OPTIONAL_COLUMNS: readonly ColumnName[] = ['earlierFailures']
 
-/** What a table must have to be adopted; adoption adds the others. */
+/** Adoption adds the others. */
 export const NEEDED_COLUMNS = ['id', 'tenantId', 'eventType', 'payload', 'createdAt'] as const
 
 export const NAMINGS = ['snake', 'pascal'] as const
@@ -65,11 +59,11 @@ export interface TableOptions {
   /** May name its schema: `sales.outbox_messages`. Default: `outbox_messages` or `OutboxMessages`. */
   readonly table?: string
   readonly naming?: Naming
-  /** Single columns that are called otherwise. `isProcessed` is a flag that some tables have beside the time. */
+  /** Single columns with other names. `isProcessed` is a flag that some tables have beside the time. */
   readonly columns?: Readonly<Partial<Record<ColumnName | 'isProcessed', string>>>
 }
 
-/** Of many options those that name a table, as far as they are given. */
+/** The options that name a table, as far as they are given. */
 export const tableOptionsOf = ({
   table,
   naming,
@@ -80,26 +74,24 @@ export const tableOptionsOf = ({
   ...(columns === undefined ? {} : { columns }),
 })
 
-/** The name of a table, and the same with its schema, quoted for SQL. */
+/** The plain name, and the one with its schema, quoted for SQL. */
 export interface TableName {
   readonly plainTable: string
   readonly sqlTable: string
 }
 
-/** The names of one outbox. */
 export interface TableNames extends TableName {
   readonly naming: Naming
   /** As people write it. */
   readonly table: string
   readonly schema: string | null
   readonly columns: Readonly<Record<ColumnName | 'isProcessed', string>>
-  /** The keys of rows that were purged. */
+  /** Keys of purged rows. */
   readonly keys: TableName
   /** One row: whether a dispatcher waits to be woken. PostgreSQL only. */
   readonly wake: TableName
-  /** What the dispatchers of the table listen to. */
+  /** Dispatchers listen to it. */
   readonly channel: string
-  /** The beginning of the names of its indexes. */
   readonly indexPrefix: string
 }
 
@@ -109,7 +101,7 @@ const DEFAULT_TABLES: Readonly<Record<Naming, string>> = {
 }
 const MAX_NAME_BYTES = 63
 
-/** The names that the options give; refuses what cannot be one, by the option's name. */
+/** Refuses what cannot be a name, by the option's name. */
 export function nameTable(options: TableOptions = {}): TableNames {
   const naming = options.naming ?? 'snake'
   if (!NAMINGS.includes(naming)) {
@@ -135,7 +127,7 @@ export function nameTable(options: TableOptions = {}): TableNames {
     keys: named(naming === 'snake' ? `${plainTable}_keys` : `${plainTable}Keys`),
     wake: named(naming === 'snake' ? `${plainTable}_wake` : `${plainTable}Wake`),
     channel: `bartleby_outbox_${shortHash(table)}`,
-    // Leaves room for what each index is for.
+    // Leaves room for the purpose of each index.
     indexPrefix: Buffer.byteLength(plainTable) > 44 ? `outbox_${shortHash(table)}` : plainTable,
   }
 }
@@ -148,7 +140,6 @@ function nameColumns(naming: Naming, given: NonNullable<TableOptions['columns']>
     checkName(`columns.${name}`, column)
   }
   const names = Object.fromEntries(known.map((name) => [name, inNaming(naming, name)]))
-  // Every column has a name now.
   const columns = { ...names, ...given } as TableNames['columns']
   refuseTwins(columns, Object.keys(given))
   return columns
@@ -180,7 +171,6 @@ function checkName(option: string, name: unknown): void {
     refuse(option, `it is longer than ${MAX_NAME_BYTES} bytes`)
 }
 
-/** An identifier in SQL, whatever characters it has. */
 export const quote = (name: string): string => `"${name.replaceAll('"', '""')}"`
 
 /** Enough of a hash to tell tables apart. */

@@ -1,4 +1,4 @@
-/** Messages on the wire: what a payload is, and texts of any kind in places where only some characters may stand. */
+/** Messages on the wire: content types, and texts where only some characters may stand. */
 import { isUtf8 } from 'node:buffer'
 import { isJson } from '../../../core/json/tokens.ts'
 import type { OutboxMessage } from '../table/message.ts'
@@ -6,10 +6,10 @@ import type { OutboxMessage } from '../table/message.ts'
 export const JSON_TYPE = 'application/json'
 export const BYTES_TYPE = 'application/octet-stream'
 
-/** Up to this size JSON is known by parsing it, which takes a fraction of what sending it takes. */
+/** Up to this size JSON is parsed to know it, which takes a fraction of sending it. */
 const MOST_PARSED = 65_536
 
-/** The content type that the message names, in whatever case the header is written; null when it names none. */
+/** The header's case does not matter; null when there is none. */
 export function namedContentType({ headers }: Pick<OutboxMessage, 'headers'>): string | null {
   for (const [name, value] of Object.entries(headers)) {
     if (name.toLowerCase() === 'content-type' && value.trim() !== '') return value
@@ -17,7 +17,7 @@ export function namedContentType({ headers }: Pick<OutboxMessage, 'headers'>): s
   return null
 }
 
-/** The type that the bytes look like. Large payloads count as JSON when they begin and end like an object or a list. */
+/** Large payloads count as JSON when they begin and end like an object or a list. */
 export function guessedContentType(payload: Uint8Array): string {
   return looksLikeJson(Buffer.from(payload.buffer, payload.byteOffset, payload.byteLength))
     ? JSON_TYPE
@@ -35,7 +35,6 @@ function looksLikeJson(bytes: Buffer): boolean {
 }
 
 const [OBJECT, OBJECT_END, LIST, LIST_END] = Buffer.from('{}[]')
-/** What texts, numbers and words of JSON begin with. */
 const BEGINNINGS = new Set(Buffer.from('"-0123456789tfn'))
 const WHITE_SPACE = new Set(Buffer.from(' \t\r\n'))
 
@@ -48,13 +47,12 @@ function firstVisible(bytes: Buffer, from: number, step: 1 | -1): number | undef
 const PLAIN = /^[\x21-\x24\x26-\x7e]*$/
 const TOKEN = /^[A-Za-z0-9!#$&'*+\-.^_`|~]*$/
 
-/** Leaves visible ASCII as it is, apart from `%`. `decodeURIComponent` gives back exactly what it was. */
+/** Leaves visible ASCII apart from `%`; `decodeURIComponent` restores the text. */
 export const percentEncoded = (text: string): string => (PLAIN.test(text) ? text : encoded(text, PLAIN))
 
-/** The same where only letters, digits and a few signs may stand: names, and parameters without quotes. */
+/** For names, and for parameters without quotes. */
 export const tokenEncoded = (text: string): string => (TOKEN.test(text) ? text : encoded(text, TOKEN))
 
-/** Percent-encodes the UTF-8 bytes that do not fit `allowed`. */
 export function encoded(text: string, allowed: RegExp): string {
   let result = ''
   for (const byte of Buffer.from(text, 'utf8')) {

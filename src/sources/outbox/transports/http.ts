@@ -29,7 +29,7 @@ import {
   redirection,
   target,
 } from '../../../outgoing/exchange.ts'
-import { checkNames, readOptions, refuse, shown } from '../refusal.ts'
+import { checkNames, quoted, readOptions, refuse } from '../refusal.ts'
 import type { OutboxMessage } from '../table/message.ts'
 import { encoded, guessedContentType, namedContentType, percentEncoded, tokenEncoded } from './encoding.ts'
 import { HTTP_KEYS } from './keys.ts'
@@ -39,19 +39,17 @@ const HttpSchema = section('A transport to HTTP.', HTTP_KEYS)
 type HttpSettings = Fixed<Static<typeof HttpSchema>>
 
 export interface HttpTransportOptions extends HttpSettings {
-  /** Where messages are posted to. Its query is sent and never shown. */
+  /** The receiver. Its query is sent and never shown. */
   readonly url: string | URL
-  /** For signatures and dates. Default: the system's. */
   readonly clock?: Clock
 }
 
 const CONNECT_MS = 10_000
 
-/** A transport that posts messages to `url`. What is wrong with the options is refused by name. */
+/** Refuses wrong options by name. */
 export const httpTransport = (options: HttpTransportOptions): Transport =>
   httpTransportOver(SYSTEM_NETWORK, options)
 
-/** The same, over a network of the caller's. */
 export function httpTransportOver(network: Network, options: HttpTransportOptions): Transport {
   checkNames(options, ['url', ...Object.keys(HTTP_KEYS), 'clock'])
   const { url, clock = new SystemClock(), ...given } = options
@@ -79,9 +77,8 @@ export function httpTransportOver(network: Network, options: HttpTransportOption
 }
 
 function readAddress(url: unknown): URL {
-  if (typeof url !== 'string' && !(url instanceof URL)) refuse('url', `${shown(url)} is no address`)
+  if (typeof url !== 'string' && !(url instanceof URL)) refuse('url', `${quoted(url)} is no address`)
   const address = URL.parse(url)
-  // The address may hold secrets, and is not repeated.
   if (address === null) return refuse('url', 'it is no address such as https://example.com/events')
   const { protocol, username, password } = address
   if (protocol !== 'http:' && protocol !== 'https:')
@@ -124,7 +121,6 @@ const isTransient = (status: number): boolean => status >= 500 || TRANSIENT.has(
 
 const MOST_CHARACTERS = 500
 
-/** Why a message was not delivered, when the answer is not a success. `address` is the receiver as it may be shown. */
 function failureOf(answer: Answer, address: URL, now: Instant): Error {
   const { status } = answer
   const text = `${target(address)} answered ${phrase(status)}${redirection(answer, address)}${excerptOf(answer, MOST_CHARACTERS)}`
@@ -135,19 +131,19 @@ function failureOf(answer: Answer, address: URL, now: Instant): Error {
 
 const HTTP_DATE = /^[A-Za-z]{3,9},? /
 
-/** How long to wait, in whole milliseconds: given in seconds, or as a date. Null when it is neither. */
+/** Given in seconds or as a date; null when it is neither. */
 function retryAfterMsOf(retryAfter: string | null, now: Instant): number | null {
   if (retryAfter === null) return null
   const text = retryAfter.trim()
   if (/^\d+$/.test(text)) return Math.min(Number(text) * 1_000, Number.MAX_SAFE_INTEGER)
   if (!HTTP_DATE.test(text)) return null
-  // One of the three forms of dates in HTTP names no zone; all of them are in GMT.
+  // One of HTTP's three forms of dates names no zone; all are GMT.
   const atMs = Date.parse(text.endsWith('GMT') ? text : `${text} GMT`)
   if (Number.isNaN(atMs)) return null
   return Math.max(0, Math.ceil(atMs - Number(now) / 1_000))
 }
 
-/** These belong to the connection or frame the request: a message that carried them would break it. */
+/** They belong to the connection or frame the request: a message must not set them. */
 const BARRED: ReadonlySet<string> = new Set([
   'connection',
   'content-length',
@@ -164,7 +160,7 @@ const BARRED: ReadonlySet<string> = new Set([
   'upgrade',
 ])
 
-/** These say what the message is. */
+/** Set for each message. */
 const ABOUT_MESSAGE: ReadonlySet<string> = new Set([
   'idempotency-key',
   'x-event-type',
@@ -178,7 +174,7 @@ const ABOUT_MESSAGE: ReadonlySet<string> = new Set([
 const TOKEN = /^[A-Za-z0-9!#$%&'*+\-.^_`|~]+$/
 const VALUE = /^[\t\x20-\x7e]*$/
 
-/** What is wrong with a header that an operator configured; null when nothing is. */
+/** Null when nothing is wrong. */
 function problemOfHeader(name: string, value: unknown): string | null {
   const lower = name.toLowerCase()
   if (!TOKEN.test(name)) return 'it is no name of a header'
@@ -190,16 +186,15 @@ function problemOfHeader(name: string, value: unknown): string | null {
 }
 
 interface HeaderSources {
-  /** By lower-case name; they win over those of messages, apart from the content type. */
+  /** By lower-case name. They win over those of messages, apart from the content type. */
   readonly configured: ReadonlyMap<string, string>
-  /** Messages are signed with all of these. */
   readonly keys: readonly KeyObject[]
   readonly clock: Clock
 }
 
 /**
- * All headers of one delivery, names and values in turn: what the office says about the message, what the operator configured, what
- * the application gave the message. None of them can split the request or make it unsendable, whatever it contains.
+ * Headers of a delivery, names and values in turn: the office's, the operator's, the application's. None can split the
+ * request or make it unsendable.
  */
 function headersOf(message: OutboxMessage, { configured, keys, clock }: HeaderSources): string[] {
   const { payload, key, eventType, tenantId, correlationId } = message
@@ -229,5 +224,5 @@ function headersOf(message: OutboxMessage, { configured, keys, clock }: HeaderSo
 const tokenEncodedName = (name: string): string =>
   (TOKEN.test(name) ? name : tokenEncoded(name)).toLowerCase()
 
-/** A value as the application gave it; what HTTP does not allow in it, and all beyond ASCII, percent-encoded. */
+/** Percent-encodes what HTTP does not allow, and all beyond ASCII. */
 const sendable = (value: string): string => (VALUE.test(value) ? value : encoded(value, VALUE))

@@ -1,10 +1,9 @@
 /**
- * Delivers messages as records of a Kafka topic: the payload unchanged as the value, what else is known of the message as headers.
+ * Delivers messages as records of a Kafka topic: the payload as the value, the rest as headers.
  *
- * The key of a record decides about its partition, and only within a partition is there an order. So it is the ordering key: messages of
- * one line, which are delivered one after the other, lie one after the other for consumers too, and a topic that is compacted keeps the last
- * of each. The tenant is no part of it: other producers of the same topic, who know nothing of tenants, then find the same partition for
- * the same key. A message without an ordering key has its idempotency key there, which spreads them evenly.
+ * The record's key is the ordering key, because order exists only within a partition: messages of a line stay in order
+ * for consumers, and a compacted topic keeps the last of each. The tenant is no part of it, so producers that know no
+ * tenants find the same partition. Without an ordering key it is the idempotency key, which spreads evenly.
  */
 import type { Static } from 'typebox'
 import { Batcher } from '../../../core/batcher.ts'
@@ -27,32 +26,30 @@ import {
   isTopicName,
   type RecordBytes,
 } from '../../../outgoing/kafka/record.ts'
-import { checkNames, readOptions, refuse, refuseFor, shown } from '../refusal.ts'
+import { checkNames, quoted, readOptions, refuse, refuseFor } from '../refusal.ts'
 import type { OutboxMessage } from '../table/message.ts'
 import { KAFKA_KEYS } from './keys.ts'
 import type { Transport } from './transport.ts'
 
 const KafkaTransportSchema = section('A transport to Kafka.', KAFKA_KEYS)
 
-/** The keys of a connection are those of the section `kafka` in a configuration. */
 export type KafkaTransportOptions = Fixed<Static<typeof KafkaTransportSchema>>
 
-/** A transport to a topic. What is wrong with the options is refused by name. Files in them are relative to the working directory. */
+/** Refuses wrong options by name. Files are relative to the working directory. */
 export function kafkaTransport(options: KafkaTransportOptions): Transport {
   checkNames(options, Object.keys(KAFKA_KEYS))
   const { topic, compression = 'none', ...connection } = readOptions(KafkaTransportSchema, options)
   return kafkaTransportOn(readConnection(connection), { topic, compression })
 }
 
-/** The same on a connection that was read already. */
 export function kafkaTransportOn(
   connection: ConnectionSettings,
   { topic, compression = 'none' }: Pick<KafkaTransportOptions, 'topic' | 'compression'>,
 ): Transport {
   if (typeof topic !== 'string' || !isTopicName(topic))
-    refuse('topic', `${shown(topic)} is no name of a topic`)
+    refuse('topic', `${quoted(topic)} is no name of a topic`)
   if (!COMPRESSIONS.includes(compression)) {
-    refuse('compression', `${shown(compression)} is none of ${COMPRESSIONS.join(', ')}`)
+    refuse('compression', `${quoted(compression)} is none of ${COMPRESSIONS.join(', ')}`)
   }
   requireKafkaLibrary()
   const sender = new KafkaSender(connection, topic, compression)
@@ -81,7 +78,7 @@ function recordOf(message: OutboxMessage): RecordBytes {
     ['tenant-id', tenantId],
     ['correlation-id', correlationId],
   ])
-  // The application cannot pretend that it is another message.
+  // The application cannot pass for another message.
   const own = Object.entries(message.headers).filter(([name]) => !about.has(name.toLowerCase()))
   const headers = [...about, ...own].flatMap(([name, value]) =>
     value === null ? [] : { name: Buffer.from(name), value: Buffer.from(value) },
@@ -89,7 +86,7 @@ function recordOf(message: OutboxMessage): RecordBytes {
   return { key: Buffer.from(orderingKey ?? key), value: payload, headers }
 }
 
-/** Delivery to Kafka failed; the next try may succeed. */
+/** The next try may succeed. */
 export class KafkaDeliveryFailed extends Error {
   override readonly name = 'KafkaDeliveryFailed'
 }
@@ -99,18 +96,17 @@ interface Sending {
   readonly signal: AbortSignal
 }
 
-/** Brokers bound a batch as they bound a single record, by one megabyte unless they are told otherwise. */
+/** Half of the megabyte to which brokers bound a batch by default. */
 const MOST_BYTES = 524_288
 const MOST_RECORDS = 500
-/** What a record takes beside its bytes, at most. */
 const FRAME_BYTES = 64
 
-/** Less than a dispatcher waits for a delivery, so that what is wrong is told by the one who knows it. */
+/** Less than a dispatcher waits, so that Kafka's own error is reported. */
 const SEND_MS = 20_000
 
 /**
- * Writes records to a topic, many with one request: those that come while a request is under way make the next one. There is one batch
- * at a time, so that records of one key lie in the topic in the order in which they were given.
+ * Writes many records with one request: those that come while one is under way make the next. One batch at a time, so
+ * that records of a key keep their order.
  */
 class KafkaSender {
   readonly #topic: string
@@ -124,7 +120,7 @@ class KafkaSender {
     this.#gather = new Batcher((batch) => this.#write(batch), { most: MOST_RECORDS, mostWeight: MOST_BYTES })
   }
 
-  /** Resolves when all replicas that are in sync have the record. Given up, it may still be written. */
+  /** Resolves when all in-sync replicas have the record. Given up, it may still be written. */
   async send(record: RecordBytes, signal: AbortSignal): Promise<void> {
     const outcome = await untilAborted(this.#gather.do({ record, signal }, weightOf(record)), signal)
     if (outcome !== null && outcome.outcome !== 'published') throw this.#failureOf(outcome)
@@ -135,7 +131,7 @@ class KafkaSender {
     await this.#producer.close()
   }
 
-  /** Nobody waits for what was given up; it will be delivered anew. */
+  /** What was given up is delivered anew. */
   async #write(batch: readonly Sending[]): Promise<readonly (PublishOutcome | null)[]> {
     const wanted = batch.filter(({ signal }) => !signal.aborted)
     const outcomes = await this.#producer.publishAll(

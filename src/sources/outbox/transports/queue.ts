@@ -1,9 +1,9 @@
 /**
- * Delivers messages into a queue of an office. From another database that is a call that can be repeated, and the key
- * drops the double; within the office's own store it is the same transaction that settles the message: exactly once.
+ * Delivers into a queue of an office. From another database that is a call that can be repeated, and the key drops
+ * doubles; within the office's own store it is the transaction that settles the message: exactly once.
  *
- * The item has the payload unchanged, the event type as its kind and the idempotency key as its reference. Its encoding
- * is a media type with what else a worker may want to know: `application/json; tenant-id=acme; correlation-id=c-1`.
+ * The item has the payload, the event type as kind and the idempotency key as reference. Its encoding is a media type
+ * with tenant and correlation: `application/json; tenant-id=acme; correlation-id=c-1`.
  */
 import { createHash } from 'node:crypto'
 import type { Clock } from '../../../core/clock.ts'
@@ -15,15 +15,15 @@ import type { ItemContent } from '../../../queues/queue.ts'
 import type { Queues } from '../../../queues/queues.ts'
 import { checkQueueName } from '../../../queues/validate.ts'
 import type { Database } from '../../../store/database.ts'
-import { checkFunctions, checkNames, refuse, shown } from '../refusal.ts'
+import { checkFunctions, checkNames, quoted, refuse } from '../refusal.ts'
 import type { OutboxMessage } from '../table/message.ts'
 import { guessedContentType, namedContentType, tokenEncoded } from './encoding.ts'
 import type { LocalTransport, Transport } from './transport.ts'
 
-/** Half of what a queue lets wait, so that its other producers still get through. */
+/** Half of what a queue lets wait, for its other producers. */
 const MOST_WAITING = 50
 
-/** A transport into `queue`, for outboxes in another database than the office's. All its failures are worth a retry. */
+/** For outboxes in another database. All its failures are worth a retry. */
 export function queueTransport(options: {
   readonly queues: Pick<Queues, 'produce'>
   readonly queue: string
@@ -42,17 +42,16 @@ export function queueTransport(options: {
         .produce({ queueName: queue, items: [item] })
         .then(() => {})
         .finally(() => turns.giveBack())
-      // Given up, it may still be put, and its key drops the double.
+      // Given up, it may still arrive; its key drops the double.
       await untilAborted(producing, signal)
     },
   }
 }
 
-/** A transport into `queue`, for outboxes in the office's own store. */
+/** For outboxes in the office's own store. */
 export function localQueueTransport(options: {
   readonly db: Database
   readonly clock: Clock
-  /** Puts items into a queue within a transaction. */
   readonly put: (work: OfficeWork, queueName: string, items: readonly ItemContent[]) => Promise<void>
   readonly queue: string
 }): LocalTransport {
@@ -63,7 +62,7 @@ export function localQueueTransport(options: {
     name: 'queue',
     transfer: (messages, settle) =>
       inOffice(db, clock, 'outbox.transfer', async (work) => {
-        // First, because it fails at once when another dispatcher has the messages by now.
+        // First: it fails at once when another dispatcher has the messages.
         const settled = await settle(work.tx)
         await put(work, queue, messages.map(itemOf))
         return settled
@@ -72,7 +71,7 @@ export function localQueueTransport(options: {
 }
 
 function checkQueue(name: unknown): void {
-  if (typeof name !== 'string') refuse('queue', `${shown(name)} is no name of a queue`)
+  if (typeof name !== 'string') refuse('queue', `${quoted(name)} is no name of a queue`)
   try {
     checkQueueName(name)
   } catch (error) {
@@ -95,7 +94,7 @@ function encodingOf(message: OutboxMessage): string {
   return [namedContentType(message) ?? guessedContentType(payload), ...parameters].join('; ')
 }
 
-/** A key belongs to its tenant; together they may be longer than a queue takes. */
+/** Tenant and key together may be longer than a queue takes. */
 const dedupeKeyOf = ({ tenantId, key }: OutboxMessage): string =>
   createHash('sha256')
     .update(JSON.stringify([tenantId, key]))

@@ -1,11 +1,10 @@
-/** How messages leave: to a receiver outside, or within the database in the transaction that settles them. */
+/** Transports: to a receiver outside, or within the database in the transaction that settles the message. */
 
 import type { Log } from '../../../core/log.ts'
 import type { Transaction } from '../../../store/database.ts'
 import { checkFunctions, checkNames } from '../refusal.ts'
 import type { OutboxMessage } from '../table/message.ts'
 
-/** Delivers messages to where they belong. */
 export interface Transport {
   readonly name: string
   /**
@@ -13,14 +12,14 @@ export interface Transport {
    * when it said when, anything else when it may work the next time. Must end soon after `signal` is aborted.
    */
   deliver(message: OutboxMessage, signal: AbortSignal): Promise<void>
-  /** Ends connections; nothing is delivered afterwards. */
+  /** Nothing is delivered afterwards. */
   close?(): Promise<void>
 }
 
-/** Puts messages somewhere in the same database, in one transaction with their settlement: exactly once. */
+/** In the same database, in one transaction with the settlement: exactly once. */
 export interface LocalTransport {
   readonly name: string
-  /** Runs `settle` in the transaction in which the messages are put; gives what `settle` gives. */
+  /** Runs `settle` in its transaction, and gives what that gives. */
   transfer<T>(messages: readonly OutboxMessage[], settle: (tx: Transaction) => Promise<T>): Promise<T>
   close?(): Promise<void>
 }
@@ -28,7 +27,7 @@ export interface LocalTransport {
 export const isLocal = (transport: Transport | LocalTransport): transport is LocalTransport =>
   'transfer' in transport
 
-/** Delivery failed, and the receiver said how long to wait. */
+/** The receiver said how long to wait. */
 export class RetryLater extends Error {
   override readonly name = 'RetryLater'
   readonly retryAfterMs: number
@@ -39,17 +38,15 @@ export class RetryLater extends Error {
   }
 }
 
-/** A delivery took longer than it may. */
 export class DeliveryTimedOut extends Error {
   override readonly name = 'DeliveryTimedOut'
 }
 
-/** The message is no longer this dispatcher's. */
 export class ClaimLost extends Error {
   override readonly name = 'ClaimLost'
 }
 
-/** "Delivers" messages into the log, to see an outbox at work before there is a receiver: one line each, without what is in them. */
+/** Writes a line for each message, without its content: to see an outbox at work before there is a receiver. */
 export function logTransport(options: { readonly log: Log }): Transport {
   checkNames(options, ['log'])
   const { log } = options

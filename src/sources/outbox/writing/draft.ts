@@ -1,17 +1,16 @@
-/** A new message as an application gave it, checked: everything that needs no look at the table. */
+/** A new message, checked as far as that needs no look at the table. */
 import { randomUUID } from 'node:crypto'
 import { failure } from '../../../core/errors.ts'
 import type { NewMessage } from '../table/message.ts'
 
-/** A payload as it will be sent: bytes and texts as they are, anything else as its JSON. */
+/** Bytes and texts as they are, anything else as its JSON. */
 export type Content =
   | { readonly kind: 'bytes'; readonly bytes: Buffer }
   | { readonly kind: 'text' | 'json'; readonly text: string }
 
-/** Which message of a call is looked at; -1 when there is only one. */
+/** Index of the message in its call; -1 when there is only one. */
 export type Place = number
 
-/** Refuses a field of a message. */
 export function refuseField(field: string, reason: string, at: Place = -1): never {
   throw failure('outbox_message_invalid', { field: at < 0 ? field : `messages[${at}].${field}`, reason })
 }
@@ -22,7 +21,7 @@ export interface Draft {
   readonly content: Content
   /** In lower case. */
   readonly key: string
-  /** The application gave the key: it may be known already. A random one never is. */
+  /** The application gave the key: it may be known already. */
   readonly keyIsGiven: boolean
   readonly orderingKey: string | null
   /** JSON. */
@@ -42,15 +41,13 @@ const FIELDS = {
 
 const UUID = /^[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}$/i
 
-/** Whether a text is a uuid as it is usually written. */
 export const isUuid = (text: string): boolean => UUID.test(text)
 
-/** Checks a message; `at` is its place among others. */
 export function readMessage(message: NewMessage, at: Place = -1): Draft {
   if (typeof message !== 'object' || message === null)
     refuseField('message', 'is missing; it is an object with tenantId, eventType and payload', at)
   for (const field in message) {
-    // A key under another name would be a random one, and the message would be sent again and again.
+    // A mistyped key would be random, and the message sent again and again.
     if (!(field in FIELDS)) refuseField(field, `is unknown; there are ${Object.keys(FIELDS).join(', ')}`, at)
   }
   const key = readKey(message.key, at)
@@ -66,7 +63,7 @@ export function readMessage(message: NewMessage, at: Place = -1): Draft {
   }
 }
 
-/** `Guid.Empty`: what .NET has where nobody has given a key. As a key it would make all such messages the same one. */
+/** `Guid.Empty`, what .NET has without a key. As a key it would make all such messages one. */
 const EMPTY_GUID = '00000000-0000-0000-0000-000000000000'
 
 function readKey(key: unknown, at: Place): string | null {
@@ -83,7 +80,7 @@ function readText(text: unknown, field: string, at: Place): string {
   return text
 }
 
-/** Refuses characters that a database does not keep. */
+/** Databases do not keep these characters. */
 export function refuseUnkept(text: string, field: string, at?: Place): void {
   if (text.includes('\0')) refuseField(field, 'holds U+0000', at)
   if (!text.isWellFormed()) refuseField(field, 'holds half a character (a lone surrogate)', at)
@@ -105,12 +102,10 @@ function readHeaders(headers: unknown, at: Place): string | null {
   return JSON.stringify(headers)
 }
 
-/** Refuses the payload of a message. */
 export function refusePayload(reason: string, at: Place): never {
   refuseField('payload', reason, at)
 }
 
-/** Reads a payload; refuses what has no JSON. */
 function readPayload(payload: unknown, at: Place): Content {
   if (typeof payload === 'string') {
     if (!payload.isWellFormed()) refusePayload('holds half a character (a lone surrogate)', at)
@@ -128,7 +123,7 @@ function readPayload(payload: unknown, at: Place): Content {
 
 function jsonOf(payload: unknown, at: Place): string | undefined {
   try {
-    // Its type promises a text; of undefined and of functions there is none.
+    // Undefined for undefined and for functions, whatever its type says.
     return JSON.stringify(payload) as string | undefined
   } catch (error) {
     // A bigint, a circle, or a toJSON that throws.

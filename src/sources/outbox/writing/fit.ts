@@ -1,6 +1,6 @@
 /**
- * Drafts as rows of a particular table: whether its columns can hold them, and the values they get. What the database would refuse is
- * refused here: on PostgreSQL a statement that fails takes the application's whole transaction with it.
+ * Drafts as rows of a table. Refuses what its columns cannot hold: on PostgreSQL a failed statement ends the
+ * application's whole transaction.
  */
 import { isUtf8 } from 'node:buffer'
 import { randomUUID } from 'node:crypto'
@@ -11,27 +11,24 @@ import type { Layout } from '../table/layout.ts'
 import type { ColumnName } from '../table/table-names.ts'
 import { type Content, type Draft, isUuid, type Place, refuseField, refusePayload } from './draft.ts'
 
-/** A row to be inserted. */
 export interface NewRow extends Omit<Draft, 'content'> {
-  /** Null where the database makes one. */
   readonly id: string | null
   readonly payload: Buffer | string
 }
 
-/** Makes a row of a draft; refuses what the table cannot hold. `at` is the message's place among others. */
+/** `at` is the message's place in its call. */
 export type Fitter = (draft: Draft, at: Place) => NewRow
 
 const INTEGER_BITS: Readonly<Record<string, number>> = { smallint: 16, integer: 32, bigint: 64 }
 
 const UUID_LENGTH = 36
 
-/** Whether the ids of a table are ours to make: producers make uuids themselves, and databases count up numbers. */
+/** Producers make uuids themselves; databases count up numbers. */
 export function makesIds({ types }: Layout): boolean {
   const length = Number(/\((\d+)\)/.exec(types.id)?.[1] ?? UUID_LENGTH)
   return /uuid|guid|char|text|clob/.test(types.id) && length >= UUID_LENGTH
 }
 
-/** How drafts become rows of a table. */
 export function fitterFor(layout: Layout, clock?: Clock): Fitter {
   const fitPayload = payloadFitter(layout)
   const fitTenant = textFitter(layout, 'tenantId')
@@ -53,7 +50,7 @@ export function fitterFor(layout: Layout, clock?: Clock): Fitter {
   })
 }
 
-/** Texts as a column keeps them. SQLite takes any text anywhere; PostgreSQL fails on one that does not suit the type. */
+/** SQLite takes any text anywhere; PostgreSQL fails on one that does not suit the type. */
 function textFitter(
   { dialect, types }: Layout,
   column: ColumnName,
@@ -70,7 +67,7 @@ function textFitter(
   const bits = INTEGER_BITS[type]
   if (bits !== undefined) {
     return (text, at) => {
-      // Without leading zeros: the text must be the one that the column gives back.
+      // Without leading zeros: the column must give the same text back.
       const fits = /^(0|-?[1-9]\d{0,18})$/.test(text) && BigInt.asIntN(bits, BigInt(text)) === BigInt(text)
       if (!fits) refuseField(field, `is no whole number that a column of ${type} takes`, at)
       return text
@@ -78,7 +75,7 @@ function textFitter(
   }
   const most = Number(/^character(?: varying)?\((\d+)\)$/.exec(type)?.[1] ?? Number.POSITIVE_INFINITY)
   return (text, at) => {
-    // Characters, not code units; the shorter count is only taken when the longer one does not fit.
+    // Characters, not code units; counted only when the code units do not fit.
     if (text.length > most && Array.from(text).length > most)
       refuseField(field, `is longer than the ${most} characters that its column takes`, at)
     return text
@@ -86,8 +83,8 @@ function textFitter(
 }
 
 /**
- * Ids for tables whose database makes none: uuids of version 7. Each is greater than the one before, so that rows written in the
- * same moment keep their order.
+ * Uuids of version 7 for tables whose database makes no ids. Each is greater than the one before, so rows of one moment
+ * keep their order.
  */
 function rowIds(clock: Clock): () => string {
   // Milliseconds since 1970 and 4,096 parts of one: the first 60 bits that can be chosen.
@@ -97,12 +94,12 @@ function rowIds(clock: Clock): () => string {
     const present = ((us / 1_000n) << 12n) | (((us % 1_000n) << 12n) / 1_000n)
     last = present > last ? present : last + 1n
     const hex = last.toString(16).padStart(15, '0')
-    // A random uuid ends with what this one needs behind the time.
+    // The tail of a random uuid fits here.
     return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-7${hex.slice(12)}-${randomUUID().slice(19)}`
   }
 }
 
-/** Payloads as parameters for their column: bytes where it keeps bytes, else a text. */
+/** Bytes where the column keeps bytes, else a text. */
 function payloadFitter(layout: Layout): (content: Content, at: Place) => Buffer | string {
   if (layout.keepsBytes)
     return (content) => (content.kind === 'bytes' ? content.bytes : Buffer.from(content.text, 'utf8'))
@@ -128,15 +125,15 @@ function decode(bytes: Buffer, at: Place): string {
   return bytes.toString('utf8')
 }
 
-/** PostgreSQL reads JSON recursively; it ended between 10,000 and 20,000 levels with its usual stack. */
+/** PostgreSQL reads JSON recursively: with its usual stack it ended between 10,000 and 20,000 levels. */
 const MOST_LEVELS = 5_000
-/** Digits before and behind the point that `numeric` has at most. */
+/** Limits of `numeric`. */
 const MOST_WHOLE_DIGITS = 131_072
 const MOST_FRACTION_DIGITS = 16_383
 
 /**
- * Why a column of this type cannot keep what is JSON; undefined when it can. PostgreSQL keeps no nesting beyond its stack, and in
- * `jsonb` no U+0000, halves of characters and numbers that `numeric` cannot hold. One pass over a text that is known to be JSON.
+ * Why PostgreSQL cannot keep this JSON: nesting beyond its stack, and in `jsonb` U+0000, halves of characters and
+ * numbers beyond `numeric`. One pass over a text that is known to be JSON; undefined when it can.
  */
 export function columnProblem(text: string, type: 'json' | 'jsonb'): string | undefined {
   let depth = 0
@@ -147,7 +144,7 @@ export function columnProblem(text: string, type: 'json' | 'jsonb'): string | un
       if (++depth > MOST_LEVELS) return `is nested deeper than ${MOST_LEVELS} levels`
     } else if (isClosing(code)) depth--
     else if (type === 'jsonb') {
-      // Most are short, and far from any limit.
+      // Most are too short for any limit.
       const isShort = end - at < (isQuote(code) ? SHORTEST_ESCAPE : SHORTEST_EXPONENT)
       const problem = isShort ? undefined : valueProblem(text.slice(at, end))
       if (problem !== undefined) return problem
@@ -156,7 +153,7 @@ export function columnProblem(text: string, type: 'json' | 'jsonb'): string | un
   return undefined
 }
 
-/** `"\u0000"` and `1e999`: what is shorter has no problem. */
+/** `"\u0000"` and `1e999`: shorter tokens have no problem. */
 const SHORTEST_ESCAPE = 8
 const SHORTEST_EXPONENT = 5
 
@@ -176,7 +173,6 @@ function stringProblem(string: string): string | undefined {
   return undefined
 }
 
-/** Words have no digits. */
 function numberProblem(number: string): string | undefined {
   const [mantissa = '', exponent = '0'] = number.replace(/^-/, '').split(/[eE]/)
   const [whole = '', fraction = ''] = mantissa.split('.')

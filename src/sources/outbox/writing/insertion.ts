@@ -1,6 +1,7 @@
-/** Inserting rows: what both databases promise and need, and how each does it. Statements are bounded, so that memory is too. */
+/** Inserts rows, on each database in its own way. Statements are bounded, and so is memory. */
 import { listFor } from '../../../store/database.ts'
 import type { AdapterRow } from '../adapters/adapter.ts'
+import { existingOf } from '../sql/existing.ts'
 import {
   type InsertShape,
   insertManyOnPostgres,
@@ -10,21 +11,19 @@ import {
   madeOnSqlite,
   OPTIONAL_VALUES,
 } from '../sql/insert.ts'
-import { standingOf } from '../sql/standing.ts'
 import type { Layout, RunSql } from '../table/layout.ts'
 import { makesIds, type NewRow } from './fit.ts'
 
-/** The id of a row that was inserted; undefined where its key was there already. */
+/** Undefined where the key was there already. */
 type MadeId = string | undefined
 
 export interface Insertion {
   /** `createdAt` in microseconds; null: now. */
   one(run: RunSql, row: NewRow, createdAt: bigint | null): Promise<MadeId>
-  /** All rows, created from `createdAt` on in their order. The ids stand in the order of the rows. */
+  /** Created from `createdAt` on, in their order; ids in the same order. */
   many(run: RunSql, rows: readonly NewRow[], createdAt: bigint | null): Promise<readonly MadeId[]>
 }
 
-/** Remembers the text that was made for a shape. */
 function remembered<Shape>(
   make: (shape: Shape) => string,
   nameOf: (shape: Shape) => string,
@@ -40,7 +39,7 @@ function remembered<Shape>(
 
 const idOf = (row: AdapterRow | undefined): MadeId => (row === undefined ? undefined : String(row.id))
 
-/** The ids of rows among those that were inserted. Of rows with the same tenant and key the first one has it. */
+/** Of rows with the same tenant and key the first has the id. */
 function idsAmong(inserted: readonly AdapterRow[], rows: readonly NewRow[]): readonly MadeId[] {
   const ids = new Map(inserted.map((row) => [`${row.key} ${row.tenant}`, idOf(row)]))
   return rows.map(({ key, tenantId }) => {
@@ -51,26 +50,24 @@ function idsAmong(inserted: readonly AdapterRow[], rows: readonly NewRow[]): rea
   })
 }
 
-/** The same for rows whose keys are all different. */
 function idsByKey(inserted: readonly AdapterRow[], rows: readonly NewRow[]): readonly MadeId[] {
   const ids = new Map(inserted.map((row) => [row.key, idOf(row)]))
   return rows.map(({ key }) => ids.get(key))
 }
 
-/** A row with its place among those of the call. */
 interface Placed {
   readonly nth: number
   readonly row: NewRow
 }
 
 const MOST_ROWS = 1_000
-/** Of payload in one statement: PostgreSQL takes 1 GB, memory a multiple of what is sent. */
+/** Payload in one statement: PostgreSQL takes 1 GB, memory a multiple of what is sent. */
 const MOST_PAYLOAD = 4_000_000
 
-/** What a statement for many has in lists, in their order. */
+/** In the order of the statement's lists. */
 const LISTED = ['tenantId', 'eventType', 'key', 'id', 'orderingKey', 'headers', 'correlationId'] as const
 
-/** The insertion into one table of PostgreSQL: one statement for a row, one for a thousand. */
+/** One statement for a row, one for a thousand. */
 export function insertionOnPostgres(layout: Layout): Insertion {
   const oneText = remembered(
     (shape: Parameters<typeof insertOnPostgres>[1]) => insertOnPostgres(layout, shape),
@@ -81,7 +78,7 @@ export function insertionOnPostgres(layout: Layout): Insertion {
     ({ guarded, timed }) => `${guarded} ${timed}`,
   )
   const bytes = layout.keepsBytes
-  // Where times tell rows of one statement apart, or their ids do, they can be inserted in any order.
+  // Where times or ids tell rows of a statement apart, they can be inserted in any order.
   const sortable = makesIds(layout) || !/\(\d\)/.test(layout.types.createdAt)
 
   async function one(run: RunSql, row: NewRow, createdAt: bigint | null): Promise<MadeId> {
@@ -97,7 +94,6 @@ export function insertionOnPostgres(layout: Layout): Insertion {
     const payloads = chunk.map(({ row }) => row.payload)
     const parameters: unknown[] = LISTED.map((field) => {
       const values = chunk.map(({ row }) => row[field])
-      // Empty when there is nothing in it.
       return values.every((value) => value === null) ? '{}' : listFor('postgres', values)
     })
     parameters.push(timed ? `{${chunk.map(({ nth }) => nth).join(',')}}` : '{}')
@@ -115,7 +111,7 @@ export function insertionOnPostgres(layout: Layout): Insertion {
       // Two calls with the same keys in another order would wait for each other for ever.
       if (guarded && sortable) placed.sort(byKey)
       const chunks = [...chunksOf(placed)]
-      // What is inserted in another order needs times of its own, and these one beginning for all statements.
+      // Sorted rows need times of their own, with one beginning for all statements.
       const since = createdAt ?? (guarded && chunks.length > 1 ? await presentMicros(run) : null)
       const timed = guarded || since !== null
       const made: MadeId[] = Array(rows.length).fill(undefined)
@@ -161,7 +157,7 @@ async function presentMicros(run: RunSql): Promise<bigint> {
 const byKey = ({ row: a }: Placed, { row: b }: Placed): number =>
   a.tenantId === b.tenantId ? (a.key < b.key ? -1 : a.key > b.key ? 1 : 0) : a.tenantId < b.tenantId ? -1 : 1
 
-/** Payloads in one piece, where each begins (from 1), and how long it is. */
+/** Payloads in one piece, with starts (from 1) and sizes. */
 function packed(payloads: readonly (Buffer | string)[]): [Buffer, string, string] {
   const buffers = payloads.map((payload) => (typeof payload === 'string' ? Buffer.from(payload) : payload))
   const sizes = buffers.map(({ length }) => length)
@@ -173,14 +169,13 @@ function packed(payloads: readonly (Buffer | string)[]): [Buffer, string, string
   return [Buffer.concat(buffers), listFor('postgres', starts), listFor('postgres', sizes)]
 }
 
-/** Rows of one statement on SQLite: few sizes, so that statements are prepared once. */
+/** Few sizes, so that statements are prepared once. */
 const SIZES = [500, 100, 20, 4, 1]
 
-/** The insertion into one table of SQLite, many rows in one statement. */
 export function insertionOnSqlite(layout: Layout): Insertion {
   const hasId = makesIds(layout)
   const whereMade = madeOnSqlite(layout)
-  const find = standingOf(layout)
+  const find = existingOf(layout)
   const oneText = remembered(
     (shape: InsertShape) => insertOneOnSqlite(layout, { ...shape, hasId }),
     ({ guarded, timed }) => `${guarded} ${timed}`,
@@ -199,13 +194,13 @@ export function insertionOnSqlite(layout: Layout): Insertion {
     return parameters
   }
 
-  /** The ids of rows that were all inserted: the database counted them up, one by one. */
+  /** Rows that were all inserted have consecutive ids. */
   async function idsOf(run: RunSql, rows: readonly NewRow[]): Promise<readonly MadeId[]> {
     if (hasId) return rows.map(({ id }) => id ?? undefined)
     const [made] = await run(whereMade, [String(rows.length)])
-    // Somebody else may have used the connection in the meantime.
+    // Another insert may have used the connection meanwhile.
     if (made?.first !== rows[0]?.key || made?.key !== rows.at(-1)?.key)
-      return (await find(run, rows)).map((standing) => standing?.id)
+      return (await find(run, rows)).map((existing) => existing?.id)
     const first = BigInt(String(made?.last)) - BigInt(rows.length) + 1n
     return rows.map((_, at) => String(first + BigInt(at)))
   }

@@ -1,16 +1,13 @@
-/**
- * Keys of messages that are logically the same: whoever makes one from the same parts, in whatever language, gets the
- * same uuid.
- */
+/** Keys of messages that are logically the same: the same parts give the same uuid, in whatever language. */
 import { createHash } from 'node:crypto'
 import { failure } from '../../../core/errors.ts'
 
-/** What identifies a thing or its version: a text, or a whole number. */
+/** A text or a whole number. */
 export type KeyPart = string | number | bigint
 
 /**
- * The key of an event: `createKey('shop', 'order', '17', 'placed')`. Parts do not differ by case, and none can run into
- * the next one. An empty part is refused: messages that have nothing to do with each other would share a key.
+ * The key of an event: `createKey('shop', 'order', '17', 'placed')`. Case does not matter, and no part can run into the
+ * next. An empty part is refused: unrelated messages would share a key.
  */
 export function createKey(
   tenantId: string,
@@ -36,8 +33,8 @@ function canonicalPart(name: string, part: unknown): string {
 }
 
 /**
- * Lower case as .NET's invariant culture has it: character by character. JavaScript looks at whole words (the last sigma
- * of a Greek one has a form of its own) and takes U+0130 apart; the keys of two producers would differ.
+ * Lower case as .NET's invariant culture has it, character by character. JavaScript treats the last sigma of a Greek
+ * word specially and takes U+0130 apart: the keys of two producers would differ.
  */
 function lowerCase(text: string): string {
   if (/^\p{ASCII}*$/u.test(text)) return text.toLowerCase()
@@ -46,7 +43,7 @@ function lowerCase(text: string): string {
   )
 }
 
-/** The first 16 bytes printed as a .NET Guid that was made of them: the first three groups are little-endian. */
+/** The first 16 bytes as a .NET Guid: the first three groups are little-endian. */
 function guidOf(bytes: Buffer): string {
   const guid = Buffer.from(bytes.subarray(0, 16))
   guid.subarray(0, 4).reverse()

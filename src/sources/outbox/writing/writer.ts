@@ -1,11 +1,9 @@
 /**
- * The writer: messages become rows of the outbox in the transaction of the change that they tell of. They are there when it
- * commits, and gone when it rolls back.
+ * The writer: messages become rows in the transaction of the change they tell of, and commit or roll back with it.
  *
- * A message whose key the tenant has already is a success: the first one stands, and the answer says so. Of two transactions
- * that add the same key at once the second waits for the first. Under READ COMMITTED both succeed; under REPEATABLE READ
- * and SERIALIZABLE PostgreSQL fails the second one (40001), as it does whenever such a transaction meets a newer row, and the
- * application runs it again.
+ * A message whose key the tenant has already is a success: the first stays, and the answer says so. Of two transactions
+ * that add the same key at once the second waits. Under READ COMMITTED both succeed; under REPEATABLE READ and
+ * SERIALIZABLE PostgreSQL fails the second (40001), and the application runs it again.
  */
 import type { Clock, Instant } from '../../../core/clock.ts'
 import { type Log, silentLog } from '../../../core/log.ts'
@@ -14,7 +12,7 @@ import { OUTBOX_NAME, OUTBOX_NAME_FORM } from '../dispatcher/options.ts'
 import { type WorkerLog, workerLog } from '../dispatcher/worker-log.ts'
 import { refuse, refuseUnknown } from '../refusal.ts'
 import type { OutboxMeter } from '../served/meter.ts'
-import { type FindStanding, type Standing, standingOf } from '../sql/standing.ts'
+import { type Existing, existingOf, type FindExisting } from '../sql/existing.ts'
 import { type RunSql, readLayout } from '../table/layout.ts'
 import type { Added, NewMessage } from '../table/message.ts'
 import { nameTable, type TableOptions, tableOptionsOf } from '../table/table-names.ts'
@@ -23,50 +21,47 @@ import { type Fitter, fitterFor, type NewRow } from './fit.ts'
 import { type Insertion, insertionOnPostgres, insertionOnSqlite } from './insertion.ts'
 
 export interface OutboxOptions<Tx> extends TableOptions {
-  /** How to reach the application's transactions. */
   readonly adapter: Adapter<Tx>
-  /** What it is called in logs. Default `outbox`. */
+  /** Its name in logs. Default `outbox`. */
   readonly name?: string
   readonly log?: Log
-  /** When messages are created. Default: the database's own time. */
+  /** For times of creation. Default: the database's own time. */
   readonly clock?: Clock
-  /** Counts messages that were there already. */
+  /** Counts duplicates. */
   readonly meter?: Pick<OutboxMeter, 'duplicate' | 'conflict'>
 }
 
-/** The outbox as an application uses it. */
 export interface Outbox<Tx> {
-  /** Adds a message in the application's transaction. */
   add(tx: Tx, message: NewMessage): Promise<Added>
-  /** Adds messages in the application's transaction, in few statements. The answers stand in the order of the messages. */
+  /** In few statements; answers in the order of the messages. */
   addMany(tx: Tx, messages: readonly NewMessage[]): Promise<Added[]>
 }
 
-/** The outbox in a table of the application's database. Refuses wrong options by name. */
+/** Refuses wrong options by name. */
 export function createOutbox<Tx>(options: OutboxOptions<Tx>): Outbox<Tx> {
   checkOptions(options)
   return new Writer(options)
 }
 
-/** Everything that depends on the table as it is. */
+/** Depends on the table as it is. */
 interface Table {
   readonly fit: Fitter
   readonly insertion: Insertion
-  readonly find: FindStanding
+  readonly find: FindExisting
 }
 
-/** A key that is neither inserted nor found was purged between the two looks; the next time it is free. */
+/** A key that is neither inserted nor found was purged in between; the next time it is free. */
 const MOST_LOOKS = 3
 
 class Writer<Tx> implements Outbox<Tx> {
   readonly #options: OutboxOptions<Tx> & { readonly name: string; readonly log: Log }
-  readonly #say: WorkerLog
+  readonly #logEvent: WorkerLog
   #table: Table | undefined
 
   constructor(options: OutboxOptions<Tx>) {
     const { name = 'outbox', log = silentLog } = options
     this.#options = { ...options, name, log }
-    this.#say = workerLog(log, name)
+    this.#logEvent = workerLog(log, name)
   }
 
   async add(tx: Tx, message: NewMessage): Promise<Added> {
@@ -94,14 +89,14 @@ class Writer<Tx> implements Outbox<Tx> {
     return (sql, parameters) => this.#options.adapter.run(tx, sql, parameters)
   }
 
-  /** When messages are created; null: now, by the database. */
+  /** Null: now, by the database. */
   #now(): Instant | null {
     return this.#options.clock?.now() ?? null
   }
 
   /**
-   * Looks at the table, once. Each transaction looks for itself until one has seen it: to wait for the look of another one
-   * could be to wait for a lock that this one holds.
+   * Reads the table, once. Each transaction reads it itself until one has: waiting for another's could be waiting for a
+   * lock that this one holds.
    */
   async #lookAt(run: RunSql): Promise<Table> {
     const { adapter, clock } = this.#options
@@ -112,12 +107,12 @@ class Writer<Tx> implements Outbox<Tx> {
     this.#table ??= {
       fit: fitterFor(layout, clock),
       insertion: dialect === 'postgres' ? insertionOnPostgres(layout) : insertionOnSqlite(layout),
-      find: standingOf(layout),
+      find: existingOf(layout),
     }
     return this.#table
   }
 
-  /** The answers for rows; those without an id were there already. */
+  /** Rows without an id were there already. */
   async #answers(
     run: RunSql,
     table: Table,
@@ -133,19 +128,19 @@ class Writer<Tx> implements Outbox<Tx> {
       for (const [place, at] of open.entries()) {
         const row = openRows[place]
         if (row === undefined) continue
-        const standing = found[place]
+        const existing = found[place]
         answers[at] =
-          standing === undefined
+          existing === undefined
             ? newAnswer(row, await table.insertion.one(run, row, this.#now()))
-            : this.#duplicate(row, standing)
+            : this.#duplicate(row, existing)
       }
     }
     return answers.map((answer, at) => answer ?? unanswered(rows[at]))
   }
 
-  #duplicate({ tenantId, key }: NewRow, { id, samePayload }: Standing): Added {
+  #duplicate({ tenantId, key }: NewRow, { id, samePayload }: Existing): Added {
     const { meter, log, name } = this.#options
-    this.#say('DUPLICATE', { tenant: tenantId, key })
+    this.#logEvent('DUPLICATE', { tenant: tenantId, key })
     meter?.duplicate()
     if (samePayload) return { id, idempotencyKey: key, alreadyExisted: true }
     const about = { outbox: name, id, tenant: tenantId, key }

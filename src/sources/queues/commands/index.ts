@@ -1,4 +1,4 @@
-/** `bartleby queues …`: everything that can be done with queues of a running server; and the queues themselves, to list, make and change. */
+/** `bartleby queues …`: queues of a running server. */
 import { type Command, Option } from 'commander'
 import { type Queue, type QueueClient, QueueClientError, type QueueSettings } from '../../../client/index.ts'
 import { createWithDeadQueue } from '../../../client/with-dead-queue.ts'
@@ -18,7 +18,6 @@ import {
   statsCommand,
 } from './items.ts'
 
-/** Queues per call when all are listed. */
 const PAGE = 1000
 
 const listCommand = officeCommand(
@@ -41,7 +40,7 @@ async function listSettings({ queues: client, print }: Desk): Promise<void> {
   print(queues, () => (queues.length === 0 ? NO_QUEUES : queuesTable(queues)))
 }
 
-/** Page after page; the pivot is part of the page it begins. */
+/** The pivot is part of the page it begins. */
 async function allQueues(client: QueueClient): Promise<readonly Queue[]> {
   const queues: Queue[] = []
   for (;;) {
@@ -89,7 +88,7 @@ const createCommand = officeCommand('queues create <queue>', 'Make a queue.', [
     else terminal.out(`created queue '${queueName}'`)
   })
 
-/** The queue, and before it a dead queue that is missing; `say` is told of that one at once, since the other may still be refused. */
+/** `say` hears of a made dead queue at once: the queue may still be refused. */
 async function createBoth(
   client: QueueClient,
   settings: QueueSettings,
@@ -123,7 +122,7 @@ const updateCommand = officeCommand(
   .option('--reference <text>', 'a note of yours')
   .work(async (desk, queueName, flags) => {
     const { maxAttempts, reference, deadQueue } = await desk.queues.info(queueName)
-    // The call overwrites these three, so that what was not named has to be sent again.
+    // The call always sets these three.
     await desk.queues.update({ maxAttempts, reference, deadQueue, ...settingsOf(queueName, flags) })
     if (desk.json) await show(desk, queueName)
     else desk.terminal.out(`updated queue '${queueName}'`)
@@ -145,7 +144,7 @@ const deleteCommand = officeCommand('queues delete <queue>', 'Remove a queue and
 interface SettingsFlags
   extends DeathFlags,
     TextFlags<'leaseTimeout' | 'expireTimeout' | 'reference' | 'maxAttempts' | 'partitions'> {
-  /** false: `--no-dead-queue`. */
+  /** False: `--no-dead-queue`. */
   readonly deadQueue?: string | false
 }
 
@@ -178,7 +177,6 @@ const queuesTable = (queues: readonly Queue[]): string =>
     REFERENCE: ({ reference }) => reference || '-',
   })
 
-/** What lies in each queue. */
 const depthsTable = (queues: readonly QueueView[], now: number): string =>
   tableOf(queues, {
     QUEUE: ({ name }) => name,

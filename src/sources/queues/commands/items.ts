@@ -1,4 +1,4 @@
-/** `bartleby queues produce|lease|complete|retry|stats|clear|peek`: single items, by hand, and what lies in a queue. */
+/** `bartleby queues produce|lease|complete|retry|stats|clear|peek`: single items by hand. */
 import { hostname } from 'node:os'
 import {
   type ItemContent,
@@ -72,7 +72,6 @@ function leaseTable({ queueName, partition, items }: LeasedBatch): string {
   return `${rows}\nwhen done: bartleby queues complete ${queueName} --partition ${partition} ID…`
 }
 
-/** What an item carries, in columns. */
 const CONTENT = {
   KIND: ({ kind }: ItemContent) => kind || '-',
   REFERENCE: ({ reference }: ItemContent) => reference || '-',
@@ -122,7 +121,7 @@ async function payloadOf(argument: string | undefined, file: string | undefined,
   return readAll(terminal.stdin)
 }
 
-/** The time that `--at` or `--in` name, as RFC 3339. */
+/** As RFC 3339. */
 function timeOf(flags: { readonly at?: string; readonly in?: string }): string | undefined {
   const { at, in: delay } = flags
   if (at !== undefined && delay !== undefined) throw usage('give --at or --in, not both')
@@ -197,7 +196,7 @@ const peekTable = (items: readonly PeekedItem[]): string =>
 
 const PREVIEW_LENGTH = 60
 
-/** An item for programs: the payload as base64, and as text where it is text. */
+/** The payload as base64, and as text where it is text. */
 function itemForJson<Item extends ItemContent>({ payload, ...item }: Item) {
   return {
     ...item,
@@ -206,7 +205,6 @@ function itemForJson<Item extends ItemContent>({ payload, ...item }: Item) {
   }
 }
 
-/** The beginning of a payload for people. */
 function preview(payload: Uint8Array): string {
   const text = textOf(payload)
   if (text === undefined) return `<${payload.length} bytes>`

@@ -1,4 +1,4 @@
-/** Adoption on PostgreSQL: the steps in their order, each safe while producers and readers use the table. */
+/** Adoption on PostgreSQL: steps in order, each safe while producers and readers use the table. */
 import { columnsOf, type Layout, newKeyOf } from '../../table/layout.ts'
 import { indexesOf, outboxSchema, sideTablesOf } from '../../table/schema.ts'
 import { quote, type TableName } from '../../table/table-names.ts'
@@ -14,7 +14,6 @@ import {
 } from './indexes.ts'
 import { AdoptSession, brief } from './session.ts'
 
-/** Opens a PostgreSQL database to adopt a table in it. */
 export async function postgresGround(url: string, settings: AdoptSettings): Promise<Ground> {
   const session = await AdoptSession.open(url, settings)
   const { names, dryRun } = settings
@@ -54,9 +53,9 @@ function planOf(adoption: PostgresAdoption): readonly Step[] {
 }
 
 /**
- * Adds all columns, and the default that gives keys to the rows of producers that know nothing of keys, in one change:
- * the table is locked once, for a moment. No row is rewritten: the columns are empty or have one constant default. The
- * default of the key is set by itself, because as a part of the column it would fill, and so rewrite, every row.
+ * Adds all columns, and the default that gives keys to rows of producers that know no keys, in one change: the table is
+ * locked once, for a moment. No row is rewritten: columns are empty or have a constant default. The default of the key
+ * is set apart, because as part of the column it would fill every row.
  */
 function alterStep(adoption: PostgresAdoption): Step {
   const { layout, missing, facts } = adoption
@@ -75,7 +74,7 @@ function alterStep(adoption: PostgresAdoption): Step {
   }
 }
 
-/** As new tables have them: pages with room for updates, and tidying often. What the owner has set stays. */
+/** As in new tables. Settings of the owner stay. */
 const SETTINGS = { fillfactor: '80', autovacuum_vacuum_scale_factor: '0.01' } as const
 
 function settingsStep({ layout, facts }: PostgresAdoption): Step {
@@ -97,12 +96,12 @@ function sideTablesStep({ run, layout }: PostgresAdoption): Step {
   }
 }
 
-/** Lets replicas and vacuum keep up, and readers that wait for no row see free ones. */
+/** Lets replicas and vacuum keep up. */
 const PAUSE_MS = 20
 
 /**
- * Fills one chunk: locks the first rows behind the last id that need it and that nobody holds, and fills those. One
- * statement, one transaction; it walks the index of the ids, so that all chunks together read the table once.
+ * Locks the first rows behind the last id that need filling and are free, and fills them, in one statement. It walks
+ * the index of ids: all chunks together read the table once.
  */
 function chunkStatement(layout: Layout, first: boolean): string {
   const { id, idempotencyKey } = layout.c
@@ -125,7 +124,8 @@ const postgresFilling = ({ session, layout, settings: { chunk } }: PostgresAdopt
   async fill(after) {
     const isFirst = after === null
     const parameters = isFirst ? [chunk] : [chunk, after]
-    // Of columns that were just added PostgreSQL believes that few rows lack them, and would sort the whole table for every chunk.
+    // Without statistics PostgreSQL believes that few rows lack new columns, and would sort the whole table for every
+    // chunk.
     if (isFirst) await session.run(`ANALYZE ${layout.sqlTable}`, [])
     const [row] = await session.run(chunkStatement(layout, isFirst), parameters)
     const last = row?.last == null ? null : String(row.last)
@@ -134,14 +134,13 @@ const postgresFilling = ({ session, layout, settings: { chunk } }: PostgresAdopt
 })
 
 /**
- * Makes the key NOT NULL without reading the table under a lock: a check that is not yet validated keeps new rows right,
- * validating it reads the table while others write, and then NOT NULL is known to hold.
+ * Makes the key NOT NULL without reading the table under a lock: a check that is not validated yet keeps new rows
+ * right, validating it reads the table while others write, and then NOT NULL is known to hold.
  */
 function enforceSteps({ run, layout }: PostgresAdoption): readonly Step[] {
   const key = layout.c.idempotencyKey
   const check = `${layout.indexPrefix}_key_given`
   const table = `ALTER TABLE ${layout.sqlTable}`
-  /** Whether the column refuses NULL, and what is known of the check. */
   const look = async () => {
     const { columns, constraints } = await readFacts(layout, run)
     return {

@@ -1,4 +1,4 @@
-/** What PostgreSQL knows about the table that is to be adopted, and its indexes, built while others write. */
+/** The catalogue's facts about a table, and its indexes, built while others write. */
 import { refuse } from '../../refusal.ts'
 import type { RunSql } from '../../table/layout.ts'
 import { type IndexDefinition, indexStatement } from '../../table/schema.ts'
@@ -10,17 +10,15 @@ import { type AdoptSession, codeOf } from './session.ts'
 
 const UNIQUE_VIOLATION = '23505'
 
-/** An adoption on PostgreSQL. */
 export interface PostgresAdoption extends Adoption {
   readonly session: AdoptSession
   readonly facts: TableFacts
 }
 
-/** The steps of indexes, each built while others write. */
 export const postgresIndexSteps = (adoption: PostgresAdoption): readonly Step[] =>
   indexSteps(adoption, hasUnique(adoption), (index) => indexStep(adoption, index))
 
-/** Whether an index, under whatever name, keeps a tenant from having a key twice. */
+/** Under whatever name. */
 function hasUnique({ layout, facts }: PostgresAdoption): boolean {
   const wanted = [layout.columns.tenantId, layout.columns.idempotencyKey].sort().join('\0')
   return facts.indexes.some(
@@ -32,7 +30,7 @@ function indexStep({ session, layout, facts, findings }: PostgresAdoption, index
   const left = facts.indexes.find(({ name }) => name === index.name)
   const create = indexStatement(layout, index, { concurrently: true })
   const drop = `DROP INDEX CONCURRENTLY IF EXISTS ${quote(facts.schema)}.${quote(index.name)}`
-  // A killed adoption leaves an index that is kept up to date and never used: it is built anew.
+  // A killed adoption leaves an index that is maintained and never used: it is built anew.
   const statements = left?.valid === false ? [drop, create] : [create]
   return {
     what: `build the index ${index.name} while others write`,
@@ -43,7 +41,7 @@ function indexStep({ session, layout, facts, findings }: PostgresAdoption, index
         for (const statement of statements) await session.build(statement, `building ${index.name}`)
         return 'done'
       } catch (error) {
-        // Somebody made a duplicate after they were looked for.
+        // A duplicate came after they were looked for.
         if (codeOf(error) !== UNIQUE_VIOLATION) throw error
         await session.build(drop, `removing ${index.name}`)
         findings.duplicates = await findDuplicates(layout, session.run)
@@ -54,7 +52,7 @@ function indexStep({ session, layout, facts, findings }: PostgresAdoption, index
   }
 }
 
-/** A dispatcher finds its rows by their ids: notes when those have no index. */
+/** Dispatchers find rows by id. */
 export function noteMissingIdIndex({ layout, facts, findings }: PostgresAdoption): void {
   const { id } = layout.columns
   const found = facts.indexes.some(
@@ -65,19 +63,18 @@ export function noteMissingIdIndex({ layout, facts, findings }: PostgresAdoption
 
 export interface TableFacts {
   readonly schema: string
-  /** Storage parameters that its owner has set. */
   readonly settings: ReadonlySet<string>
   readonly columns: ReadonlyMap<string, { readonly notNull: boolean; readonly hasDefault: boolean }>
   readonly indexes: readonly IndexFacts[]
-  /** Constraints by name, and whether all rows are known to satisfy them. */
+  /** By name, and whether all rows are known to satisfy it. */
   readonly constraints: ReadonlyMap<string, boolean>
 }
 
 interface IndexFacts {
   readonly name: string
-  /** False while it is being built, or when that was given up. */
+  /** False while it is built, or after that was given up. */
   readonly valid: boolean
-  /** It can tell the writer that a message is there already: unique on all rows, at once, on columns alone. */
+  /** Unique on all rows, at once, on columns alone: it can tell writers that a message is there already. */
   readonly decides: boolean
   readonly columns: readonly string[]
 }
@@ -89,7 +86,7 @@ const KINDS: Readonly<Record<string, string>> = {
   f: 'a foreign table',
 }
 
-/** Looks at a table that exists; refuses what is no plain table. */
+/** Refuses what is no plain table. */
 export async function readFacts(names: TableNames, run: RunSql): Promise<TableFacts> {
   const [table] = await run(
     `SELECT n.nspname AS schema, c.relkind AS kind,
@@ -140,7 +137,7 @@ async function readIndexes(names: TableNames, run: RunSql): Promise<readonly Ind
   }))
 }
 
-/** Another table of the schema may have an index of that name: then none would be made for this one. */
+/** An index of that name on another table would keep ours from being made. */
 export async function refuseForeignNamesakes(
   facts: TableFacts,
   indexes: readonly string[],

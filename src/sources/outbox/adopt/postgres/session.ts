@@ -1,7 +1,7 @@
 /**
- * The connections of an adoption: one that works, and one that watches it. They are its own, because some steps take
- * as long as they take. Nothing here queues behind a long transaction: everybody else would queue behind it. A step that
- * does not get its lock within a moment steps back, lets the others pass, and comes again.
+ * The connections of an adoption: one works, one watches. Nothing here queues behind a long transaction, because
+ * everybody else would queue behind it: a step that does not get its lock within a moment steps back, lets others pass,
+ * and comes again.
  */
 import { setTimeout as pause } from 'node:timers/promises'
 import type pg from 'pg'
@@ -11,28 +11,25 @@ import { lookBehind } from '../../../../store/postgres-connection.ts'
 import type { RunSql } from '../../table/layout.ts'
 import { AdoptionBlocked, type AdoptSettings, patiently } from '../report.ts'
 
-/** The longest that others wait because of us. */
 export const LOCK_TIMEOUT_MS = 250
 const STEP_BACK = { baseMs: 100, factor: 2, maxMs: 2_000, jitter: 0.5 }
 const WATCH_MS = 500
-/** Longer than a server allows itself (src/store/postgres-connection.ts): a person waits, and connects once. */
+/** Longer than a server allows itself: a person waits, and connects once. */
 const ADOPT_CONNECT_TIMEOUT_MS = 10_000
-/** Long enough for the server to notice that a killed adoption is gone. */
 const OTHER_ADOPTION_MS = 10_000
 
 const LOCK_NOT_AVAILABLE = '55P03'
 const DEADLOCK = '40P01'
-/** `gen_random_uuid()` is part of PostgreSQL since then. */
+/** The first with `gen_random_uuid()`. */
 const OLDEST_SERVER = 130_000
 
-/** Names the advisory lock of an adoption. */
 const LOCK_SPACE = 0x0b_a7_1e_b1
 
-/** Limits of the role or the database that would end a long step; what a server does not know is left out. */
+/** Limits of role or database that would end a long step; a server that does not know one leaves it out. */
 const WITHOUT_LIMITS = `SELECT set_config(name, '0', false) FROM pg_settings WHERE name IN
   ('lock_timeout', 'statement_timeout', 'transaction_timeout', 'idle_session_timeout', 'idle_in_transaction_session_timeout')`
 
-/** Describes backends to people. What belongs to other roles may be hidden. */
+/** Backends in words. Those of other roles may be hidden. */
 const BACKENDS = `SELECT 'process ' || pid || coalesce(' (' || nullif(concat_ws(', ', nullif(application_name, ''), usename,
     state, 'transaction open for ' || extract(epoch FROM clock_timestamp() - xact_start)::int || ' s'), '') || ')', '') AS backend
   FROM pg_stat_activity`
@@ -46,7 +43,7 @@ export class AdoptSession {
     void this.#ask('SELECT pg_cancel_backend($1)', [this.#pid])
   }
   #waitsFor = ''
-  /** The last question to the watching connection; they are asked one after the other. */
+  /** Questions to the watching connection go one after the other. */
   #asked: Promise<unknown> = Promise.resolve()
 
   private constructor(client: pg.Client, watch: pg.Client, pid: number, settings: AdoptSettings) {
@@ -57,7 +54,7 @@ export class AdoptSession {
     settings.signal?.addEventListener('abort', this.#stop)
   }
 
-  /** Connects. A dry run cannot write. */
+  /** A dry run cannot write. */
   static async open(url: string, settings: AdoptSettings): Promise<AdoptSession> {
     const { default: driver } = await import('pg')
     const connect = async (name: string): Promise<pg.Client> => {
@@ -67,7 +64,7 @@ export class AdoptSession {
         connectionTimeoutMillis: ADOPT_CONNECT_TIMEOUT_MS,
         keepAlive: true,
       })
-      // The statement that meets a lost connection says so.
+      // Statements report a lost connection.
       client.on('error', () => {})
       try {
         await client.connect()
@@ -87,7 +84,7 @@ export class AdoptSession {
           "a pooler stands between, and an adoption needs a session of its own: give PostgreSQL's own address",
         )
       await client.query(WITHOUT_LIMITS)
-      // So that the server notices within a second that a killed adoption is gone. Not known everywhere.
+      // The server notices a killed adoption within a second. Not known everywhere.
       await client.query(`SET client_connection_check_interval = '1s'`).catch(() => {})
       if (settings.dryRun) await client.query('SET default_transaction_read_only = on')
       return new AdoptSession(client, await connect('bartleby-adopt-watch'), rows[0].pid, settings)
@@ -109,7 +106,6 @@ export class AdoptSession {
     return rows ?? []
   }
 
-  /** How many rows a statement changed. */
   async change(text: string): Promise<number> {
     return (await this.#query(text)).rowCount ?? 0
   }
@@ -140,12 +136,12 @@ export class AdoptSession {
       )
       const reason = `another adoption of '${table}' is running${listed(others)}`
       if (performance.now() > deadlineMs) throw new AdoptionBlocked(reason)
-      this.#tellWait(reason)
+      this.#reportWait(reason)
       await pause(200, undefined, { signal: this.#settings.signal })
     }
   }
 
-  /** Runs what needs a lock that others wait for: at once, or after stepping back, or never. */
+  /** Runs what needs a lock that others wait for: at once, after stepping back, or never. */
   async briefly(text: string): Promise<void> {
     let blockers: Promise<string>
     const attempt = async () => {
@@ -158,13 +154,13 @@ export class AdoptSession {
       await this.#client.query('ROLLBACK').catch(() => {})
       if (codeOf(error) !== LOCK_NOT_AVAILABLE && codeOf(error) !== DEADLOCK) return null
       const reason = `the lock on the table is held${await blockers}`
-      // Short transactions come and go; one that is still there at the third try is worth a word.
-      if (tries >= 3) this.#tellWait(`${reason}; trying again`)
+      // Short transactions come and go; one that is there at the third try is worth a word.
+      if (tries >= 3) this.#reportWait(`${reason}; trying again`)
       return reason
     })
   }
 
-  /** Builds an index beside the others' work, and tells how far it is, or for whom it waits. */
+  /** Builds an index while others work; reports how far it is, or for whom it waits. */
   async build(text: string, label: string): Promise<void> {
     const over = new AbortController()
     const watching = this.#watchBuild(label, over.signal)
@@ -176,7 +172,7 @@ export class AdoptSession {
     }
   }
 
-  /** Transactions that have touched the table and are still open, the oldest first. */
+  /** Open transactions that have touched the table, the oldest first. */
   async holdersOf(sqlTable: string): Promise<string> {
     const holders = await this.run(
       `${BACKENDS} WHERE pid <> $2 AND pid IN (SELECT pid FROM pg_locks WHERE granted AND relation = to_regclass($1)::oid)
@@ -186,14 +182,14 @@ export class AdoptSession {
     return holders.map(({ backend }) => String(backend)).join(', ')
   }
 
-  #tellWait(reason: string): void {
-    // Seconds pass; the reason is the same.
+  #reportWait(reason: string): void {
+    // The reason without its seconds.
     const same = reason.replace(/open for \d+ s/g, '')
     if (same !== this.#waitsFor) this.#settings.onWait(reason)
     this.#waitsFor = same
   }
 
-  /** Looks, while the statement that was just sent waits for its lock, at who holds it. */
+  /** Who holds the lock that the statement just sent waits for. */
   async #blockersSoon(over: AbortSignal): Promise<string> {
     await sleep(LOCK_TIMEOUT_MS / 2, over)
     if (over.aborted) return ''
@@ -204,7 +200,7 @@ export class AdoptSession {
     )
   }
 
-  /** Asks the connection that watches; what it cannot tell, nobody needs to know. */
+  /** Asks the watching connection; no answer is no harm. */
   #ask(text: string, parameters: readonly unknown[]): Promise<readonly Record<string, unknown>[]> {
     const answer = this.#asked.then(async () => {
       try {
@@ -232,20 +228,20 @@ export class AdoptSession {
       if (expected > 0) onProgress({ label, done, expected, unit: 'blocks' })
       if (String(state.phase).startsWith('waiting') && Number(state.locker) > 0) {
         const lockers = await this.#ask(`${BACKENDS} WHERE pid = $1`, [state.locker])
-        this.#tellWait(`${label} waits for transactions that began before it${listed(lockers)}`)
+        this.#reportWait(`${label} waits for transactions that began before it${listed(lockers)}`)
       }
     }
   }
 }
 
-/** A change of the table as it is sent: with the lock timeout that keeps others from waiting for long. */
+/** With the lock timeout that keeps others from waiting for long. */
 export const brief = (text: string): string =>
   `BEGIN;\nSET LOCAL lock_timeout = '${LOCK_TIMEOUT_MS}ms';\n${text};\nCOMMIT;`
 
 export const codeOf = (error: unknown): unknown =>
   error instanceof Error && 'code' in error ? error.code : undefined
 
-/** Connection errors of several addresses come with an empty message. */
+/** Errors of several addresses have an empty message. */
 const reasonOf = (error: unknown): string =>
   error instanceof Error ? error.message || String(codeOf(error) ?? error.name) : String(error)
 

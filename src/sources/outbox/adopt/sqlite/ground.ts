@@ -1,6 +1,6 @@
 /**
- * Adoption on SQLite: the same steps with what SQLite has. Every change holds the file's one write lock for a moment;
- * only an index takes as long as building it takes, and writers wait for that (their `busy_timeout` must allow it).
+ * Adoption on SQLite: the same steps. Every change holds the one write lock for a moment; only building an index takes
+ * longer, and writers wait for that (their `busy_timeout` must allow it).
  */
 import { existsSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
@@ -14,7 +14,6 @@ import { indexSteps } from '../indexes.ts'
 import { type Adoption, type AdoptSettings, type Ground, patiently, type Step } from '../report.ts'
 import { addedColumns, addingColumns, noIdIndex, type Target } from '../target.ts'
 
-/** Opens an SQLite file to adopt a table in it. */
 export async function sqliteGround(path: string, settings: AdoptSettings): Promise<Ground> {
   const { names } = settings
   if (names.schema !== null) refuse('table', 'SQLite has no schemas')
@@ -23,7 +22,7 @@ export async function sqliteGround(path: string, settings: AdoptSettings): Promi
     dialect: 'sqlite',
     run: file.run,
     change: (sql) => file.change(sql),
-    // Steps are transactions that exclude each other, and each can be run twice: two adoptions do no harm.
+    // Steps exclude each other and can be run twice: two adoptions do no harm.
     async begin() {},
     script: (sql) => file.script(sql),
     create: () => ({
@@ -84,7 +83,7 @@ function columnsStep(target: Target): Step {
   }
 }
 
-/** A column that was there as NOT NULL needs no trigger: nobody can leave it empty. */
+/** A NOT NULL column needs no trigger. */
 async function keyTriggerStep({ run, layout }: Adoption): Promise<Step> {
   const [column] = await run('SELECT "notnull" AS given FROM pragma_table_info(?1) WHERE name = ?2', [
     layout.plainTable,
@@ -99,8 +98,8 @@ async function keyTriggerStep({ run, layout }: Adoption): Promise<Step> {
 }
 
 /**
- * SQLite cannot make a column NOT NULL without writing the table anew. Rows that come without a key get one from the
- * trigger above, so what is left to refuse is taking a key away.
+ * SQLite cannot make a column NOT NULL without writing the table anew. The trigger gives keys to rows without, so all
+ * that is left to refuse is taking one away.
  */
 function enforceStep({ run, layout }: Adoption): Step {
   const name = `${layout.indexPrefix}_key_kept`
@@ -115,7 +114,7 @@ END;`),
   }
 }
 
-/** Whether a unique index on exactly these columns is there, whatever its name. */
+/** Whatever its name. */
 async function hasUnique(layout: Layout, columns: readonly string[], run: RunSql): Promise<boolean> {
   const indexes = await run(
     `SELECT (SELECT json_group_array(name) FROM (SELECT name FROM pragma_index_info(list.name) ORDER BY name)) AS columns
@@ -141,14 +140,14 @@ async function noteMissingIdIndex({ layout, run, findings }: Adoption): Promise<
 const lacks = async (run: RunSql, name: string): Promise<boolean> =>
   (await run('SELECT 1 AS there FROM sqlite_schema WHERE name = ?1', [name])).length === 0
 
-/** Waiting writers look again every now and then; the pause must be long enough for one of them to come in. */
+/** Long enough for a waiting writer to come in. */
 const LEAST_PAUSE_MS = 20
 
-/** Fills one chunk: the rows between two places in the table, which `end` has found. */
+/** Fills the rows up to the end that `endStatement` found. */
 const chunkStatement = (layout: Layout): string =>
   `UPDATE ${layout.sqlTable} SET ${fillingOf(layout)} WHERE rowid > ?1 AND rowid <= ?2 AND ${lackingOf(layout)}`
 
-/** The end of the next chunk, and what is in it. Walks the table from the last place. */
+/** The end of the next chunk, and its rows. */
 const endStatement = (layout: Layout, chunk: number): string =>
   `SELECT max(rowid) AS last, count(*) AS rows, sum(keyless) AS keys FROM (
      SELECT rowid, ${layout.c.idempotencyKey} IS NULL AS keyless FROM ${layout.sqlTable}
@@ -179,15 +178,15 @@ function sqliteFilling(file: AdoptFile, { layout, settings }: Adoption): Filling
 
 const SQLITE_BUSY = 5
 const SQLITE_LOCKED = 6
-/** How long SQLite itself waits before it says that the file is busy. */
+/** SQLite's own wait for a busy file. */
 const BUSY_MS = 20
 const STEP_BACK = { baseMs: 5, factor: 2, maxMs: 200, jitter: 0.5 }
 
 type Parameter = string | number | bigint | Uint8Array | null
 
 /**
- * An SQLite file that another program writes. There is one writer at a time, so transactions are short, and who finds
- * the file busy steps back and tries again. Waiting never blocks this process: the other writer may live in it.
+ * A file that another program writes. Transactions are short, and who finds it busy steps back and tries again. Waiting
+ * never blocks this process: the other writer may live in it.
  */
 class AdoptFile {
   readonly #connection: DatabaseSync
@@ -198,7 +197,7 @@ class AdoptFile {
     this.#settings = settings
   }
 
-  /** Opens a file that exists; its journal stays as its owner has it. A dry run cannot write. */
+  /** The journal stays as its owner has it. A dry run cannot write. */
   static open(path: string, settings: AdoptSettings): AdoptFile {
     if (!existsSync(path)) throw new StoreUnavailable(`there is no database at '${path}'`)
     try {
@@ -218,21 +217,18 @@ class AdoptFile {
     this.#patiently(() => {
       const statement = this.#connection.prepare(text)
       statement.setReadBigInts(true)
-      // The callers pass on what SQLite gave them, or texts.
+      // Values from SQLite, or texts.
       return statement.all(...(parameters as readonly Parameter[]))
     })
 
-  /** How many rows a statement changed. */
   change(text: string): Promise<number> {
     return this.#patiently(() => Number(this.#connection.prepare(text).run().changes))
   }
 
-  /** Runs statements as they are printed, with BEGIN and COMMIT among them. */
   script(text: string): Promise<void> {
     return this.#patiently(() => this.#connection.exec(text))
   }
 
-  /** Several statements in one transaction, which no other writer comes between. */
   transaction<T>(work: (connection: DatabaseSync) => T): Promise<T> {
     return this.#patiently(() => {
       this.#connection.exec('BEGIN IMMEDIATE')
@@ -253,7 +249,6 @@ class AdoptFile {
   }
 }
 
-/** A transaction as it is sent. */
 const short = (text: string): string => `BEGIN IMMEDIATE;\n${text}\nCOMMIT;`
 
 function isBusy(error: unknown): boolean {

@@ -1,35 +1,34 @@
 /**
- * The message that stands: the one that has the tenant and the key already, or had them before it was purged; and whether
- * its payload is the same. Payloads are compared by their hash, so that none travels twice; where the database changes what
- * it keeps (`jsonb`), it compares for itself.
+ * Finds the message that has the tenant and key of a new one already, or had them before it was purged, and whether its
+ * payload is the same. Payloads are compared by hash, so that none travels twice; where the database changes what it
+ * keeps (`jsonb`), it compares itself.
  */
 import { createHash } from 'node:crypto'
 import type { Layout, RunSql } from '../table/layout.ts'
 import type { ColumnName } from '../table/table-names.ts'
 import type { NewRow } from '../writing/fit.ts'
 
-export interface Standing {
+export interface Existing {
   readonly id: string
   readonly samePayload: boolean
 }
 
-/** Finds what stands in the way of rows; undefined where nothing does any more. */
-export type FindStanding = (
+/** Undefined where nothing is in the way any more. */
+export type FindExisting = (
   run: RunSql,
   rows: readonly NewRow[],
-) => Promise<readonly (Standing | undefined)[]>
+) => Promise<readonly (Existing | undefined)[]>
 
-/** The finder for one table. */
-export const standingOf = (layout: Layout): FindStanding =>
+export const existingOf = (layout: Layout): FindExisting =>
   layout.dialect === 'postgres' ? onPostgres(layout) : onSqlite(layout)
 
 const sha256 = (payload: Buffer | string): string => createHash('sha256').update(payload).digest('hex')
 
 /**
- * Each row by the unique index on (tenant, key), and by the primary key of the keys of purged rows. The limits keep the
- * planner from joining instead: it takes the list for a hundred rows, and would read all keys for one.
+ * Each row by the unique index on (tenant, key) and by the primary key of purged keys. The limits keep the planner from
+ * joining: it takes the list for a hundred rows, and would read all keys for one.
  */
-function onPostgres(layout: Layout): FindStanding {
+function onPostgres(layout: Layout): FindExisting {
   const { c } = layout
   const rewrites = layout.types.payload === 'jsonb'
   const same = rewrites
@@ -52,7 +51,7 @@ function onPostgres(layout: Layout): FindStanding {
     const wanted = rows.map(({ tenantId: tenant, key, payload }, nth) => {
       return { nth, tenant, key, content: rewrites ? payload : sha256(payload) }
     })
-    const found: (Standing | undefined)[] = Array(rows.length).fill(undefined)
+    const found: (Existing | undefined)[] = Array(rows.length).fill(undefined)
     for (const { nth, id, same: isSame } of await run(text, [JSON.stringify(wanted)])) {
       if (id !== null) found[Number(nth)] = { id: String(id), samePayload: isSame === true }
     }
@@ -60,15 +59,15 @@ function onPostgres(layout: Layout): FindStanding {
   }
 }
 
-/** A text to be compared with a column, so that the column's index is used. */
+/** Cast so that the column's index is used. */
 function comparable({ types }: Layout, column: ColumnName, text: string): string {
   const type = types[column]
   if (type.startsWith('character(')) return `${text}::bpchar`
   return /^(text|character)/.test(type) ? text : `${text}::${type}`
 }
 
-/** The same on SQLite, one by one: there is no way to go, and no function for hashes. */
-function onSqlite(layout: Layout): FindStanding {
+/** One by one: SQLite has no round trip to save, and the application's connection no hash function. */
+function onSqlite(layout: Layout): FindExisting {
   const { c } = layout
   const purged = layout.hasKeys
     ? `UNION ALL SELECT message_id, NULL, hex(payload_sha256) FROM ${layout.keys.sqlTable}
@@ -77,7 +76,7 @@ function onSqlite(layout: Layout): FindStanding {
   const text = `SELECT CAST(${c.id} AS TEXT) AS id, ${layout.payloadBytes()} = CAST(? AS BLOB) AS same, NULL AS hash
     FROM ${layout.sqlTable} WHERE ${c.tenantId} = ? AND ${c.idempotencyKey} = ? ${purged}`
   return async (run, rows) => {
-    const found: (Standing | undefined)[] = []
+    const found: (Existing | undefined)[] = []
     for (const { tenantId, key, payload } of rows) {
       const identity = [tenantId, key]
       const [row] = await run(text, [payload, ...identity, ...(layout.hasKeys ? identity : [])])
