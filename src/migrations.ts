@@ -1,5 +1,4 @@
-/** Every migration of every module; each has its number. The newest is the version of the program. */
-
+/** Migrations of all modules. The newest number is the version of the program. */
 import { historyMigration } from './history/schema.ts'
 import { activityMigration, drawerMigration, placesMigration } from './letters/numbers/schema.ts'
 import {
@@ -42,5 +41,5 @@ export const MIGRATIONS: readonly Migration[] = [
   ...SOURCES.flatMap(({ migrations = [] }) => migrations),
 ]
 
-/** Refuses stores of another version: this program could not judge them. */
+/** Refuses stores of another version, which this program could not judge. */
 export const requireThisVersion = (session: Session): Promise<void> => requireNewest(session, MIGRATIONS)

@@ -1,9 +1,8 @@
 /**
- * The composition root: opens the store, brings it up to date, wires the modules, starts and stops them.
+ * The composition root: opens and upgrades the store, wires the modules, starts and stops them.
  *
  *   open ──► drain (waiters answered, writes finished, new calls refused) ──► close
  */
-
 import type { Clock, Instant } from './core/clock.ts'
 import { failure } from './core/errors.ts'
 import { type Log, silentLog } from './core/log.ts'
@@ -51,20 +50,20 @@ import { StoreClock } from './store/store-clock.ts'
 import { WriteProof } from './store/write-proof.ts'
 import { VerifyRun } from './verify/verify-run.ts'
 
-/** The options of an office. Sections of sources have the keys of a configuration; Kafka's paths are relative to the working directory. */
+/** Options of an office. Sections of sources have the keys of a configuration; Kafka's paths are relative to the working directory. */
 export interface OfficeOptions extends SourceOptions {
   /** `sqlite:PATH`, `sqlite::memory:` or `postgres://…`. */
   readonly store: string
   readonly postgres?: {
     readonly poolSize: number
-    /** PostgreSQL's own address, when the store is reached through a pooler: notifications are heard there. */
+    /** PostgreSQL's own address behind a pooler, for notifications. */
     readonly listenUrl?: string
   }
-  /** True: a server that is like PostgreSQL but another product is taken. Default false. */
+  /** True: accepts products that are like PostgreSQL. Default false. */
   readonly unsupportedStore?: boolean
-  /** Sources of your own, beside those that Bartleby has. */
+  /** Sources of your own, beside Bartleby's. */
   readonly sources?: readonly SourceModule[]
-  /** False: redrives and other runs that are begun here are left to other offices on the store, and none is taken up. Default true. */
+  /** False: this office carries out no runs; those begun here are left to others. Default true. */
   readonly carriesOutRedrives?: boolean
   readonly clock?: Clock
   readonly log?: Log
@@ -74,7 +73,6 @@ const DEFAULT_POOL_SIZE = 8
 
 const probe = sql('office.ping', 'SELECT count(*) AS found FROM bartleby.migrations')
 
-/** The parts of an office, wired together. */
 interface Parts extends OfficeParts {
   readonly redrives: Redrives
   readonly verifyRun: VerifyRun
@@ -83,24 +81,24 @@ interface Parts extends OfficeParts {
   readonly writes: WriteProof
   /** Forgets the kinds of sources that only this office has. */
   readonly forget: readonly (() => void)[]
-  /** What runs by itself, in the order of its start; it ends in the opposite one, each row at once. */
+  /** In starting order; rows stop in the opposite order, each at once. */
   readonly services: readonly (readonly Service[])[]
 }
 
-/** An open office, with what its sources add to it. */
+/** An open office with what its sources add to it. */
 export type Office = OpenOffice & SourceFaces
 
 class OpenOffice {
   readonly queues: Queues
   readonly letters: Letters
-  /** Work over many rows that any server goes on with. */
+  /** Work over many rows that any server can take up. */
   readonly runs: OfficeRuns
   /** Acts on many letters, under control. */
   readonly redrives: Redrives
   readonly history: History
-  /** The check of the store's promises, on this server. */
+  /** The check of the store's promises. */
   readonly verifyRun: VerifyRun
-  /** The sources of letters, in the order of the list. */
+  /** In the order of the list. */
   readonly sources: readonly NamedSource[]
   readonly clock: Clock
   readonly #parts: Parts
@@ -121,56 +119,52 @@ class OpenOffice {
     Object.assign(this, ...parts.sources.map(({ face }) => face))
   }
 
-  /** Begins what runs by itself. */
   async start(): Promise<void> {
     for (const service of this.#parts.services.flat()) await service.start?.()
   }
 
-  /** What is done every so often: when it was last, and what it met. */
+  /** Everything done every so often: its last run and its last error. */
   rounds(): readonly RoundState[] {
     const rounds = this.#parts.services.flat().flatMap((service) => service.rounds ?? [])
     return rounds.map((each) => each.state())
   }
 
-  /** Resolves when the store answers and takes writes; rejects when it does not. */
+  /** Resolves when the store answers and takes writes. */
   async ping(): Promise<void> {
     await this.#parts.writes.require()
     await this.#parts.store.db.session('ping', (session) => session.rows(probe))
   }
 
-  /** Indexes that the store lacks, as a restore may leave it: it works, and is slow. */
+  /** Indexes that the store lacks, as after a restore: it works, and is slow. */
   async missingIndexes(): Promise<readonly string[]> {
-    // Nobody drops them from a store that had all; only what was missing may have been made since.
+    // A complete store stays complete; missing ones may have been made since.
     if (this.#missing.length > 0)
       this.#missing = await this.#parts.store.db.session('schema.parts', missingParts)
     return this.#missing.map(partName)
   }
 
-  /** A random secret that all servers on the store share; made by the first that asks for one of this name. */
+  /** A random secret shared by all servers on the store, made on first use. */
   secret(name: string): Promise<Uint8Array> {
     return sharedSecret(this.#parts.store.db, name)
   }
 
-  /** Tells `listener` about every use of the store. */
+  /** Called for every use of the store. */
   onStoreCall(listener: (call: StoreCall) => void): void {
     this.#parts.store.db.onCall(listener)
   }
 
-  /** Tells `listener` after every step of retention on this server what it removed. */
+  /** Called after every step of retention on this server. */
   onRemoved(listener: (removed: Removed) => void): void {
     this.#parts.retention.onRemoved(listener)
   }
 
-  /** Test control: stops the clock at an instant. The office must have been opened with a `TestClock`. */
+  /** Test control: stops the clock. Needs an office with a `TestClock`. */
   async freezeClock(at: Instant): Promise<void> {
     this.#testClock().freeze(at)
     await this.#settle()
   }
 
-  /**
-   * Test control: moves the stopped clock and runs everything that has come due. It stops at every moment at
-   * which a waiting lease runs out of time, so that what came due before that still reaches it.
-   */
+  /** Test control: moves the stopped clock and runs what has come due, stopping where a waiting lease times out. */
   async advanceClock(us: bigint): Promise<void> {
     const clock = this.#testClock()
     const target = clock.now() + us
@@ -190,13 +184,12 @@ class OpenOffice {
     await this.#parts.redrives.settle()
   }
 
-  /** Answers waiting leases and finishes accepted writes; calls made from now on are refused. */
+  /** Answers waiting leases and finishes accepted writes; later calls are refused. */
   drain(): Promise<void> {
     this.#draining ??= stopAll(this.#parts.services)
     return this.#draining
   }
 
-  /** Drains and closes the store. */
   async close(): Promise<void> {
     try {
       await this.drain()
@@ -212,7 +205,7 @@ class OpenOffice {
   }
 }
 
-/** One that cannot stop keeps nobody else from it; what kept the first is thrown in the end. */
+/** Stops all, even if some fail; the first failure is thrown in the end. */
 async function stopAll(services: Parts['services']): Promise<void> {
   const failed: PromiseRejectedResult[] = []
   for (const row of services.toReversed()) {
@@ -241,10 +234,10 @@ export const Office = {
       if (missing.length > 0) log.warn({}, slowBecause(missing))
       office = new OpenOffice({ ...(await wire(db, options, modules)), forget }, missing)
       await office.start()
-      // With the faces of its sources, which its constructor has put on it.
+      // The cast holds: the constructor has added the faces of its sources.
       return office as Office
     } catch (error) {
-      // With what has begun already: it would go on, on a store that is closed. What was met first is why it cannot be opened.
+      // With what has begun already, which would go on with a closed store. The first error is the reason.
       await (office ?? db)
         .close()
         .catch((err: unknown) =>
@@ -264,13 +257,13 @@ function requireOwnNames(modules: readonly SourceModule[]): void {
     throw new ConfigError([`sources: '${twice}' is the name of another source; give yours a name of its own`])
 }
 
-/** Those of the office and of its sources, whether they are in the list or its own. */
+/** Of the office, and of sources beyond the list. */
 const migrationsOf = (modules: readonly SourceModule[]) => [
   ...MIGRATIONS,
   ...modules.slice(SOURCES.length).flatMap(({ migrations = [] }) => migrations),
 ]
 
-/** A clock that all servers on the store agree on; null where there is one already, or nobody to agree with. */
+/** A clock that all servers on the store agree on; null where one is given, or there are no other servers. */
 async function storeClockOf(db: Database, options: OfficeOptions, log: Log): Promise<StoreClock | null> {
   if (options.clock !== undefined || db.dialect === 'sqlite') return null
   const storeClock = new StoreClock(db, log)
@@ -292,11 +285,11 @@ async function wire(
   const retentionDays = options.engines?.tables?.retentionDays ?? DEFAULT_RETENTION_DAYS
   const runs = officeRuns(db, clock, log, { carriesOut: options.carriesOutRedrives ?? true })
   const queues = new StoreQueues(db, clock, log, { registers, runs, ...queueLimits(options.queues) })
-  // Filled below: sources are opened with the letters that are theirs.
+  // Filled below: sources are opened with the letters.
   const ways = new Map<SourceName, LetterSource>()
   const letters = new Letters(db, clock, { registers, sources: ways, engines, runs, retentionDays })
   const history = new History(db, clock, engines)
-  // Each reads its own section.
+  // Each source reads its own section.
   const given: Readonly<Record<string, unknown>> = { ...options }
   const offers = Object.assign({}, ...modules.map((module) => module.offers?.(given[module.name])))
   const store = { url: options.store, db }
@@ -327,7 +320,7 @@ async function wire(
     writes: new WriteProof(db),
     services: [
       [queues, verifyRun, ...clerks],
-      // They settle what they hold through the queues, or deliver to them.
+      // They settle through the queues, or deliver to them.
       sources.flatMap(({ services }) => services),
       [{ name: 'redrives', stop: () => redrives.stop() }],
       // They send to all the others.
@@ -336,17 +329,17 @@ async function wire(
   }
 }
 
-/** A long read takes none of the connections that calls wait for; SQLite opens one of its own for it. */
+/** A long read must not take connections that calls wait for; SQLite opens one of its own. */
 const lendReader = <T>(db: Database, store: string, work: (reader: Database) => Promise<T>): Promise<T> =>
   db.dialect === 'sqlite' ? work(db) : withDatabase(store, work)
 
 type StoreOptions = Pick<OfficeOptions, 'unsupportedStore'>
 
-/** Brings a store up to date without opening the office. */
+/** Upgrades a store without opening the office. */
 export const migrateStore = (store: string, options: StoreOptions = {}): Promise<MigrationReport> =>
   onStore(store, options, (db) => migrate(db, MIGRATIONS))
 
-/** Brings a store up to date, and makes anew what its schema lacks. */
+/** Upgrades a store and recreates what its schema lacks. */
 export const repairStore = (
   store: string,
   options: StoreOptions = {},

@@ -1,63 +1,60 @@
 /**
- * Who may call what. Tokens come as `Authorization: Bearer <token>` and are known only by their SHA-256;
- * every configured token is compared in constant time, so that timing tells nothing about any of them. Browsers
- * that gave one at sign-in have a session instead. Without configured tokens everything is open: the server then
- * listens on loopback only. Sources may ask for tokens of their own, also there.
+ * Who may call what. Tokens come as `Authorization: Bearer <token>` and are known by their SHA-256; all are compared in constant time.
+ * Browsers that gave one at sign-in have a session instead. Without configured tokens everything is open, and the server listens on
+ * loopback only. Sources may ask for tokens of their own, also there.
  */
-
 import { hash, timingSafeEqual } from 'node:crypto'
 import type { Clock, Instant } from '../core/clock.ts'
 import { BartlebyError, failure } from '../core/errors.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** Who may use the route; `open` is everyone. A path without a route asks only for a known token. */
+    /** Who may use the route. A path without a route asks only for a known token. */
     readonly role?: Role | 'open'
-    /** Its answer ends when the client goes: how long it took says nothing. */
+    /** The answer ends when the client goes, so its duration says nothing. */
     readonly isStream?: boolean
   }
   interface FastifyRequest {
-    /** Whom the request comes from; undefined on open routes, which ask nobody. */
+    /** undefined on open routes, which ask nobody. */
     caller?: Caller
-    /** The address that it comes from, as limits count it. */
+    /** The client's address, as limits count it. */
     clientAddress: string
   }
 }
 
-/** Each may do what those before it may: from reading, over working with items, to configuring and purging. */
+/** Each includes those before it: reading, working with items, configuring and purging. */
 export const ROLES = ['viewer', 'operator', 'admin'] as const
 export type Role = (typeof ROLES)[number]
 
-/** A token as it is configured: its SHA-256, never itself. */
+/** A configured token: its SHA-256, never itself. */
 export interface TokenEntry {
   readonly name: string
   readonly role: Role
   readonly sha256: string
 }
 
-/** The tokens of a source that trusts nobody without one of them, also not on this machine. */
+/** Tokens of a source that trusts nobody without one, not even on this machine. */
 export interface OwnTokens {
   /** Also the engine of its letters. */
   readonly source: string
   readonly tokens: readonly Omit<TokenEntry, 'role'>[]
-  /** Beginnings of routes below `/api/` that are on its letters alone. */
+  /** Prefixes of routes below `/api/` that are on its letters alone. */
   readonly routes: readonly string[]
-  /** For who wants to act on its letters and has none. */
+  /** For a caller that acts on its letters without one. */
   readonly missing: () => BartlebyError
 }
 
-/** What a caller may act on, as far as the role goes: letters of one source alone, or everything but those of some. */
-export type Reach = { readonly only: string } | { readonly allBut: readonly OwnTokens[] }
+/** What a caller may act on: letters of one source, or everything but those of some. */
+type Reach = { readonly only: string } | { readonly allBut: readonly OwnTokens[] }
 
-/** Whom a request comes from. */
 export interface Caller {
   readonly name: string
   readonly role: Role
-  /** Left out: everything. */
+  /** Default: everything. */
   readonly reach?: Reach
 }
 
-/** A token that is known here, with what it is good for. */
+/** A known token with its reach. */
 export type KnownToken = TokenEntry & Pick<Caller, 'reach'>
 
 /** Everyone, while no tokens are configured. */
@@ -66,13 +63,13 @@ export const ANYONE: Caller = { name: 'anyone', role: 'admin' }
 const allBut = (guarded: readonly OwnTokens[]): Pick<Caller, 'reach'> =>
   guarded.length === 0 ? {} : { reach: { allBut: guarded } }
 
-/** Who comes without a token; null where tokens are asked for. */
+/** The caller without a token; null where tokens are asked for. */
 export function visitorOf(tokens: readonly TokenEntry[], own: readonly OwnTokens[]): Caller | null {
   if (tokens.length > 0) return null
   return own.length === 0 ? ANYONE : { ...ANYONE, ...allBut(own) }
 }
 
-/** All tokens: those of a source reach its letters only, or add them to what everybody may do. */
+/** All tokens. Those of a source reach its letters only, or add them to what everybody may do. */
 export const knownTokens = (
   tokens: readonly TokenEntry[],
   own: readonly OwnTokens[],
@@ -86,22 +83,21 @@ export const knownTokens = (
   ),
 ]
 
-/** How callers are told of it. */
+/** The reach in words for callers. */
 export function reachName(reach: Reach | undefined): string {
   if (reach === undefined) return 'all'
   return 'only' in reach ? reach.only : `all-but-${reach.allBut.map(({ source }) => source).join('-and-')}`
 }
 
-/** Whether there are letters that the caller, whoever may do what the role says, may not act on. */
+/** Whether there are letters beyond the caller's reach, whatever the role. */
 export const isBounded = ({ reach }: Caller): boolean => reach !== undefined && 'allBut' in reach
 
-/** Whether letters of a source are within what a token is good for. */
 export const reaches = ({ reach }: Pick<Caller, 'reach'>, source: string): boolean => {
   if (reach === undefined) return true
   return 'only' in reach ? reach.only === source : reach.allBut.every((guarded) => guarded.source !== source)
 }
 
-/** Throws when letters of one of these sources are beyond the caller's reach; null is of all. */
+/** Throws when letters of one of these sources are beyond the caller's reach; null means all sources. */
 export function requireReach({ reach }: Caller, sources: readonly string[] | null): void {
   if (reach === undefined || 'only' in reach) return
   const beyond = reach.allBut.find(({ source }) => sources === null || sources.includes(source))
@@ -111,13 +107,13 @@ export function requireReach({ reach }: Caller, sources: readonly string[] | nul
 /** Schemes have no case. */
 const SCHEME = /^bearer /i
 
-/** True when the header may be sent at all; its scheme is checked even while everything is open. */
+/** The scheme is checked even while everything is open. */
 export const wellFormed = (authorization: string | undefined): boolean =>
   authorization === undefined || SCHEME.test(authorization)
 
 export type Authenticate = (authorization: string | undefined) => Caller
 
-/** Finds the caller of a request by its `Authorization` header. Without a right one it is the visitor; throws where there is none. */
+/** Finds the caller by the `Authorization` header. Without a right one it is the visitor; throws where there is none. */
 export function authenticator(
   tokens: readonly KnownToken[],
   visitor: Caller | null = tokens.length === 0 ? ANYONE : null,
@@ -136,7 +132,7 @@ export function authenticator(
     }
     const digest = hash('sha256', token, 'buffer')
     let found: Caller | undefined
-    // No early end: the time taken must not depend on which token matched.
+    // No early exit: the time taken must not tell which token matched.
     for (const candidate of known) {
       if (timingSafeEqual(candidate.digest, digest)) found = candidate.caller
     }
@@ -146,7 +142,7 @@ export function authenticator(
   }
 }
 
-/** The same for requests of an address, which cannot try many. */
+/** The same, with wrong tokens counted by address. */
 export function countingAuthenticator(
   tokens: readonly KnownToken[],
   visitor: Caller | null,
@@ -165,14 +161,12 @@ export function countingAuthenticator(
   }
 }
 
-/** The owner of a token. */
 export const callerOf = ({ name, role, reach }: KnownToken): Caller => ({
   name,
   role,
   ...(reach === undefined ? {} : { reach }),
 })
 
-/** Throws unless the caller's role includes what the call needs. */
 export function requireRole(caller: Caller, needed: Role): void {
   if (ROLES.indexOf(caller.role) < ROLES.indexOf(needed)) {
     throw failure('role_insufficient', { needed, role: caller.role })
@@ -180,32 +174,32 @@ export function requireRole(caller: Caller, needed: Role): void {
 }
 
 const WINDOW_US = 60_000_000n
-/** Addresses that are remembered; the ones that were seen first are forgotten. */
+/** Addresses remembered; the first seen is forgotten first. */
 const MOST_ADDRESSES = 10_000
 
 interface KnownAddress {
-  /** When the latest wrong ones were given, the oldest first. */
+  /** Times of the latest wrong tokens, the oldest first. */
   wrongAt: readonly Instant[]
-  /** The names of the tokens that were right. */
+  /** Names of right tokens. */
   readonly right: Set<string>
 }
 
 /**
- * Counts wrong tokens by the address that they come from, so that nobody can try many of them, and nobody is kept out by somebody elsewhere.
- * While there were too many, an address is let in with those tokens only that it has used before: a right one would tell that it is right.
+ * Counts wrong tokens by address, so that nobody can try many and nobody is kept out by somebody elsewhere. While there are too many, an
+ * address is let in only with tokens that it has used before: a new right one would reveal that it is right.
  */
 export class WrongTokens {
   readonly #clock: Clock
   readonly #most: number
   readonly #addresses = new Map<string, KnownAddress>()
 
-  /** `most` within a minute, from one address. */
+  /** `most` per minute and address. */
   constructor(clock: Clock, most: number) {
     this.#clock = clock
     this.#most = most
   }
 
-  /** A right token was given, the one of this name; throws while there were too many wrong ones. */
+  /** Throws while there are too many wrong ones, unless this token was right before. */
   right(address: string, name: string): void {
     const known = this.#knownAt(address)
     if (known.right.has(name)) return
@@ -213,7 +207,7 @@ export class WrongTokens {
     known.right.add(name)
   }
 
-  /** A wrong token was given; throws when it is one too many. */
+  /** Throws when it is one too many. */
   wrong(address: string): void {
     const known = this.#knownAt(address)
     this.#check(known)

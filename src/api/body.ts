@@ -1,18 +1,17 @@
 /**
- * Reads request bodies up to a limit, and gets rid of what a client still sends after its answer.
- * Closing a connection with unread bytes resets it, and the client may never see the answer; so the rest is
- * discarded for a while first, and only a client that goes on and on is cut off.
+ * Reads request bodies up to a limit, and discards what a client still sends after its answer. Closing a connection with unread bytes
+ * resets it, and the client may never see the answer; so only a client that goes on and on is cut off.
  */
 import type { IncomingMessage } from 'node:http'
 import { failure } from '../core/errors.ts'
 
-/** How much, and for how long, an answered client may still send before its connection is closed. */
+/** How much, and for how long, an answered client may still send. */
 const DISCARD_BYTES = 16_000_000
 const DISCARD_MS = 5_000
 
 const EMPTY = Buffer.alloc(0)
 
-/** The client went away in the middle of its request; nobody is left to answer. */
+/** The client left in the middle of its request. */
 export class ClientGone extends Error {
   override readonly name = 'ClientGone'
 }
@@ -23,12 +22,12 @@ interface Limited {
   [SECONDS]?: number
 }
 
-/** How long the body of a request may take from when it is read. Set once for all APIs, so that none can forget it. */
+/** How long a body may take. Set once for all APIs, so that none can forget it. */
 export function limitBodyTime(request: IncomingMessage & Limited, seconds: number): void {
   request[SECONDS] = seconds
 }
 
-/** The whole body; fails as soon as it is known to exceed `limit`, without reading the rest, and when it takes too long. */
+/** The whole body; fails as soon as it exceeds `limit`, without reading the rest, or takes too long. */
 export function readBody(request: IncomingMessage & Limited, limit: number): Promise<Buffer> {
   const declared = Number(request.headers['content-length'] ?? 0)
   if (declared > limit) return Promise.reject(tooLarge(limit))
@@ -75,11 +74,11 @@ export function readBody(request: IncomingMessage & Limited, limit: number): Pro
 
 const tooLarge = (limit: number) => failure('body_too_large', { limit: formatByteSize(limit) })
 
-/** After the answer: discards what is left of the request, and closes the connection if that does not end. */
+/** Discards the rest of an answered request, and closes the connection if it does not end. */
 export function discardRest(request: IncomingMessage): void {
   if (request.complete || request.readableEnded || request.destroyed) return
   let discarded = 0
-  // Destroying a request that is not complete takes its connection along.
+  // Destroying an incomplete request takes its connection along.
   const cutOff = () => request.destroy()
   const timer = setTimeout(cutOff, DISCARD_MS)
   timer.unref()
@@ -94,10 +93,7 @@ export function discardRest(request: IncomingMessage): void {
   request.resume()
 }
 
-/**
- * Sizes as the body limits print them: binary units when the number is a multiple of 1024, decimal ones
- * otherwise, always with one decimal (`250.0KiB`, `5.0MB`); plain bytes below one unit (`512B`).
- */
+/** Binary units for multiples of 1024, decimal ones otherwise, with one decimal (`250.0KiB`, `5.0MB`); plain bytes below one unit. */
 const UNITS = {
   1024: ['KiB', 'MiB', 'GiB', 'TiB'],
   1000: ['kB', 'MB', 'GB', 'TB'],

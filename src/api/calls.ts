@@ -1,12 +1,9 @@
 /**
- * Serves the calls of the office API: role, query and body are checked the same way for all of them, answers and
- * failures leave in the envelope, and a known path with a wrong method is told which ones it has.
- *
- * Calls run in Fastify's first hook, as those of the queue API do: its own parsing would refuse a body in another shape.
+ * Serves the calls of the office API: role, query and body are checked the same way for all, and answers leave in the envelope. Calls run
+ * in Fastify's first hook, because its own parsing would refuse a body in another shape.
  */
-
 import type { IncomingHttpHeaders } from 'node:http'
-// For `hide` in schemas, a word of the documents.
+// For `hide` in schemas.
 import type {} from '@fastify/swagger'
 import type { FastifyInstance, FastifyReply, FastifyRequest, HTTPMethods } from 'fastify'
 import type { Clock } from '../core/clock.ts'
@@ -19,29 +16,26 @@ import { pathOf } from './facade.ts'
 import { BODY_LIMIT, type JsonBody, NO_BODY, readJsonBody, refuseNulls } from './json-body.ts'
 import { type Query, readQuery } from './query.ts'
 
-/** A request that has passed: what a call works with. */
+/** A request that has passed the gate. */
 export interface ApiRequest {
   readonly method: string
-  /** Without the query. */
   readonly path: string
-  /** The variable parts of the path, decoded. */
+  /** Variable parts of the path, decoded. */
   readonly params: Readonly<Record<string, string>>
   readonly query: Query
   readonly body: JsonBody
   readonly caller: Caller
   readonly correlationId: string
-  /** Null when the caller sent none. */
   readonly idempotencyKey: string | null
 }
 
-/** A request of a call that asks nobody; whom it comes from is for the call to find out. */
-export type OpenRequest = Omit<ApiRequest, 'caller'> & {
+/** A request of a call that asks for no token; it finds out itself who calls. */
+type OpenRequest = Omit<ApiRequest, 'caller'> & {
   readonly headers: IncomingHttpHeaders
-  /** The address that it comes from. */
   readonly address: string
 }
 
-/** The idempotency key of a request with whom and what it is for; null without one. */
+/** The idempotency key with its caller and call. */
 export const onceKeyOf = ({ caller, method, path, idempotencyKey }: ApiRequest) =>
   idempotencyKey === null ? null : { scope: `${caller.name} ${method} ${path}`, key: idempotencyKey }
 
@@ -54,22 +48,19 @@ export interface ApiAnswer {
 
 export const ok = (data: unknown): ApiAnswer => ({ status: 200, data })
 
-/** One call as it is described, and what it reads. */
 interface CallRules extends ApiDescription {
-  /** Its body can be left out. */
   readonly isBodyOptional?: boolean
   readonly bodyLimit?: number
-  /** The call refuses null in each part of its body for itself. Left out: it is refused before, by the schema of the body. */
+  /** The call refuses nulls in its body itself. Default: the schema of the body does. */
   readonly refusesNullsItself?: boolean
 }
 
-/** One call, and what answers it. */
 export interface ApiCall extends CallRules {
   readonly role: Role
   answer(request: ApiRequest): Promise<ApiAnswer>
 }
 
-/** One that nobody needs a token for. */
+/** A call without a token. */
 export interface OpenApiCall extends CallRules {
   readonly role: 'open'
   answer(request: OpenRequest): Promise<ApiAnswer>
@@ -77,19 +68,19 @@ export interface OpenApiCall extends CallRules {
 
 export interface ApiScope {
   readonly clock: Clock
-  /** True from the moment the server has begun to shut down. */
+  /** True once the server has begun to shut down. */
   readonly stopping: () => boolean
 }
 
 const METHODS: readonly HTTPMethods[] = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']
 
-/** Schemas describe calls in the OpenAPI document; the calls check what they are given. */
+/** Schemas only describe calls in the OpenAPI document; the calls check what they are given. */
 export function schemasOnlyDescribe(app: FastifyInstance): void {
   app.setValidatorCompiler(() => () => true)
   app.setSerializerCompiler(() => (payload) => JSON.stringify(payload))
 }
 
-/** Adds calls to a server. All calls of one path are added together. */
+/** Adds calls; all calls of one path go together. */
 export function serveApi(
   app: FastifyInstance,
   scope: ApiScope,
@@ -113,7 +104,7 @@ export function serveApi(
   }
 }
 
-/** Answers the methods that a path does not have with those that it has. */
+/** Answers other methods of a path with those that it has. */
 export function refuseOtherMethods(
   app: FastifyInstance,
   { clock }: Pick<ApiScope, 'clock'>,
@@ -194,13 +185,13 @@ function refuse(scope: ApiScope, request: FastifyRequest, reply: FastifyReply, t
       'call failed',
     )
   } else if (error.cause !== undefined && error.retryable) {
-    // Why the store failed is for the log; the client can only try again.
+    // Why the store failed is for the log; the client can only retry.
     request.log.warn({ err: error, correlationId: correlationIdOf(request) }, 'call refused')
   }
   sendEnvelopeError(request, reply, scope.clock, error)
 }
 
-/** Every route needs something that answers after its hooks; the calls are answered before. */
+/** Calls are answered by their first hook; Fastify wants a handler all the same. */
 export function unreachable(): never {
   throw new Error('the call was answered by its first hook')
 }

@@ -1,17 +1,15 @@
-/** How a call of the office API looks in the OpenAPI document: its parameters, its body, and the envelope around `data`. */
+/** Calls of the office API in the OpenAPI document: parameters, body, and the envelope around `data`. */
 import Type, { type TSchema } from 'typebox'
 import type { Role } from './auth.ts'
 import { ERROR, TEXT, TIME } from './shapes.ts'
 
 type Fields = Readonly<Record<string, TSchema>>
 
-/** The schema of an object. */
-export interface ObjectSchema {
+interface ObjectSchema {
   readonly properties: Fields
   readonly required?: readonly string[] | undefined
 }
 
-/** An object of these fields, all of them present. */
 export const objectOf = Type.Object
 
 export interface ApiDescription {
@@ -21,37 +19,34 @@ export interface ApiDescription {
   readonly tag: string
   readonly summary: string
   readonly role: Role | 'open'
-  /** The variable parts of the path. Left out: texts. */
+  /** Variable parts of the path. Default: texts. */
   readonly params?: Fields
-  /** The query parameters it knows. */
   readonly query?: Fields
   readonly body?: ObjectSchema
-  /** What `data` holds, and the status it comes with: 200 unless said otherwise. */
+  /** Content of `data`; its status is 200 by default. */
   readonly data: TSchema
   readonly statuses?: readonly number[]
-  /** Why it can fail beside what every call can: 409 where it meets a state that it does not fit, say. */
+  /** Failures beside those that every call can have. */
   readonly failures?: readonly (401 | 404 | 409)[]
-  /** Whether an `Idempotency-Key` header is looked at. */
+  /** Whether an `Idempotency-Key` header counts. */
   readonly idempotent?: boolean
 }
 
-/** The variable parts of a path, for the schema of its route; nothing where it has none. */
+/** Variable parts of a path, for the schema of its route. */
 export function paramsIn(path: string): { readonly params?: TSchema } {
-  // A colon of the path itself is written twice.
+  // A colon of the path itself is doubled.
   const names = [...path.replaceAll('::', '').matchAll(/:(\w+)/g)].map(([, name = '']) => name)
   return names.length === 0 ? {} : { params: objectOf(Object.fromEntries(names.map((name) => [name, TEXT]))) }
 }
 
-/** What an answer says of something: of each field its schema, and where it comes from. */
+/** Fields of an answer: the schema of each, and where its value comes from. */
 export type AnswerFields<Of> = Readonly<Record<string, readonly [schema: TSchema, of: (one: Of) => unknown]>>
 
-/** The schema of such an answer. */
 export const shapeOf = <Of>(fields: AnswerFields<Of>) =>
   objectOf(Object.fromEntries(Object.entries(fields).map(([name, [schema]]) => [name, schema])))
 
-/** What it says of this one. */
 export const answerOf = <Of, Fields extends AnswerFields<Of>>(fields: Fields, one: Of) =>
-  // Each name has what its function gives.
+  // The cast holds: each name has what its function gives.
   Object.fromEntries(Object.entries(fields).map(([name, [, of]]) => [name, of(one)])) as {
     readonly [Name in keyof Fields]: ReturnType<Fields[Name][1]>
   }
@@ -68,7 +63,6 @@ const SUCCESSES: Readonly<Record<number, string>> = { 201: 'Created', 202: 'Acce
 
 const json = (schema: TSchema) => ({ 'application/json': { schema } })
 
-/** The schema of a call, for its route. */
 export function describeCall(call: ApiDescription): Readonly<Record<string, unknown>> {
   const { query, body, idempotent = false } = call
   const params = call.params === undefined ? paramsIn(call.path) : { params: objectOf(call.params) }
@@ -100,7 +94,7 @@ export function describeCall(call: ApiDescription): Readonly<Record<string, unkn
   }
 }
 
-/** A parameter that is there and empty is refused (see query.ts). */
+/** An empty parameter is refused (see query.ts). */
 const notEmpty = (query: Fields): Fields =>
   Object.fromEntries(
     Object.entries(query).map(([name, schema]) => {
@@ -124,7 +118,7 @@ const FAILURES = {
   503: 'The store, or another service that is needed, cannot be reached; try again',
 } as const
 
-/** Every status that a failure of a call can have; tests compare what is answered with it. */
+/** Every status of a failing call; tests compare what is answered with it. */
 export function failuresOf({
   role,
   params,

@@ -1,9 +1,6 @@
 /**
- * The envelope of the office API (`/api/`): every reply has a status, a correlation id, a time, and either what was
- * asked for or an error. The correlation id is the caller's own when it sent a usable one; it is on every reply, also
- * on those of the gate and of unknown paths.
- *
- * Around it: `calls.ts` serves calls, `json-body.ts` and `query.ts` read what they are given.
+ * The envelope of the office API (`/api/`): every reply has a status, a correlation id, a time, and data or an error. The correlation id is
+ * the caller's own if usable; replies of the gate and of unknown paths have one too.
  */
 import { randomUUID } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
@@ -18,7 +15,7 @@ const CORRELATION_ID = /^[\x21-\x7e]{1,128}$/
 
 const correlationIds = new WeakMap<FastifyRequest, string>()
 
-/** The id under which a request is known: the caller's own, or one made for it. The same for the whole request. */
+/** The caller's own id, or one made for the request. */
 export function correlationIdOf(request: FastifyRequest): string {
   const known = correlationIds.get(request)
   if (known !== undefined) return known
@@ -28,7 +25,6 @@ export function correlationIdOf(request: FastifyRequest): string {
   return id
 }
 
-/** Answers with `data`, in the envelope. */
 export function sendEnvelope(
   request: FastifyRequest,
   reply: FastifyReply,
@@ -39,7 +35,6 @@ export function sendEnvelope(
   send(request, reply, clock, status, 'Succeeded', { data })
 }
 
-/** Answers with an error, in the envelope. */
 export function sendEnvelopeError(
   request: FastifyRequest,
   reply: FastifyReply,
@@ -58,14 +53,13 @@ export const envelopeFacade = (clock: Clock): Facade => ({
   sendError: (request, reply, error) => sendEnvelopeError(request, reply, clock, error),
 })
 
-/** An error as callers are told of it. */
 export function errorFields(error: BartlebyError) {
   const { code, message } = error
   const details = detailsOf(error)
   return { code, message: message.toWellFormed(), ...(details === undefined ? {} : { details }) }
 }
 
-/** Says in `Retry-After` when a call that is limited may be made again. Set on the raw answer, which every API sends. */
+/** Sets `Retry-After` for limited calls, on the raw answer, which every API sends. */
 export function sayWhen(reply: FastifyReply, { code, details }: BartlebyError): void {
   if (plainStatus(code) === 429) reply.raw.setHeader('Retry-After', String(details.seconds ?? 1))
 }
@@ -89,7 +83,7 @@ function send(
     .send(JSON.stringify({ status, correlationId, timestamp, ...content }))
 }
 
-/** Errors of the office name what is wrong in a form for programs too; the others have only their text. */
+/** Errors of the office have details for programs; the others only their text. */
 function detailsOf(error: BartlebyError): BartlebyError['details'] | undefined {
   return 'api' in ERRORS[error.code] ? error.details : undefined
 }
@@ -105,7 +99,7 @@ export function plainStatus(error: ErrorCode): number {
   return code
 }
 
-/** What a caller is told about anything that was thrown: an outage of the store passes, a bug stays inside. */
+/** An outage of the store passes; a bug stays inside. */
 export function asFailure(thrown: unknown): BartlebyError {
   if (thrown instanceof BartlebyError) return thrown
   if (thrown instanceof StoreUnavailable) return failure('store_write_failed', undefined, { cause: thrown })
@@ -114,7 +108,7 @@ export function asFailure(thrown: unknown): BartlebyError {
 
 const IDEMPOTENCY_KEY = /^[\x21-\x7e]{1,255}$/
 
-/** The `Idempotency-Key` of a request; null without one, a failure when it cannot be one. */
+/** null without one; refuses a malformed one. */
 export function idempotencyKeyOf(request: FastifyRequest): string | null {
   const sent = request.headers['idempotency-key']
   if (sent === undefined) return null

@@ -1,7 +1,4 @@
-/**
- * APIs whose answers clients know to the byte. They are written past Fastify, which would add a charset; what such calls read has a
- * limit in bytes and in time.
- */
+/** APIs whose answers clients know to the byte. Written past Fastify, which would add a charset; bodies are bounded in bytes and time. */
 import type { IncomingMessage } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { readBody } from './body.ts'
@@ -19,12 +16,12 @@ export interface RequestLimits {
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** How long the body of the answer is; for the log. */
+    /** Length of the answer's body, for the log. */
     answerBytes: number
   }
 }
 
-/** Sends an answer, with the headers that all answers of its API have; a client that does not take it in time is cut off. */
+/** Sends an answer with the API's own headers (`always`); a client that does not take it in time is cut off. */
 export function sendAnswer(
   request: FastifyRequest,
   reply: FastifyReply,
@@ -43,13 +40,13 @@ export function sendAnswer(
   })
   reply.raw.end(body)
   const { socket } = request.raw
-  // The network took all of it, as nearly always: there is nothing to wait for.
+  // Nearly always the network took all of it.
   if (writeTimeoutSeconds === undefined || socket.writableLength === 0) return
   const timer = setTimeout(() => socket.destroy(), writeTimeoutSeconds * 1_000)
   reply.raw.once('close', () => clearTimeout(timer))
 }
 
-/** A body of at most so many bytes, sent in at most so much time; a slower client is cut off. */
+/** A body bounded in bytes and time; a slower client is cut off. */
 export async function readWithin(raw: IncomingMessage, limit: number, seconds: number): Promise<Buffer> {
   const timer = setTimeout(() => raw.destroy(), seconds * 1_000)
   try {
@@ -59,10 +56,10 @@ export async function readWithin(raw: IncomingMessage, limit: number, seconds: n
   }
 }
 
-/** The variable parts of a path, decoded: Fastify gives them as texts. */
+/** Variable parts of a path, decoded; Fastify gives them as texts. */
 export const paramsOf = ({ params }: FastifyRequest) => params as Readonly<Record<string, string>>
 
-/** Which methods calls have at a path, in order; none where no call is. Paths are taken as they were sent; nothing is resolved. */
+/** Methods of calls at a path as it was sent; none where no call is. */
 export function methodsAt(calls: readonly { readonly method: string; readonly path: string }[]) {
   const known = calls.map(({ method, path }) => ({ method, segments: path.split('/') }))
   return (path: string): readonly string[] => {
@@ -74,7 +71,6 @@ export function methodsAt(calls: readonly { readonly method: string; readonly pa
   }
 }
 
-/** The query of an address. */
 export function queryOf({ url }: FastifyRequest): URLSearchParams {
   const start = url.indexOf('?')
   return new URLSearchParams(start < 0 ? '' : url.slice(start))

@@ -1,15 +1,14 @@
-/** Prometheus' text format: families of samples, written as they are at a scrape. */
-
+/** Prometheus' text format, for families that are read at a scrape. */
 export type Labels = Readonly<Record<string, string>>
 
 export interface Sample {
-  /** What the sample's name has behind that of its family, as the buckets of a histogram have. */
+  /** Suffix of the family's name, as buckets of a histogram have. */
   readonly suffix?: string
   readonly labels?: Labels
   readonly value: number
 }
 
-/** A family in lines: what it is, always, and its samples, if there are any. */
+/** The lines of a family: its header always, its samples if there are any. */
 export function family(
   name: string,
   type: 'gauge' | 'counter' | 'histogram' | 'summary',
@@ -23,7 +22,7 @@ export function family(
   return lines
 }
 
-/** A histogram: how many were up to each bound and how many in all, and their sum. */
+/** Cumulative counts by bound, sum and count. */
 export function* histogramSamples(
   bounds: readonly number[],
   counts: readonly number[],

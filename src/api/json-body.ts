@@ -1,6 +1,6 @@
 /**
- * JSON bodies of the office API: an object, or a refusal that says what is wrong and where. Texts that pass are such
- * that both stores keep them: well-formed, and without the null character.
+ * JSON bodies of the office API: an object, or a refusal with place and reason. Accepted texts are well-formed and without U+0000, so that
+ * both stores keep them.
  */
 import type { IncomingMessage } from 'node:http'
 import type { TObject, TOptional, TProperties, TSchema } from 'typebox'
@@ -10,12 +10,11 @@ import { kindOf } from '../core/json/exact.ts'
 import { parseTimestamp } from '../core/timestamp.ts'
 import { readBody } from './body.ts'
 
-/** What a call may send, unless it says otherwise. */
+/** The default limit in bytes. */
 export const BODY_LIMIT = 1_048_576
 
 export type JsonObject = Readonly<Record<string, unknown>>
 
-/** A body as it was sent, and what it means. */
 export interface JsonBody {
   readonly text: string
   readonly fields: JsonObject
@@ -25,7 +24,6 @@ export const NO_BODY: JsonBody = { text: '', fields: {} }
 
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 
-/** Reads a body of at most `limit` bytes; `required` refuses none at all. */
 export async function readJsonBody(
   request: IncomingMessage,
   limit: number,
@@ -68,23 +66,22 @@ function parse(text: string): JsonObject {
   return value
 }
 
-/** Whether a value of JSON is an object. */
 export const isObject = (value: unknown): value is JsonObject =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** Refuses fields that the call does not know: a misspelt one would be left out without a word. */
+/** Refuses unknown fields: a misspelt one would be ignored without a word. */
 export function refuseUnknownFields(fields: JsonObject, known: readonly string[]): void {
   const unknown = Object.keys(fields).find((name) => !known.includes(name))
   if (unknown !== undefined) throw refuse(unknown, `it is none of ${known.join(', ')}`)
 }
 
 interface TextRules {
-  /** In UTF-16 units, as JavaScript counts. */
+  /** In UTF-16 units. */
   readonly max: number
   readonly min?: number
 }
 
-/** A text field; null when it is absent or null. */
+/** null when absent. */
 export function optionalText(fields: JsonObject, name: string, { max, min = 1 }: TextRules): string | null {
   const value = fields[name]
   if (value === undefined || value === null) return null
@@ -95,14 +92,13 @@ export function optionalText(fields: JsonObject, name: string, { max, min = 1 }:
   return value.toWellFormed()
 }
 
-/** A text field that must be there. */
 export function requiredText(fields: JsonObject, name: string, rules: TextRules): string {
   const value = optionalText(fields, name, rules)
   if (value === null) throw refuse(name, 'it is missing')
   return value
 }
 
-/** A whole number within bounds; null when it is absent or null. */
+/** A whole number within bounds; null when absent. */
 export function optionalInteger(
   fields: JsonObject,
   name: string,
@@ -118,14 +114,7 @@ export function optionalInteger(
   return value
 }
 
-/** A whole number that must be there. */
-export function requiredInteger(fields: JsonObject, name: string, min: number, max?: number): number {
-  const value = optionalInteger(fields, name, min, max)
-  if (value === null) throw refuse(name, 'it is missing')
-  return value
-}
-
-/** An instant; null when it is absent or null. */
+/** null when absent. */
 export function optionalInstant(fields: JsonObject, name: string): Instant | null {
   const text = optionalText(fields, name, { max: 64 })
   if (text === null) return null
@@ -134,10 +123,9 @@ export function optionalInstant(fields: JsonObject, name: string): Instant | nul
   return parsed.at
 }
 
-/** What a field gives: null only where it may be left out. */
+/** null only for an optional field. */
 type Read<Field, Value> = Field extends TOptional<TSchema> ? Value | null : Value
 
-/** The limits of a field, as its schema has them. */
 interface Limits {
   readonly minLength?: number
   readonly maxLength?: number
@@ -145,7 +133,7 @@ interface Limits {
   readonly maximum?: number
 }
 
-/** The fields of a body, one by one, as its shape says: none but those, within their limits. Null is as if it were left out. */
+/** Readers of a body's fields by its shape: no others, within their limits. Null counts as absent. */
 export function given<Fields extends TProperties>(shape: TObject<Fields>, fields: JsonObject) {
   refuseUnknownFields(fields, Object.keys(shape.properties))
   const required: readonly PropertyKey[] = shape.required ?? []
@@ -155,7 +143,7 @@ export function given<Fields extends TProperties>(shape: TObject<Fields>, fields
     <Name extends keyof Fields & string>(name: Name): Read<Fields[Name], Value> => {
       const value = find(name, limits(name))
       if (value === null && required.includes(name)) throw refuse(name, 'it is missing')
-      // Null only where the shape does not require it.
+      // The cast holds: null only where the shape does not require the field.
       return value as Read<Fields[Name], Value>
     }
   return {
@@ -169,7 +157,7 @@ export function given<Fields extends TProperties>(shape: TObject<Fields>, fields
   }
 }
 
-/** As much of a schema as tells where null may stand. */
+/** The part of a schema that says where null may stand. */
 interface Described {
   readonly type?: string | readonly string[]
   readonly properties?: Readonly<Record<string, TSchema>>
@@ -188,14 +176,14 @@ const KINDS: Readonly<Record<string, string>> = {
 }
 
 /**
- * Refuses the first null that the description of a call has no place for, and names its place: where a program has lost the
- * engine that it meant, null must not mean all engines. What a call says in the OpenAPI document is what it takes.
+ * Refuses the first null that the call's description has no place for: a program that has lost the engine it meant must not get all
+ * engines.
  */
 export function refuseNulls(schema: unknown, value: unknown, place = '', isRequired = true): void {
-  // A schema of our own descriptions, or none.
+  // One of our own descriptions, or none.
   const { type, properties = {}, additionalProperties, required, items } = (schema ?? {}) as Described
   if (value === null) {
-    // Only one type, and that is not null; where several are allowed, null is one of them.
+    // With several types, null is one of them.
     const kind = typeof type === 'string' ? KINDS[type] : undefined
     if (kind === undefined) return
     throw refuse(place, `it is null, give ${kind}${isRequired ? '' : ' or leave it out'}`)

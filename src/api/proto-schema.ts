@@ -6,7 +6,7 @@ export type JsonSchema = TSchema
 
 const TIMESTAMP = 'google.protobuf.Timestamp'
 
-/** The schema of a message, named after it. Fields have their JSON names; none is required, as in proto3. */
+/** Named after its message, with JSON names; no field is required, as in proto3. */
 export function messageSchema(message: DescMessage) {
   return {
     $id: message.name,
@@ -16,7 +16,6 @@ export function messageSchema(message: DescMessage) {
   }
 }
 
-/** A reference to the schema of a message. */
 export const messageReference = (message: DescMessage): JsonSchema => ({ $ref: `${message.name}#` })
 
 function fieldSchema(field: DescField): JsonSchema {

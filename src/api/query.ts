@@ -1,7 +1,4 @@
-/**
- * Query parameters of the office API. Each call names those it knows; one that is unknown, repeated or empty is
- * refused by name, because a filter that is silently ignored shows the wrong rows.
- */
+/** Query parameters of the office API. Unknown, repeated or empty ones are refused by name: an ignored filter shows the wrong rows. */
 import type { Instant } from '../core/clock.ts'
 import { refuse } from '../core/errors.ts'
 import { parseTimestamp } from '../core/timestamp.ts'
@@ -11,7 +8,6 @@ export type Query = ReadonlyMap<string, string>
 const DEFAULT_LIMIT = 50
 const MAX_LIMIT = 100
 
-/** The parameters of an address. */
 export function readQuery(url: string, known: readonly string[]): Query {
   const start = url.indexOf('?')
   const query = new Map<string, string>()
@@ -31,7 +27,7 @@ export function readQuery(url: string, known: readonly string[]): Query {
   return query
 }
 
-/** `limit`, from 1 to 100; 50 when it is not given. */
+/** 1 to 100, default 50. */
 export function limitOf(query: Query): number {
   const text = query.get('limit')
   if (text === undefined) return DEFAULT_LIMIT
@@ -42,7 +38,7 @@ export function limitOf(query: Query): number {
   return limit
 }
 
-/** A date-time with a zone, or a date, which is its midnight in UTC; null when it is not given. */
+/** A date-time with a zone, or a date, which means midnight UTC. */
 export function instantOf(query: Query, name: string): Instant | null {
   const text = query.get(name)
   if (text === undefined) return null
@@ -64,7 +60,7 @@ export function periodOf(query: Query): { readonly from: Instant | null; readonl
   return { from, to }
 }
 
-/** `true` or `false`; false when it is not given. */
+/** `true` or `false`, the default. */
 export function flagOf(query: Query, name: string): boolean {
   const text = query.get(name)
   if (text === undefined || text === 'false') return false
@@ -72,6 +68,6 @@ export function flagOf(query: Query, name: string): boolean {
   throw refuse(name, `'${shorten(text)}' is neither true nor false`)
 }
 
-/** A text of the caller's, as refusals show it. */
+/** A caller's text in a refusal. */
 export const shorten = (text: string): string =>
   (text.length > 64 ? `${text.slice(0, 64)}…` : text).toWellFormed()

@@ -1,8 +1,6 @@
 /**
- * What shapes of the API are made of. A shape is written once, in the `shapes.ts` of its module: the OpenAPI document, what calls
- * read of a body, how answers are filled and the types of the client follow from it.
- *
- * A comment on a field is what the users of the client read in their editor, a `description` is for the document.
+ * The material of API shapes. A shape is written once, in the `shapes.ts` of its module; OpenAPI, body readers, answers and client types
+ * follow from it. A comment on a field is for users of the client, a `description` for the document.
  */
 import Type, {
   type Static,
@@ -15,7 +13,7 @@ import Type, {
 } from 'typebox'
 import type { Instant } from '../core/clock.ts'
 
-/** What a shape allows, to be read only. Mapped name by name, as TypeBox's own `Static` is not: so editors find the comments on fields. */
+/** The read-only type of a shape. Mapped name by name, unlike TypeBox's `Static`, so that editors find the comments on fields. */
 export type Shape<Schema extends TSchema> =
   Schema extends TObject<infer Fields>
     ? FieldsOf<Fields>
@@ -36,17 +34,16 @@ type OptionalIn<Fields extends TProperties> = {
   [Name in keyof Fields]: Fields[Name] extends TOptional<TSchema> ? Name : never
 }[keyof Fields]
 
-/** What is shown as such a shape, as the office has it: instants for times, under names without `Utc`. */
+/** The same as the office has it: instants for times, under names without `Utc`. */
 export type Within<Shown> = {
   readonly [Key in keyof Shown as Key extends `${infer Name}Utc` ? Name : Key]: Key extends `${string}Utc`
     ? Instant | Extract<Shown[Key], null>
     : Shown[Key]
 }
 
-/** What a call may be asked with: the parameters of its query, each of which may be left out. */
+/** The query of a call; every parameter may be absent. */
 export type Asked<Query extends TProperties> = Partial<Shape<TObject<Query>>>
 
-/** More words about a value. */
 type Words = Readonly<Record<string, unknown>>
 
 export const TEXT = Type.String()
@@ -56,15 +53,13 @@ export const BOOLEAN = Type.Boolean()
 /** ISO 8601 in UTC with microseconds; a `Date` would lose the last three digits. */
 export const TIME = Type.String({ format: 'date-time' })
 
-/** A text that is asked for: so many characters at most, and one at least unless said otherwise. */
+/** Not empty unless `words` say otherwise. */
 export const textUpTo = (maxLength: number, words: Words = {}) =>
   Type.String({ minLength: 1, maxLength, ...words })
 
-/** One of a few words. */
 export const oneOf = <const Values extends readonly string[]>(values: Values, words: Words = {}) =>
   Type.Unsafe<Values[number]>({ type: 'string', enum: values, ...words })
 
-/** This, or null. */
 export function orNull<Schema extends TSchema>(schema: Schema, words: Words = {}) {
   const {
     type,
@@ -80,25 +75,23 @@ export const INTEGER_OR_NULL = orNull(INTEGER)
 export const NUMBER_OR_NULL = orNull(NUMBER)
 export const TIME_OR_NULL = orNull(TIME)
 
-/** One of several shapes. */
 export const either = <Schemas extends readonly TSchema[]>(...schemas: Schemas) =>
   Type.Unsafe<Shape<Schemas[number]>>({ oneOf: schemas })
 
-/** The same for each of some names. */
 export const each = <const Names extends readonly string[], Schema extends TSchema>(
   names: Names,
   schema: Schema,
 ) =>
-  // A record of all the names that are given.
+  // The cast holds: all given names are there.
   Object.fromEntries(names.map((name) => [name, schema])) as Record<Names[number], Schema>
 
-/** How bytes are told in JSON: as text where they are UTF-8, else in base64. */
+/** Bytes in JSON: text where they are UTF-8, else base64. */
 export const TEXT_ENCODINGS = ['utf8', 'base64'] as const
 export type TextEncoding = (typeof TEXT_ENCODINGS)[number]
 export const ENCODING = oneOf(TEXT_ENCODINGS)
 export const ENCODING_OR_NULL = orNull(ENCODING)
 
-/** An engine to look for. */
+/** An engine in a search. */
 export const SOUGHT_ENGINE = Type.String({
   description: 'One that is defined, or that ever had a letter or a run',
 })
@@ -107,25 +100,22 @@ export const FILED_ENGINE = textUpTo(256, {
   description: 'Any name of your own; where `engines.context` is configured, one that is defined',
 })
 
-/** A time as a filter: a date-time with a zone, or a date. */
+/** A time in a filter. */
 export const DATE = Type.String({ description: 'ISO 8601 with a zone, or a date (midnight UTC)' })
 
-/** The parameters of every list that has pages. */
 export const PAGE_QUERY = {
   limit: Type.Integer({ minimum: 1, maximum: 100, default: 50 }),
   continuationToken: Type.String({ description: 'Of the page before, asked with the same filters' }),
 }
 
-/** A page of a list. */
 export const pageOf = <Item extends TSchema>(item: Item) =>
   Type.Object({ items: Type.Array(item), continuationToken: TEXT_OR_NULL })
 
-/** What went wrong. */
 export const ERROR = Type.Object({
   code: TEXT,
   message: TEXT,
   details: Type.Optional(Type.Unsafe<object>({ type: 'object' })),
 })
 
-/** How a source is: well, worth a look, not working, or not in use. */
+/** Well, worth a look, not working, or not in use. */
 export const SOURCE_STATES = ['ok', 'warn', 'fail', 'off'] as const

@@ -1,4 +1,4 @@
-/** What a source brings to a server: routes, the shape of its own API, tokens, health and metrics. */
+/** What a source brings to a server: routes, the shape of its API, tokens, health and metrics. */
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
 import type { Instant } from '../core/clock.ts'
 import type { KnownToken, OwnTokens, WrongTokens } from './auth.ts'
@@ -10,40 +10,39 @@ import type { SOURCE_STATES } from './shapes.ts'
 /** What a server lends to a source. */
 export interface ServerScope extends ApiScope, RequestLimits {
   readonly writeTimeoutSeconds: number
-  /** All that are known, those of sources too. */
+  /** Of the server and of sources. */
   readonly tokens: readonly KnownToken[]
   readonly wrongTokens: WrongTokens
   readonly log: FastifyBaseLogger
-  /** Given on a server that was started for tests. */
+  /** Only on a server started for tests. */
   readonly time: TimeControl | undefined
 }
 
-/** Moves a server's time; everything that comes due has happened once a move resolves. */
+/** Moves a server's time; everything due has happened when a move resolves. */
 export interface TimeControl {
   freezeClock(at: Instant): Promise<void>
   advanceClock(us: bigint): Promise<void>
 }
 
-export interface SourceHttp {
-  /** Whether this server has some of it. Left out: as every server has. */
+interface SourceHttp {
+  /** Whether this server has some of it. Absent: every server has. */
   isPresent?(): boolean
-  /** Left out: tokens of the server are good for its letters too. */
+  /** Absent: the server's tokens are good for its letters too. */
   readonly ownTokens?: OwnTokens
-  /** What it adds to one server. */
   serve(server: ServerScope): ServedApi | Promise<ServedApi>
 }
 
 export interface ServedApi {
-  /** Left out: it has calls below `/api/` only. */
+  /** Absent: it has calls below `/api/` only. */
   readonly facade?: Facade
   routes(app: FastifyInstance): Promise<void>
 }
 
 export interface SourceHealth {
   readonly state: (typeof SOURCE_STATES)[number]
-  /** What is wrong, or how to use it, for those who may see the office; null when there is nothing to say. */
+  /** What is wrong, or how to use it, for those who may see the office. */
   readonly note: string | null
-  /** For everybody, by their names: without names of users' things, and without what other systems said. */
+  /** For everybody: without names of users' things, and without other systems' words. */
   readonly checks?: Readonly<Record<string, HealthCheck>>
 }
 
@@ -57,9 +56,9 @@ export interface ServedSource {
   readonly http?: SourceHttp
   /** In Prometheus' text format, each line ended; also while the store fails. */
   metrics?(): Promise<string>
-  /** After so many milliseconds at the latest. Left out: it is the office itself, and well when that can be asked. */
-  health?(patienceMs: number): Promise<SourceHealth>
-  /** Whether it does not work while requests can be served. Told from memory: probes ask often. */
+  /** Within `timeoutMs`. Absent: it is the office itself, and well when that answers. */
+  health?(timeoutMs: number): Promise<SourceHealth>
+  /** Whether it does not work while requests can be served. From memory: probes ask often. */
   isDegraded?(): boolean
 }
 

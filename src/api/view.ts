@@ -1,10 +1,9 @@
-/** Answers, filled by their shapes: a field that the office has under the name of the shape is shown, all others are not for the outside. */
+/** Answers filled by their shapes: only fields that the shape names leave the office. */
 import type { TObject, TProperties } from 'typebox'
 import type { Instant } from '../core/clock.ts'
 import { formatMicros } from '../core/timestamp.ts'
 import type { Shape, Within } from './shapes.ts'
 
-/** How a shape is filled. */
 export function viewOf<Fields extends TProperties>(
   shape: TObject<Fields>,
 ): (seen: Within<Shape<TObject<Fields>>>) => Shape<TObject<Fields>> {
@@ -14,7 +13,7 @@ export function viewOf<Fields extends TProperties>(
       : { name, from: name, isTime: false },
   )
   return (seen) => {
-    // Every name of the shape is one of what is seen: the type says so.
+    // The cast holds: the type has every name of the shape.
     const values = seen as Readonly<Record<string, unknown>>
     const answer: Record<string, unknown> = {}
     for (const { name, from, isTime } of fields) {

@@ -1,19 +1,16 @@
-/**
- * Where a request comes from: the address of its connection; behind proxies that are trusted, the one that they saw. Whatever stands further
- * left in `X-Forwarded-For` may have been made up by the client.
- */
+/** The address of a client: that of its connection, or what trusted proxies saw. Further left in `X-Forwarded-For` all may be made up. */
 import type { IncomingMessage } from 'node:http'
 import { isIP } from 'node:net'
 import { addressRanges } from '../core/address-ranges.ts'
 
 export interface ClientAddresses {
-  /** The address that a client is known by. Whole networks of IPv6 count as one: a single machine has all of their addresses. */
+  /** A whole IPv6 network counts as one: a single machine has all of its addresses. */
   of(request: IncomingMessage): string
-  /** The same of a connection; null for one of a proxy, which many share. */
+  /** null for a proxy's connection, which many share. */
   ofConnection(remoteAddress: string | undefined): string | null
 }
 
-/** Addresses behind these proxies; `trusted` was checked when the configuration was read. */
+/** `trusted` was checked when the configuration was read. */
 export function clientAddresses(trusted: readonly string[]): ClientAddresses {
   const ranges = addressRanges(trusted)
   if ('problem' in ranges) throw new TypeError(`http.trustedProxies: ${ranges.problem}`)

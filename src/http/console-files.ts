@@ -1,6 +1,6 @@
 /**
- * The console: files that Vite has built from `console/`, and the page that loads them. Its policy allows nothing from elsewhere
- * and no script that is not a file of ours; styles that it makes itself carry a number that is new with every answer.
+ * The console: files that Vite built from `console/`, and their page. Its policy allows nothing from elsewhere and no script but our files;
+ * inline styles carry a nonce that is new with every answer.
  */
 import { randomBytes } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
@@ -12,10 +12,10 @@ import { VERSION } from '../core/version.ts'
 import { ASSETS, type Facades } from './facades.ts'
 import { homePage, PAGE_HEADERS } from './page.ts'
 
-/** As far from here in the sources as in the package that is published. */
+/** The same relative path in the sources and in the published package. */
 export const CONSOLE_FOLDER = fileURLToPath(new URL('../../console/dist', import.meta.url))
 
-/** What stands for the number in the page as it was built. */
+/** Placeholder of the nonce in the built page. */
 const NONCE = /__NONCE__/g
 const NONCE_BYTES = 16
 
@@ -23,7 +23,7 @@ const policyWith = (nonce: string): string =>
   `default-src 'none'; script-src 'self'; style-src 'self' 'nonce-${nonce}'; img-src 'self' data:; font-src 'self'; ` +
   `connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`
 
-/** Answers with the console's page, or with a plain one while it is not built. Read anew each time: a build shows at once. */
+/** The console's page, or a plain one while it is not built. Read each time, so that a build shows at once. */
 export async function sendConsolePage(reply: FastifyReply, folder: string): Promise<void> {
   reply.headers({ ...PAGE_HEADERS, 'cache-control': 'no-store', 'cross-origin-opener-policy': 'same-origin' })
   const built = await readFile(join(folder, 'index.html'), 'utf8').catch(absent)
@@ -40,12 +40,12 @@ function absent(error: NodeJS.ErrnoException): null {
   throw error
 }
 
-export interface AssetRoutesOptions {
+interface AssetRoutesOptions {
   readonly folder: string
   readonly facades: Facades
 }
 
-/** Adds the files that the page loads. Their names change with their content, so that browsers may keep them for good. */
+/** Names of files change with their content, so browsers may keep them for good. */
 export async function assetRoutes(
   app: FastifyInstance,
   { folder, facades }: AssetRoutesOptions,
@@ -53,7 +53,7 @@ export async function assetRoutes(
   app.addHook('onRoute', (route) => {
     route.config = { ...route.config, role: 'open' }
   })
-  // A path that leads out of the folder is one that nothing is at.
+  // Nothing is at a path that leads out of the folder.
   app.setErrorHandler<{ statusCode?: number }>((error, request, reply) => {
     if ((error.statusCode ?? 500) >= 500) throw error
     facades.answerUnknown(request, reply)
@@ -67,7 +67,7 @@ export async function assetRoutes(
     preCompressed: true,
     immutable: true,
     maxAge: '365d',
-    // A server without a built console is none that something is wrong with.
+    // A server without a built console is fine.
     suppressWarning: true,
     setHeaders: (reply) => reply.header('x-content-type-options', 'nosniff'),
   })

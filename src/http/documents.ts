@@ -1,8 +1,4 @@
-/**
- * The API described: `/openapi.json` for programs, `/docs` for people. Both are made once. The page is written from the OpenAPI
- * document on the server: it needs no script, so that its policy can forbid all of them.
- */
-
+/** `/openapi.json` for programs, `/docs` for people, both made once. The page needs no script, so its policy forbids all. */
 import type { FastifyDynamicSwaggerOptions } from '@fastify/swagger'
 import type { FastifyInstance } from 'fastify'
 import { VERSION } from '../core/version.ts'
@@ -10,7 +6,7 @@ import type { Facades } from './facades.ts'
 import { escapeHtml, PAGE_HEADERS, page } from './page.ts'
 import { COOKIE_NAME } from './session/sessions.ts'
 
-/** How the routes' schemas become one document; register before the routes. */
+/** Register before the routes. */
 export const openapiOptions = (facades: Facades): FastifyDynamicSwaggerOptions => ({
   openapi: {
     openapi: '3.1.0',
@@ -35,7 +31,6 @@ export const openapiOptions = (facades: Facades): FastifyDynamicSwaggerOptions =
   },
 })
 
-/** Adds the two documents to a server. */
 export async function documentRoutes(app: FastifyInstance): Promise<void> {
   let json: string | undefined
   let html: string | undefined
@@ -46,7 +41,7 @@ export async function documentRoutes(app: FastifyInstance): Promise<void> {
     return reply.header('content-type', 'application/json').send(json)
   })
   app.get('/docs', open, async (_request, reply) => {
-    // The page reads the document as anybody would: as JSON.
+    // As anybody would read it: as JSON.
     html ??= docsPage(JSON.parse(JSON.stringify(app.swagger())) as ApiDocument)
     return reply.headers(PAGE_HEADERS).send(html)
   })
@@ -72,14 +67,14 @@ interface Parameter {
 
 type Content = Readonly<Record<string, { readonly schema?: JsonSchema }>>
 
-/** As much of an OpenAPI document as the page shows. */
-export interface ApiDocument {
+/** The part of an OpenAPI document that the page shows. */
+interface ApiDocument {
   readonly info: { readonly title: string; readonly version: string; readonly description?: string }
   readonly paths?: Readonly<Record<string, Readonly<Record<string, Operation>>>>
   readonly components?: { readonly schemas?: Readonly<Record<string, JsonSchema>> }
 }
 
-export function docsPage(document: ApiDocument): string {
+function docsPage(document: ApiDocument): string {
   const { title, version, description = '' } = document.info
   const schemas = document.components?.schemas ?? {}
   const operations = Object.entries(document.paths ?? {}).flatMap(([path, methods]) =>
@@ -167,7 +162,7 @@ function typeHtml(schema: JsonSchema): string {
   return escapeHtml(detail === undefined ? String(schema.type ?? 'any') : `${schema.type} (${detail})`)
 }
 
-/** How deep an example follows messages within messages. */
+/** Depth to which an example follows messages. */
 const EXAMPLE_DEPTH = 3
 
 function example(schema: JsonSchema, schemas: Readonly<Record<string, JsonSchema>>, depth = 0): unknown {

@@ -1,7 +1,6 @@
 /**
- * What every request passes before its route: the form of the `Authorization` header, the page it comes from, the token or
- * else the session, and the role that the route asks for. In this order; the first failure is the answer. APIs may let pass in
- * another way (`Facade.admit`).
+ * The gate before every route: form of the `Authorization` header, page of origin, token or session, role. In this order; the first failure
+ * is the answer. APIs may admit in another way (`Facade.admit`).
  */
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import {
@@ -24,19 +23,19 @@ import type { Session, Sessions } from './session/sessions.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** What it came with in place of a token, if it did. */
+    /** Set when it came instead of a token. */
     session?: Session
   }
 }
 
-/** What may change nothing may come without its page being named. */
+/** Requests that change nothing need not name their page. */
 const isHarmless = (method: string): boolean => method === 'GET' || method === 'HEAD'
 
 const LETTER = '/api/dlq/:engine/'
-/** Lists that can be asked for letters of one engine. */
+/** Lists that can be asked for one engine. */
 const LISTS = ['/api/dlq', '/api/dlq/total', '/api/counts', '/api/signatures', '/api/activity']
 
-/** Whether the call is on one letter of the source. By its route: a path can be written in many ways. */
+/** Whether the call is on one letter of the source. By its route, because a path can be written in many ways. */
 function namesLetterOf(
   { source, routes }: OwnTokens,
   { routeOptions: { url = '' }, params }: FastifyRequest,
@@ -46,7 +45,7 @@ function namesLetterOf(
   return url.startsWith(LETTER) && (params as Readonly<Record<string, string>>).engine === source
 }
 
-/** Whether the call is on letters of the source, and on no others. */
+/** Whether the call is on letters of the source and no others. */
 function concerns(guarded: OwnTokens, request: FastifyRequest): boolean {
   if (namesLetterOf(guarded, request)) return true
   const { routeOptions, method, url } = request
@@ -55,18 +54,18 @@ function concerns(guarded: OwnTokens, request: FastifyRequest): boolean {
   return engines.length === 1 && engines[0] === guarded.source
 }
 
-export interface GateOptions {
-  /** Left out: there are no APIs but those of the server itself. */
+interface GateOptions {
+  /** Default: the server's own APIs. */
   readonly facades?: Facades
   /** null while no tokens are configured. */
   readonly sessions?: Sessions | null
-  /** The tokens of sources, which reach their letters by every door. */
+  /** Tokens of sources, which reach their letters by every door. */
   readonly own?: readonly OwnTokens[]
-  /** Left out, wrong tokens are not counted. */
+  /** Absent: wrong tokens are not counted. */
   readonly wrongTokens?: WrongTokens
 }
 
-/** The hook that lets requests pass or answers them with what is wrong. */
+/** The hook that lets requests pass or refuses them. */
 export function gate(
   tokens: readonly TokenEntry[],
   clock: Clock,
@@ -74,7 +73,7 @@ export function gate(
 ) {
   const authenticate = countingAuthenticator(knownTokens(tokens, own), visitorOf(tokens, own), wrongTokens)
 
-  /** The session of a request without a token. Browsers send its cookie whoever asks them to: a change must come from our own page. */
+  /** The session of a request without a token. Browsers send its cookie for any page: a change must come from our own. */
   const sessionOf = ({ method, headers }: FastifyRequest): Session | null => {
     if (sessions === null || headers.authorization !== undefined) return null
     const session = sessions.find(headers.cookie)
@@ -95,7 +94,7 @@ export function gate(
     if (reach === undefined) return
     if ('only' in reach) {
       const guarded = own.find(({ source }) => source === reach.only)
-      // As a token that is not known: it is not, here.
+      // Here it is unknown.
       if (guarded === undefined || !concerns(guarded, request)) throw failure('token_unknown')
     } else if (!isHarmless(request.method)) {
       const named = reach.allBut.filter((guarded) => namesLetterOf(guarded, request))
@@ -110,10 +109,7 @@ export function gate(
 
   const door: Gate = {
     hasTokens: tokens.length > 0,
-    /**
-     * Browsers name the page that a request comes from. A page of another site must not use a server that trusts
-     * everybody on this machine.
-     */
+    /** A page of another site must not use a server that trusts everybody on this machine; browsers name the page. */
     refuseForeign({ headers: { origin, host } }) {
       if (origin === undefined) return
       if (!URL.canParse(origin) || new URL(origin).host !== host) throw failure('origin_foreign')
@@ -141,7 +137,7 @@ export function gate(
       facades.sendError(request, reply, error instanceof BartlebyError ? error : failure('internal'))
       return
     }
-    // Before Fastify looks at a body: whatever it holds, there is nobody to read it.
+    // Before Fastify looks at a body that nobody will read.
     if (request.is404 && request.method !== 'GET') facades.answerUnknown(request, reply)
     else done()
   }

@@ -1,8 +1,8 @@
 /**
- * Under which names a server answers. Somebody else's page can have its own name point to this machine (DNS rebinding); browsers then take the
- * server for a part of that page. Such a request is known by its `Host` alone. So a server that asks nobody for a token answers under names that
- * cannot be taken over: those of the machine itself, the address listened on, and those that are allowed. Tokens protect by themselves, and
- * proxies send any host; there the rule holds only with a list.
+ * The names under which a server answers. Another site can point its own name at this machine (DNS rebinding), and browsers then take the
+ * server for a part of that site; only `Host` gives such a request away. So a server without tokens answers under names that cannot be
+ * taken over: the machine's own, the address listened on, and allowed ones. Tokens protect by themselves, and proxies send any host; there
+ * the rule holds only with a list.
  */
 import { isIP } from 'node:net'
 import type { FastifyReply, FastifyRequest } from 'fastify'
@@ -11,16 +11,16 @@ import { isLoopback } from '../core/address-ranges.ts'
 import { failure } from '../core/errors.ts'
 import type { Facades } from './facades.ts'
 
-export interface HostRules {
-  /** What the server listens on. */
+interface HostRules {
+  /** The address listened on. */
   readonly listen: string
-  /** Names without ports; `*.example.com` is every name below that one. Undefined: any host is served where tokens are asked for. */
+  /** Names without ports; `*.example.com` is every name below it. undefined: any host, where tokens are asked for. */
   readonly allowed?: readonly string[] | undefined
   readonly hasTokens: boolean
   readonly facades: Facades
 }
 
-/** The hook that answers requests for other hosts. The first of all: nothing is done for them. */
+/** The first hook of all: nothing is done for other hosts. */
 export function hostCheck(rules: HostRules) {
   const { facades } = rules
   const isOurs = rules.hasTokens && rules.allowed === undefined ? () => true : ownership(rules)
@@ -33,10 +33,10 @@ export function hostCheck(rules: HostRules) {
   }
 }
 
-/** Probes come by any name, and learn nothing that is worth hiding. */
+/** Probes come by any name, and learn nothing worth hiding. */
 export const isHealth = (path: string): boolean => path === '/health' || path.startsWith('/health/')
 
-/** Node keeps the first of several; whoever stands before this server may have kept another. */
+/** Node keeps the first of several; a proxy may have kept another. */
 function hasTwoHosts(rawHeaders: readonly string[]): boolean {
   let count = 0
   for (let at = 0; at < rawHeaders.length; at += 2) {
@@ -48,7 +48,7 @@ function hasTwoHosts(rawHeaders: readonly string[]): boolean {
 
 const HOST = /^(\[[\da-f:.]+\]|[^\s:@/?#[\]]+)(?::\d{1,5})?$/i
 
-/** The name or the address in a `Host`, in one form; null when it is none. */
+/** The name or address in a `Host`, in one form. */
 function nameIn(host: string): string | null {
   const [, name] = HOST.exec(host) ?? []
   return name === undefined ? null : plain(name)
@@ -65,7 +65,7 @@ function ownership({ listen, allowed = [] }: HostRules) {
     const name = nameIn(host)
     if (name === null) return false
     if (names.has(name) || isLoopback(name) || name.endsWith('.localhost')) return true
-    // Addresses cannot be bound to anything else: the one that the connection came in at is listened on.
+    // An address cannot be rebound: the one that the connection came in at is ours.
     if (isIP(name) !== 0) return name === localAddress?.replace(/^::ffff:/, '')
     return endings.some((ending) => name.endsWith(ending) && name.length > ending.length)
   }

@@ -1,4 +1,4 @@
-/** The frame of the few pages that the server writes itself: no script, no outside resource. */
+/** The frame of the pages that the server writes itself: no script, no outside resource. */
 import { hash } from 'node:crypto'
 
 const STYLE = `
@@ -24,7 +24,7 @@ export const PAGE_HEADERS = {
 export const escapeHtml = (text: string): string =>
   text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`)
 
-/** A whole page; `body` is HTML. */
+/** `body` is HTML. */
 export const page = (title: string, body: string): string =>
   `<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
@@ -32,7 +32,7 @@ export const page = (title: string, body: string): string =>
 <body>${body}</body></html>
 `
 
-/** What a browser sees at the server's address while the console is not built. */
+/** The page at the server's address while the console is not built. */
 export const homePage = (version: string): string =>
   page(
     'Bartleby',

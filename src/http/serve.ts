@@ -1,7 +1,6 @@
 /**
- * A running server: an office, opened, behind a listening socket. Stopping keeps to an order that clients
- * rely on: the listener stays open until everybody is answered, because "connection refused" looks like an
- * outage to them and "shutting down" does not.
+ * A running server: an open office behind a listening socket. When it stops, the listener stays open until everybody is answered: clients
+ * take "connection refused" for an outage, and "shutting down" not.
  */
 import type { AddressInfo } from 'node:net'
 import pino, { type Logger } from 'pino'
@@ -14,13 +13,13 @@ import { Office } from '../office.ts'
 import type { SourceModule } from '../sources/source-module.ts'
 import { createHttpServer, type HttpServer } from './server.ts'
 
-export interface ServeOptions {
+interface ServeOptions {
   readonly clock?: Clock
-  /** Left out: JSON lines on standard error or in the configured file, at the configured level. */
+  /** Default: JSON lines on standard error or in the configured file, at the configured level. */
   readonly log?: Logger
-  /** Sources of your own, beside those of the list. */
+  /** Sources of your own, beside the listed ones. */
   readonly sources?: readonly SourceModule[]
-  /** Given, the console offers a tour of the demo. */
+  /** With it the console offers a tour of the demo. */
   readonly demo?: DemoSignatures
   /** Runs when the office is open and before anybody is served; when it fails, nobody is. */
   readonly prepare?: (office: Office) => Promise<void>
@@ -33,13 +32,12 @@ export interface RunningServer {
   stop(): Promise<void>
 }
 
-/** All of a stop takes at most this long; what is not answered by then is cut off. */
+/** The longest stop; what is unanswered by then is cut off. */
 const STOP_MS = 8_000
 
 /** Standard output belongs to what the command prints. */
 const STANDARD_ERROR = 2
 
-/** Opens the office that `config` describes and serves it. */
 export async function serve(config: Config, options: ServeOptions = {}): Promise<RunningServer> {
   checkExposure(config)
   const clock = options.clock ?? (config.testApi ? new TestClock() : undefined)
@@ -71,7 +69,7 @@ export async function serve(config: Config, options: ServeOptions = {}): Promise
 function openLog({ level, file }: Config['log']): Logger {
   if (file === undefined) return pino({ level }, pino.destination(STANDARD_ERROR))
   try {
-    // Opened at once, and written line by line: what a server said before it died is what one looks for.
+    // Opened at once and written line by line: the last words of a server that died matter most.
     return pino({ level }, pino.destination({ dest: file, append: true, mkdir: true, sync: true }))
   } catch (error) {
     throw new ConfigError([`log.file: cannot be written: ${error instanceof Error ? error.message : error}`])
@@ -79,7 +77,7 @@ function openLog({ level, file }: Config['log']): Logger {
 }
 
 function urlOf({ app }: HttpServer): string {
-  // A server that listens on a port has an address with one; only pipes have a name instead.
+  // Only pipes have a name instead of an address.
   const { address, family, port } = app.server.address() as AddressInfo
   return `http://${family === 'IPv6' ? `[${address}]` : address}:${port}`
 }
@@ -89,7 +87,7 @@ async function stopInOrder(server: HttpServer, office: Office, log: Logger): Pro
   const timer = setTimeout(resolve, STOP_MS)
   try {
     server.refuseCalls()
-    // A store that fails now must not keep the listener open.
+    // A failing store must not keep the listener open.
     const drained = office.drain().catch((error: unknown) => log.error({ err: error }, 'draining failed'))
     const answered = drained.then(() => server.idle())
     await Promise.race([answered, timeIsUp])

@@ -1,8 +1,4 @@
-/**
- * The HTTP server over an office: one port, the APIs side by side, and one place for what concerns all of
- * them: who may pass, what is counted, how failures look, how long connections live.
- */
-
+/** The HTTP server over an office: one port, several APIs, and one place for access, metrics, failures and lifetimes of connections. */
 import type { Socket } from 'node:net'
 import swagger from '@fastify/swagger'
 import Fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify'
@@ -35,30 +31,29 @@ import { sessionRoutes } from './session/routes.ts'
 import { Sessions } from './session/sessions.ts'
 import { boundStrangers } from './strangers.ts'
 
-/** Headers may begin just before a kept connection would have been closed: they get this much longer. */
+/** Headers may begin just before a kept connection would have been closed. */
 const HEADERS_GRACE_MS = 5_000
 /** The overview answers within half a second. */
-const OVERVIEW_PATIENCE_MS = 400
+const OVERVIEW_TIMEOUT_MS = 400
 const MAX_PARAMETER_CHARACTERS = 4_096
-/** A machine that vanished is noticed by the network after this long without a sign. */
+/** Silence after which the network looks for a vanished machine. */
 const PROBE_AFTER_MS = 30_000
 
 export interface HttpServer {
   readonly app: FastifyInstance
-  /** From now on calls are refused with "service is shutting down". */
+  /** Refuses calls from now on with "service is shutting down". */
   refuseCalls(): void
   /** Resolves once no request is being answered. */
   idle(): Promise<void>
 }
 
-export interface HttpServerOptions {
-  /** Given, the console offers a tour of the demo. */
+interface HttpServerOptions {
+  /** With it the console offers a tour of the demo. */
   readonly demo?: DemoSignatures
-  /** Where the console was built to. */
   readonly consoleFolder?: string
 }
 
-/** Builds the server; listening is up to the caller. */
+/** Listening is up to the caller. */
 export async function createHttpServer(
   office: Office,
   config: Config,
@@ -99,7 +94,7 @@ export async function createHttpServer(
   const app: FastifyInstance = Fastify({
     loggerInstance: log,
     logController: new LogController({ disableRequestLogging: true }),
-    // One logger for all requests: a child for each costs more than most of them would ever log.
+    // One logger for all requests: a child per request costs more than most of them would ever log.
     childLoggerFactory: (logger) => logger,
     exposeHeadRoutes: false,
     // A row key is an id of the caller's and a time, percent-encoded.
@@ -118,7 +113,7 @@ export async function createHttpServer(
     },
     clientErrorHandler: (error, socket) => refuseMalformed(facades, error, socket),
     frameworkErrors: (error, request, reply) => {
-      // The only one that clients can cause is a path that is not decodable.
+      // Clients can cause only one: a path that is not decodable.
       request.log.debug({ err: error }, 'request refused by the framework')
       facades.answerUnknown(request, reply)
     },
@@ -174,7 +169,7 @@ export async function createHttpServer(
   if (tokens.length > 0) boundStrangers(app, facades, { most: connectionsWithoutToken, addresses })
   app.addHook('onResponse', (request, reply, done) => {
     const { url, config } = request.routeOptions
-    // A colon of a path is written twice in its route.
+    // A colon of a path is doubled in its route.
     const path = url?.replace('::', ':')
     if (config.isStream !== true) metrics.observeRequest(path, reply.statusCode, reply.elapsedTime / 1_000)
     discardRest(request.raw)
@@ -198,7 +193,7 @@ export async function createHttpServer(
   await app.register(swagger, openapiOptions(facades))
   await app.register(letterRoutes, {
     letters: office.letters,
-    sourceHealth: () => askSources(sources, OVERVIEW_PATIENCE_MS),
+    sourceHealth: () => askSources(sources, OVERVIEW_TIMEOUT_MS),
     ...scope,
   })
   await app.register(runRoutes<OfficeWork>, {
@@ -261,7 +256,7 @@ export async function createHttpServer(
   }
 }
 
-/** Counts the requests in flight, from their arrival to the end of their answer or connection. */
+/** Counts requests in flight, from arrival to the end of their answer or connection. */
 function countRequests(app: FastifyInstance) {
   let inFlight = 0
   const waiting: (() => void)[] = []
@@ -279,7 +274,7 @@ function countRequests(app: FastifyInstance) {
   }
 }
 
-/** What is no HTTP at all gets an answer too. */
+/** Answers what is no HTTP at all. */
 function refuseMalformed(facades: Facades, error: NodeJS.ErrnoException, socket: Socket): void {
   if (error.code === 'ECONNRESET' || !socket.writable || socket.bytesWritten > 0) {
     socket.destroy()

@@ -1,9 +1,7 @@
 /**
- * Connections that have shown no token, counted by the address that they come from: nobody can take all that a server has without one. A
- * connection is known from its first request with a token that is right, and is then bounded no more.
- *
- * Beyond the limit a connection has a few seconds to show a token; without one its first request is answered 429. Twice as many are not
- * even accepted. Proxies that are trusted share connections among their clients: there requests are counted in place of connections.
+ * Connections without a token, counted by address, so that nobody can take all that a server has. One that shows a right token is counted
+ * no more. Beyond the limit a connection has a few seconds to show one, or its first request is answered 429; beyond twice the limit it is
+ * not accepted. Trusted proxies share connections among clients: there requests are counted instead.
  */
 import type { Server } from 'node:http'
 import type { Socket } from 'node:net'
@@ -14,18 +12,18 @@ import type { ClientAddresses } from './client-address.ts'
 import type { Facades } from './facades.ts'
 import { isHealth } from './hosts.ts'
 
-/** How long a connection beyond the limit may take to show a token. */
+/** Time for a connection beyond the limit to show a token. */
 const GRACE_MS = 5_000
 
-export interface StrangersOptions {
-  /** Connections without a token, from one address. */
+interface StrangersOptions {
+  /** Connections without a token per address. */
   readonly most: number
   readonly addresses: ClientAddresses
 }
 
-/** Bounds the connections without a token of a server that asks for tokens. Its hooks run after the gate. */
+/** For a server that asks for tokens. Its hooks run after the gate. */
 export function boundStrangers(app: FastifyInstance, facades: Facades, options: StrangersOptions): void {
-  /** Some APIs have tokens of their own, which they look at themselves. */
+  /** Some APIs check tokens of their own. */
   const isProvedLater = (request: FastifyRequest): boolean =>
     facades.of(request.url).isProvedLater?.(request) === true
   const strangers = new Strangers(options)
@@ -51,16 +49,15 @@ export function boundStrangers(app: FastifyInstance, facades: Facades, options: 
 class Strangers {
   readonly #options: StrangersOptions
   readonly #counts = new Map<string, number>()
-  /** What ends the counting of a connection, or of a request that came through a proxy. */
+  /** Ends the counting of a connection, or of a request through a proxy. */
   readonly #leaving = new WeakMap<object, () => void>()
-  /** Connections that are beyond the limit. */
+  /** Connections beyond the limit. */
   readonly #beyond = new WeakSet<Socket>()
 
   constructor(options: StrangersOptions) {
     this.#options = options
   }
 
-  /** Counts the connections of a server from now on. */
   watch(server: Server): void {
     server.on('connection', (socket: Socket) => this.#accept(socket))
   }
@@ -83,7 +80,7 @@ class Strangers {
     timer.unref()
   }
 
-  /** A request that has not shown a token: why it is not served, or null. Call it once for each. */
+  /** Why a request without a token is not served. Call it once per request. */
   refusal(request: FastifyRequest, reply: FastifyReply): BartlebyError | null {
     const { most, addresses } = this.#options
     const { raw, clientAddress } = request
@@ -98,7 +95,7 @@ class Strangers {
     return count > most ? failure('strangers_limited', { limit: most }) : null
   }
 
-  /** The request has shown a token that is right. */
+  /** The request has shown a right token. */
   knows({ raw }: FastifyRequest): void {
     this.#beyond.delete(raw.socket)
     this.#leave(raw.socket)

@@ -1,7 +1,6 @@
 /**
- * Connections to one receiver, kept open between deliveries and opened when they are needed. Each carries one delivery
- * at a time. When all that may be open are in use, deliveries wait in their order; a wait can be ended. Those that nobody
- * needs are closed after some seconds.
+ * Kept connections to one receiver, each carrying one delivery at a time. When all are in use, deliveries wait in order; a wait can be
+ * aborted. Unused connections are closed after some seconds.
  */
 import type { Client } from 'undici'
 import { type Clock, type Instant, later } from '../core/clock.ts'
@@ -10,14 +9,12 @@ import { type Connector, type ConnectorTerms, connectorOf } from './connector.ts
 import { HttpDeliveryFailed } from './exchange.ts'
 
 interface ConnectionsOptions extends ConnectorTerms {
-  /** At the same time. */
   readonly most: number
 }
 
-/** A connection that is in use. */
 export interface Connection {
   readonly client: Client
-  /** It was kept open since an earlier delivery: the receiver may have closed it meanwhile. */
+  /** Kept since an earlier delivery: the receiver may have closed it meanwhile. */
   readonly wasKept: boolean
   /** Ends it at once, also while it is being opened. */
   abandon(reason: Error): void
@@ -42,15 +39,12 @@ export class Connections {
     this.#turns = new Semaphore(most)
   }
 
-  /** Whether somebody has one, or waits for one. */
+  /** Whether somebody has one or waits for one. */
   get isUsed(): boolean {
     return this.#inUse > 0
   }
 
-  /**
-   * A connection that is free, or a new one when that is asked for; rejects with the signal's reason when it is aborted
-   * before there is one.
-   */
+  /** A free connection, or a new one with `fresh`; rejects with the signal's reason when it is aborted first. */
   async take(signal: AbortSignal, { fresh = false } = {}): Promise<Connection> {
     this.#inUse += 1
     try {
@@ -70,13 +64,13 @@ export class Connections {
       signal.throwIfAborted()
       throw new HttpDeliveryFailed('the transport is closed')
     }
-    // The one that was used last: those that are not needed are closed for want of use.
+    // The one used last, so that surplus ones are closed for want of use.
     const kept = fresh ? undefined : this.#idle.pop()
     const client = kept ?? this.#open(connector)
     return { client, wasKept: kept !== undefined, abandon: (reason) => connector.abandon(client, reason) }
   }
 
-  /** The delivery is over. One that failed leaves nothing behind for the next. */
+  /** A failed delivery leaves nothing behind for the next. */
   giveBack({ client }: Connection, isSound: boolean): void {
     this.#inUse -= 1
     if (isSound && !this.#closed) this.#idle.push(client)
@@ -84,7 +78,7 @@ export class Connections {
     this.#turns.giveBack()
   }
 
-  /** Deliveries that are under way fail. */
+  /** Running deliveries fail. */
   async close(): Promise<void> {
     this.#closed = true
     this.#idle.length = 0
@@ -119,7 +113,7 @@ interface Pool {
   usedAt: Instant
 }
 
-/** Connections to many receivers: a pool for each origin, closed when nobody has needed it for a while. */
+/** Connections to many receivers: a pool per origin, closed when unused for a while. */
 export class Origins {
   readonly #clock: Clock
   readonly #options: ConnectionsOptions
@@ -131,12 +125,11 @@ export class Origins {
     this.#options = options
   }
 
-  /** How many origins have a pool. */
   get size(): number {
     return this.#pools.size
   }
 
-  /** The connections to an origin. Take one of them at once. */
+  /** Take one of them at once: an unused pool is swept. */
   to(origin: string): Connections {
     const usedAt = this.#clock.now()
     const known = this.#pools.get(origin)
@@ -149,7 +142,6 @@ export class Origins {
     return connections
   }
 
-  /** Closes what was not needed for a while. */
   async sweep(): Promise<void> {
     const now = this.#clock.now()
     await Promise.all(
@@ -161,7 +153,7 @@ export class Origins {
     )
   }
 
-  /** Deliveries that are under way fail. */
+  /** Running deliveries fail. */
   async close(): Promise<void> {
     await Promise.all([...this.#pools.values()].map(({ connections }) => connections.close()))
     this.#pools.clear()

@@ -1,13 +1,10 @@
-/**
- * How connections are opened: one message at a time on each, over HTTP/1.1, so that what happens to one happens to no other;
- * and never to an address that is refused, whatever name leads to it.
- */
+/** How connections are opened: HTTP/1.1, one message at a time on each, and never to a refused address, whatever name leads to it. */
 import type { LookupAddress, LookupOptions } from 'node:dns'
 import { lookup } from 'node:dns/promises'
 import { isIP, type LookupFunction, Socket } from 'node:net'
 import type { buildConnector, Client } from 'undici'
 
-/** What lies below: looking names up, and opening connections. Tests put a stand-in in its place. */
+/** Name look-up and connecting; tests replace it. */
 export interface Network {
   lookup(host: string, options: LookupOptions): Promise<LookupAddress[]>
   opener(options: OpenerOptions): Promise<buildConnector.connector>
@@ -16,26 +13,24 @@ export interface Network {
 interface OpenerOptions {
   readonly timeout: number
   readonly allowH2: false
-  /** Finds the addresses of names. */
   readonly lookup: LookupFunction
 }
 
-/** The system's. Loading undici takes 0.2 s and 25 MB, which applications that deliver otherwise need not spend. */
+/** The system's. Loading undici takes 0.2 s and 25 MB, which applications with other transports need not spend. */
 export const SYSTEM_NETWORK: Network = {
   lookup: (host, options) => lookup(host, { ...options, all: true }),
   opener: async (options) => (await import('undici')).buildConnector(options),
 }
 
 export interface ConnectorTerms {
-  /** How long opening may take, looking up its name included. */
+  /** Limit for opening, name look-up included. */
   readonly connectMs: number
-  /** Whether an address must not be connected to. Default: none is refused. */
+  /** Whether an address must not be connected to. Default: none. */
   readonly refuses?: (address: string) => boolean
   /** Default: the system's. */
   readonly network?: Network
 }
 
-/** The receiver is at an address that must not be connected to. */
 export class AddressRefused extends Error {
   override readonly name = 'AddressRefused'
 
@@ -44,18 +39,16 @@ export class AddressRefused extends Error {
   }
 }
 
-/** Opens connections to one origin. */
 export interface Connector {
   open(longestIdleMs: number): Client
   /** Ends a client with its connection, also while that is being opened. */
   abandon(client: Client, reason: Error): Promise<void>
 }
 
-/** How connections to this origin are opened. */
 export async function connectorOf(origin: string, terms: ConnectorTerms): Promise<Connector> {
   const { Client } = await import('undici')
   const { connectMs, refuses = () => false, network = SYSTEM_NETWORK } = terms
-  // One for all, so that TLS sessions can be taken up again.
+  // One for all, so that TLS sessions can be resumed.
   const connect = await network.opener({
     timeout: connectMs,
     allowH2: false,
@@ -65,12 +58,12 @@ export async function connectorOf(origin: string, terms: ConnectorTerms): Promis
   return {
     open(longestIdleMs) {
       const opened = (to: buildConnector.Options, done: buildConnector.Callback): void => {
-        // A literal address is looked up by nobody.
+        // A literal address is not looked up.
         if (isIP(to.hostname) !== 0 && refuses(to.hostname)) {
           queueMicrotask(() => done(new AddressRefused(to.hostname), null))
           return
         }
-        // Undocumented, and of use only to end it early: the connector gives the socket that it opens.
+        // Undocumented, and needed only to end it early: the connector returns the socket it opens.
         const socket: unknown = connect(to, done)
         if (socket instanceof Socket) opening.set(client, socket)
       }
@@ -78,7 +71,7 @@ export async function connectorOf(origin: string, terms: ConnectorTerms): Promis
         connect: opened,
         pipelining: 1,
         keepAliveMaxTimeout: longestIdleMs,
-        // The exchange has its own limits of time.
+        // The exchange has its own time limits.
         headersTimeout: 0,
         bodyTimeout: 0,
       })
@@ -87,7 +80,7 @@ export async function connectorOf(origin: string, terms: ConnectorTerms): Promis
     async abandon(client, reason) {
       const ended = client.destroy(reason)
       const socket = opening.get(client)
-      // The client ends a connection that it has, and forgets one that is still being opened.
+      // The client forgets a connection that is still being opened.
       if (socket?.connecting === true) socket.destroy()
       await ended
     },
@@ -95,8 +88,8 @@ export async function connectorOf(origin: string, terms: ConnectorTerms): Promis
 }
 
 /**
- * Looks names up and leaves out the addresses that are refused. Those who want the same name at the same time share one look-up:
- * each takes one of the few threads of the process, and a name server that does not answer must not take them all.
+ * Looks names up without refused addresses. Concurrent look-ups of a name share one: each takes one of the process's few threads, and a
+ * silent name server must not take them all.
  */
 function guarded(network: Network, refuses: (address: string) => boolean): LookupFunction {
   const pending = new Map<string, Promise<LookupAddress[]>>()

@@ -1,10 +1,8 @@
 /**
- * One POST over a kept connection, and its answer. What the receiver answers is decided by the status; of the body only the beginning
- * is read, for a short while, so that the connection can be used again. A receiver that answers without end, or does not answer, costs
- * one connection for a bounded time. Errors speak of answers in one line, with what can be seen, and without the query of the address
- * or credentials in it, which may be secrets.
+ * One POST over a kept connection, and its answer. The status decides; of the body only the beginning is read, for a short while, so that
+ * the connection can be reused. A receiver that answers without end, or not at all, costs one connection for a bounded time. Errors are one
+ * visible line, without the query and credentials of the address, which may be secrets.
  */
-
 import { STATUS_CODES } from 'node:http'
 import type { Dispatcher } from 'undici'
 import { type Alarm, after, type Clock } from '../core/clock.ts'
@@ -19,28 +17,28 @@ interface Posting {
 }
 
 interface PostTerms {
-  /** How errors name the request. */
+  /** The request's name in errors. */
   readonly target: string
   readonly clock: Clock
-  /** How long the answer may take; null leaves it to the signal. */
+  /** Limit for the answer; null leaves it to the signal. */
   readonly timeoutSeconds: number | null
   readonly signal: AbortSignal
 }
 
 interface ExchangeTerms extends PostTerms {
-  /** Called when this exchange no longer uses the connection: whether it can be used again as it is. */
+  /** Called when the exchange has done with the connection; `isSound` means that it can be reused. */
   readonly onEnd: (isSound: boolean) => void
 }
 
 const EMPTY = new Uint8Array(0)
-/** Kept of the body of an answer that is no success. */
+/** Kept of the body of an unsuccessful answer. */
 const MOST_KEPT = 2_048
-/** Read of a body before the connection is rather given up. */
+/** Read of a body before the connection is given up. */
 const MOST_READ = 65_536
-/** For so long after the status the body may take to come in. */
+/** Time for the body after the status. */
 const BODY_US = 1_000_000n
 
-/** Posts and gives the answer; rejects when there is none, or with the signal's reason when it is aborted before there is a connection. */
+/** Posts and gives the answer; rejects without one, or with the signal's reason when aborted before there is a connection. */
 export async function post(
   connections: Connections,
   posting: Posting,
@@ -53,15 +51,15 @@ export async function post(
     return await new Exchange(connection, { ...terms, onEnd }).run(posting)
   } catch (error) {
     if (!connection.wasKept || !wasCut(error)) throw error
-    // The receiver closed the connection, most often for want of use, just when it was used again. A message can be sent
-    // twice; so it is, at once, and does not wait for its next attempt.
+    // The receiver closed the connection, most often for want of use, just as it was used again. Sending twice is allowed, so it is sent
+    // again at once instead of waiting for the next attempt.
     return post(connections, posting, terms, { fresh: true })
   }
 }
 
 const CUT: ReadonlySet<unknown> = new Set(['UND_ERR_SOCKET', 'ECONNRESET', 'EPIPE'])
 
-/** Whether an exchange failed because its connection was closed from the other side before anything was answered. */
+/** Whether the other side closed the connection before it answered anything. */
 const wasCut = (error: unknown): boolean =>
   error instanceof HttpDeliveryFailed &&
   error.cause instanceof Error &&
@@ -80,7 +78,7 @@ class Exchange implements Dispatcher.DispatchHandler {
   #alarm: Alarm | null = null
   #settled = false
   #ended = false
-  /** Set when the exchange was broken off from this side. */
+  /** Set when this side broke the exchange off. */
   #broken: Error | null = null
 
   constructor(connection: Connection, terms: ExchangeTerms) {
@@ -111,7 +109,7 @@ class Exchange implements Dispatcher.DispatchHandler {
     status: number,
     headers: Readonly<Record<string, string | string[] | undefined>>,
   ): void {
-    // What comes before the answer proper, such as 103.
+    // Informational answers, such as 103.
     if (status < 200) return
     this.#head = {
       status,
@@ -120,7 +118,7 @@ class Exchange implements Dispatcher.DispatchHandler {
     }
     if (isSuccess(status)) this.#settle()
     this.#alarm?.cancel()
-    // Most answers end with what was read together with their status: those need no alarm.
+    // Most answers end with the bytes read together with their status and need no alarm.
     queueMicrotask(() => {
       if (!this.#ended) this.#ringAfter(BODY_US, () => this.#breakOff(new Error('the body takes too long')))
     })
@@ -129,7 +127,7 @@ class Exchange implements Dispatcher.DispatchHandler {
   onResponseData(_: Dispatcher.DispatchController, chunk: Buffer): void {
     this.#readBytes += chunk.length
     if (!this.#settled && this.#keptBytes < MOST_KEPT) {
-      // A copy, so that a few bytes do not hold on to everything that came in with them.
+      // A copy, so that a few bytes do not hold on to a whole buffer.
       const piece = Buffer.from(chunk.subarray(0, MOST_KEPT - this.#keptBytes))
       this.#kept.push(piece)
       this.#keptBytes += piece.length
@@ -169,7 +167,6 @@ class Exchange implements Dispatcher.DispatchHandler {
     else this.#controller.abort(error)
   }
 
-  /** The connection is done with it. */
   #end(isSound: boolean, error?: Error): void {
     this.#ended = true
     this.#alarm?.cancel()
@@ -191,50 +188,48 @@ class Exchange implements Dispatcher.DispatchHandler {
 const first = (value: string | string[] | undefined): string | null =>
   (Array.isArray(value) ? value[0] : value) ?? null
 
-/** What went wrong on the way. Several addresses may have been tried, each in vain. */
+/** Several addresses may have been tried in vain. */
 function reasonOf(error: Error): string {
   const errors: readonly unknown[] = error instanceof AggregateError ? error.errors : [error]
   return [...new Set(errors.map((each) => describeError(each).errorMessage))].join('; ')
 }
 
-/** An answer, as much of it as is of use. */
 export interface Answer {
   readonly status: number
   readonly retryAfter: string | null
   readonly location: string | null
-  /** The beginning of its body. */
+  /** Beginning of the body. */
   readonly excerpt: Uint8Array
 }
 
-/** Delivery over HTTP failed; the next try may succeed. */
+/** Delivery over HTTP failed; the next attempt may succeed. */
 export class HttpDeliveryFailed extends Error {
   override readonly name = 'HttpDeliveryFailed'
 }
 
 export const isSuccess = (status: number): boolean => status >= 200 && status < 300
 
-/** The request in a few words. */
 export const target = (address: URL): string => `POST ${plainAddress(address)}`
 
 const plainAddress = ({ origin, pathname }: URL): string => origin + pathname
 
-/** What was answered, such as `404 Not Found`. */
+/** Such as `404 Not Found`. */
 export const phrase = (status: number): string => {
   const words = STATUS_CODES[status]
   return words === undefined ? String(status) : `${status} ${words}`
 }
 
-/** Where a redirect would lead, which is never followed: a POST would become a GET on the way, or its content go to a stranger. */
+/** Where a redirect leads. It is never followed: a POST would become a GET, or its content go to a stranger. */
 export function redirection({ status, location }: Answer, address: URL): string {
   if (status < 300 || status >= 400 || location === null) return ''
   const place = URL.parse(location, address)
   return place === null ? '' : `, to ${plainAddress(place)}; redirects are not followed`
 }
 
-/** Line ends, controls and what is invisible: an error is one line, and shows all that it has. */
+/** Line ends, controls and invisible characters: an error is one line and shows all that it has. */
 const UNSEEN = /[\s\p{C}]+/gu
 
-/** The beginning of the body, behind a colon; nothing when there is none. */
+/** Beginning of the body, behind a colon; '' without one. */
 export function excerptOf({ excerpt }: Answer, mostCharacters: number): string {
   const text = asText(excerpt)
   if (text === null) return `: ${excerpt.length} bytes or more that are not text`
@@ -243,7 +238,7 @@ export function excerptOf({ excerpt }: Answer, mostCharacters: number): string {
   return line.length <= mostCharacters ? `: ${line}` : `: ${line.slice(0, mostCharacters).toWellFormed()}…`
 }
 
-/** Null when the bytes are not UTF-8. The last character may be cut. */
+/** null when the bytes are not UTF-8. The last character may be cut. */
 function asText(bytes: Uint8Array): string | null {
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes, { stream: true })

@@ -1,9 +1,7 @@
 /**
- * The counts of the office and the redrives that are under way as server-sent events, for any number of clients: they are read once
- * a second for all of them together, and not at all while nobody listens. A client is told at once, and then whenever something has
- * changed: the counts, or the redrives.
- *
- * What cannot be kept up with is let go: a client that does not read, one whose session is over, all of them when the server stops.
+ * Counts of the office and redrives under way as server-sent events. They are read once a second for all clients together, and not at all
+ * while nobody listens. A client gets them at once and then whenever something has changed. A client that does not read, or whose session
+ * is over, is let go; so are all when the server stops.
  */
 import type { Writable } from 'node:stream'
 import type { Clock, Instant } from '../../core/clock.ts'
@@ -14,9 +12,9 @@ import type { Summary } from '../../letters/numbers/summary.ts'
 import type { RedriveStanding } from '../../redrive/redrive.ts'
 import { redriveNews } from '../../redrive/view.ts'
 
-export interface LiveCountsOptions {
+interface LiveCountsOptions {
   readonly read: () => Promise<Summary>
-  /** Those that are under way or paused. */
+  /** Under way or paused. */
   readonly redrives: () => Promise<readonly RedriveStanding[]>
   readonly clock: Clock
   readonly log: Log
@@ -24,9 +22,9 @@ export interface LiveCountsOptions {
 
 interface Listener {
   readonly to: Writable
-  /** Who listens; null while no tokens are configured. */
+  /** null while no tokens are configured. */
   readonly name: string | null
-  /** When its session is over; null when it came with a token. */
+  /** End of its session; null for a client with a token. */
   readonly deadline: Instant | null
 }
 
@@ -35,13 +33,13 @@ export const MOST_LISTENERS = 200
 export const MOST_OF_ONE = 50
 
 const LOOK_US = 1_000_000n
-/** Shorter than the half minute after which proxies close what is silent. */
+/** Below the half minute after which proxies close a silent stream. */
 const COMMENT_US = 15_000_000n
 const RECONNECT_MS = 3_000
-/** What a client may leave unread, beyond what the system holds for it: some hundred events. */
+/** What a client may leave unread, beyond the system's buffer: some hundred events. */
 const MOST_UNREAD_BYTES = 16_384
 
-/** How long a client may take to see the end, once the server stops. */
+/** How long a client may take to see the end once the server stops. */
 const PARTING_MS = 1_000
 
 const event = (name: string, content: object): string =>
@@ -56,12 +54,12 @@ const TROUBLE = event('trouble', {
 export class LiveCounts {
   readonly #options: LiveCountsOptions
   readonly #listeners = new Set<Listener>()
-  /** Apart from the looks, for which a slow store may take its time. */
+  /** Apart from the looks, which a slow store may delay. */
   readonly #partings: Rounds
   readonly #looks: Rounds
   #commentedAt: Instant
-  /** What was said last, for those who come later: one event of each kind. Nothing before the first reading. */
-  #said: readonly string[] = []
+  /** The latest event of each kind, for later clients; empty before the first reading. */
+  #latest: readonly string[] = []
 
   constructor(options: LiveCountsOptions) {
     this.#options = options
@@ -79,23 +77,22 @@ export class LiveCounts {
     return this.#listeners.size >= MOST_LISTENERS
   }
 
-  /** Whether a caller has as many as one may have. */
   isFullFor(name: string): boolean {
     return [...this.#listeners].filter((listener) => listener.name === name).length >= MOST_OF_ONE
   }
 
-  /** Sends to `to` from now on, until it is closed or `deadline` has come. */
+  /** Sends to `to` until it is closed or `deadline` has come. */
   add(to: Writable, deadline: Instant | null, name: string | null = null): void {
     const listener = { to, deadline, name }
     this.#listeners.add(listener)
     to.once('close', () => this.#remove(listener))
-    // It is closed after that; why is the client's business.
+    // It is closed after an error; why is the client's business.
     to.on('error', () => {})
-    send(listener, HELLO + this.#said.join(''))
+    send(listener, HELLO + this.#latest.join(''))
     if (this.#listeners.size === 1) this.#begin()
   }
 
-  /** Ends all that is being sent; nobody can keep the server waiting for long. */
+  /** Ends all streams; nobody can keep the server waiting for long. */
   stop(): void {
     for (const listener of this.#listeners) end(listener)
     const cutOff = () => {
@@ -107,7 +104,7 @@ export class LiveCounts {
 
   #remove(listener: Listener): void {
     this.#listeners.delete(listener)
-    if (this.#listeners.size === 0) this.#said = []
+    if (this.#listeners.size === 0) this.#latest = []
   }
 
   #begin(): void {
@@ -130,17 +127,17 @@ export class LiveCounts {
   async #look(): Promise<void> {
     if (this.#listeners.size === 0) return
     try {
-      this.#tell(await this.#read())
+      this.#publish(await this.#read())
     } catch (error) {
-      this.#tell([TROUBLE])
+      this.#publish([TROUBLE])
       throw error
     }
   }
 
-  #tell(now: readonly string[]): void {
+  #publish(now: readonly string[]): void {
     if (this.#listeners.size === 0) return
-    const news = now.filter((text) => !this.#said.includes(text))
-    this.#said = now
+    const news = now.filter((text) => !this.#latest.includes(text))
+    this.#latest = now
     if (news.length > 0) this.#sendAll(news.join(''))
   }
 
@@ -158,14 +155,14 @@ export class LiveCounts {
   }
 }
 
-/** Writes, or gives a client up that has left too much unread. */
+/** Writes, or gives up a client that has left too much unread. */
 function send({ to }: Listener, text: string): void {
   if (to.destroyed || to.writableEnded) return
   if (to.writableLength > MOST_UNREAD_BYTES) to.destroy()
   else to.write(text)
 }
 
-/** Lets a client that reads see the end; one that does not would keep the server from its own. */
+/** Lets a reading client see the end; another one would keep the server from its own. */
 function end({ to }: Listener): void {
   if (to.writableLength > 0 || to.writableEnded) to.destroy()
   else to.end()

@@ -1,4 +1,4 @@
-/** `GET /api/events`: the counts of the office and its redrives, sent as they change. */
+/** `GET /api/events`: counts of the office and its redrives, as they change. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { ANYONE } from '../../api/auth.ts'
 import { type ApiScope, refuseOtherMethods, unreachable } from '../../api/calls.ts'
@@ -8,7 +8,7 @@ import { readQuery } from '../../api/query.ts'
 import { failure } from '../../core/errors.ts'
 import { type LiveCounts, MOST_LISTENERS, MOST_OF_ONE } from './live-counts.ts'
 
-export interface EventRoutesOptions extends ApiScope {
+interface EventRoutesOptions extends ApiScope {
   readonly liveCounts: LiveCounts
 }
 
@@ -20,7 +20,6 @@ const DESCRIPTION =
   'at once, whenever something of them has changed, and with none when the last has ended; `trouble` with a message while neither can be read. ' +
   'The stream ends with the session that it was asked for with. One caller may have 50 of them (429), all together 200 (503).'
 
-/** Adds the call to a server. */
 export async function eventRoutes(app: FastifyInstance, options: EventRoutesOptions): Promise<void> {
   app.addHook('preClose', async () => options.liveCounts.stop())
   app.route({
@@ -67,7 +66,7 @@ function follow(
   reply.raw.writeHead(200, {
     'content-type': 'text/event-stream',
     'cache-control': 'no-store',
-    // Proxies that gather answers would hold back every event.
+    // Buffering proxies would hold back every event.
     'x-accel-buffering': 'no',
     'x-content-type-options': 'nosniff',
     'x-correlation-id': correlationIdOf(request),

@@ -1,4 +1,4 @@
-/** `/api/session`: who the caller is and what this server is, signing in with a token, and signing out. Nobody needs a token for them. */
+/** `/api/session`: who the caller is and what this server is, signing in with a token, and signing out. No token needed. */
 import type { IncomingHttpHeaders } from 'node:http'
 import type { FastifyInstance } from 'fastify'
 import {
@@ -21,20 +21,20 @@ import type { DemoSignatures } from '../../demo/story/story.ts'
 import type { NamedSource } from '../../sources/source-module.ts'
 import { clearingCookie, type Sessions, settingCookie } from './sessions.ts'
 
-/** What the console says about a server before anybody has signed in. */
-export interface ServerFace {
+/** What the console says about a server before sign-in. */
+interface ServerFace {
   readonly environment: { readonly name: string; readonly colour: string }
-  /** The sources of letters, and which of them this server has. */
+  /** Sources of letters, and which of them this server has. */
   readonly sources: readonly Pick<NamedSource, 'name' | 'title' | 'http'>[]
-  /** Null unless this server plays the demo. */
+  /** null unless this server plays the demo. */
   readonly demo: DemoSignatures | null
 }
 
-export interface SessionRoutesOptions extends ApiScope {
+interface SessionRoutesOptions extends ApiScope {
   readonly tokens: readonly KnownToken[]
-  /** Who comes without a token; null where tokens are asked for. */
+  /** The caller without a token; null where tokens are asked for. */
   readonly visitor: Caller | null
-  /** Null where there are no tokens at all: then everybody is signed in. */
+  /** null where there are no tokens at all: then everybody is signed in. */
   readonly sessions: Sessions | null
   readonly face: ServerFace
   readonly wrongTokens: WrongTokens
@@ -69,7 +69,6 @@ const signedIn = (sources: object) =>
     },
   })
 
-/** Adds the calls on sessions to a server. */
 export async function sessionRoutes(app: FastifyInstance, options: SessionRoutesOptions): Promise<void> {
   serveApi(app, options, sessionCalls(options))
 }
@@ -82,7 +81,7 @@ function sessionCalls({
   wrongTokens,
   log,
 }: SessionRoutesOptions): readonly OpenApiCall[] {
-  /** Of those that not every server has. */
+  /** Of sources that not every server has. */
   const presence = Object.fromEntries(
     face.sources.flatMap(({ name, http }) => (http?.isPresent ? [[name, http.isPresent()]] : [])),
   )

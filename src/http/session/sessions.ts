@@ -1,7 +1,7 @@
 /**
- * Sessions of browsers: what a cookie says about who signed in, and until when. Nothing is kept for them. A cookie is sealed with a
- * key that is made of the secret of the store and of the token's digest: every server on the store knows it, a restart does not end
- * it, taking the token out of the configuration does, and the configuration alone makes none.
+ * Sessions of browsers: a cookie says who signed in and until when; nothing is stored. It is sealed with a key made of the store's secret
+ * and the token's digest: every server on the store knows it, a restart does not end it, removing the token from the configuration does,
+ * and the configuration alone cannot make one.
  */
 import { createHmac, randomBytes } from 'node:crypto'
 import { type Caller, callerOf, type KnownToken } from '../../api/auth.ts'
@@ -10,11 +10,11 @@ import { sameToken } from '../../core/same-token.ts'
 
 export interface Session {
   readonly caller: Caller
-  /** From then on it is none. */
+  /** Its end. */
   readonly deadline: Instant
 }
 
-export interface SessionsOptions {
+interface SessionsOptions {
   readonly tokens: readonly KnownToken[]
   /** The same on every server of the store. */
   readonly secret: Uint8Array
@@ -27,7 +27,7 @@ interface Content {
   readonly deadline: Instant
 }
 
-/** Told apart from everything else that the same keys may ever seal. */
+/** Keeps these seals apart from any others by the same keys. */
 const PURPOSE = 'bartleby session 1'
 /** Twice what the longest name of a token takes. */
 const MAX_CHARACTERS = 512
@@ -38,7 +38,7 @@ const seal = (key: Uint8Array, payload: string): string =>
 export class Sessions {
   readonly #clock: Clock
   readonly #callers: ReadonlyMap<string, { readonly caller: Caller; readonly key: Uint8Array }>
-  /** Seals what names no token, so that this takes as long as to find out that a seal is wrong. */
+  /** Seals cookies without a known token, so that they take as long as a wrong seal. */
   readonly #nobody = randomBytes(32)
 
   constructor({ tokens, secret, clock }: SessionsOptions) {
@@ -51,7 +51,7 @@ export class Sessions {
     )
   }
 
-  /** The value of a cookie for the owner of the token with this name. */
+  /** The cookie's value for the owner of the token with this name. */
   begin(name: string): string {
     const known = this.#callers.get(name)
     if (known === undefined) throw new Error(`no token is named '${name}'`)
@@ -60,7 +60,7 @@ export class Sessions {
     return `${payload}.${seal(known.key, payload)}`
   }
 
-  /** The session in a `Cookie` header; null when there is none, or one that is forged, over, or of a token that is gone. */
+  /** null for a missing, forged or expired session, or one of a removed token. */
   find(cookies: string | undefined): Session | null {
     for (const value of cookiesIn(cookies)) {
       const session = this.#open(value)
@@ -81,7 +81,7 @@ export class Sessions {
   }
 }
 
-/** Instants are beyond what JSON holds as numbers. */
+/** Instants exceed what JSON holds as numbers. */
 const encode = ({ name, deadline }: Content): string =>
   Buffer.from(JSON.stringify({ name, deadline: String(deadline) })).toString('base64url')
 
@@ -97,32 +97,28 @@ function decode(payload: string): Content | null {
   }
 }
 
-/** The cookie is out of reach of scripts of a page, and no other site gets it sent. */
+/** Out of reach of scripts, and sent to no other site. */
 export const COOKIE_NAME = 'bartleby_session'
 
-/** A working day: who signs in in the morning is still in at its end. */
+/** A working day: whoever signs in in the morning is still in at its end. */
 export const SESSION_SECONDS = 12 * 60 * 60
 
-/** Browsers keep a secure cookie only where the page came over TLS, which ends before this server: its origin tells. */
+/** Browsers keep a secure cookie only from a page over TLS, which ends before this server; the origin tells. */
 const attributesFor = (origin: string | undefined): string =>
   `Path=/; HttpOnly; SameSite=Strict${origin?.startsWith('https://') === true ? '; Secure' : ''}`
 
-/** The `Set-Cookie` that begins a session, for a page of this origin. */
+/** Begins a session, for a page of this origin. */
 export const settingCookie = (value: string, origin: string | undefined): string =>
   `${COOKIE_NAME}=${value}; ${attributesFor(origin)}; Max-Age=${SESSION_SECONDS}`
 
-/** The `Set-Cookie` that ends it. */
 export const clearingCookie = (origin: string | undefined): string =>
   `${COOKIE_NAME}=; ${attributesFor(origin)}; Max-Age=0`
 
 /** More of one name no honest browser sends. */
 const MOST_COOKIES = 4
 
-/**
- * The values of the session's cookie in a `Cookie` header. There may be several: another site below the same domain can add one of
- * this name, and must not keep anybody out with it.
- */
-export function cookiesIn(header: string | undefined): readonly string[] {
+/** Several are possible: another site below the same domain can add one of this name, and must not keep anybody out with it. */
+function cookiesIn(header: string | undefined): readonly string[] {
   const values: string[] = []
   for (const pair of header?.split(';') ?? []) {
     const end = pair.indexOf('=')

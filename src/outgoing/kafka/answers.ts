@@ -1,19 +1,17 @@
-/** What brokers answer to records, and what it proves. */
-
+/** Brokers' answers to records, and what they prove. */
 export type RefusalReason = 'too_large' | 'topic_missing' | 'not_authorized' | 'unavailable'
 
-/** What the answer of a broker to a record proves. */
 export type Meaning =
   | { readonly is: 'written' }
-  /** The broker has a record with this number, and has forgotten where. It is ours when an earlier try may have written it. */
+  /** The broker has forgotten where its record with this number is. It is ours if an earlier try may have written it. */
   | { readonly is: 'number_taken' }
-  /** It was not written, and will not be. */
+  /** Not written, and never will be. */
   | { readonly is: 'refused'; readonly why: RefusalReason }
-  /** It was not written, but may be when it is sent again. */
+  /** Not written, but may be when sent again. */
   | { readonly is: 'not_now' }
-  /** It was not written: the broker knows nothing of the sender, or not of the records before this one. */
+  /** Not written: the broker does not know the sender, or the records before this one. */
   | { readonly is: 'stranger' }
-  /** It may have been written before this went wrong. */
+  /** May have been written before this went wrong. */
   | { readonly is: 'doubtful' }
 
 const TOO_LARGE = ['MESSAGE_TOO_LARGE', 'RECORD_LIST_TOO_LARGE'] as const
@@ -50,11 +48,11 @@ const MEANINGS: readonly (readonly [Meaning, ...codes: readonly string[]])[] = [
   ],
 ]
 
-/** What a code means; one that is not in the table proves nothing. */
+/** A code outside the table proves nothing. */
 export const meaningOf = (code: string): Meaning =>
   MEANINGS.find(([, ...codes]) => codes.includes(code))?.[0] ?? { is: 'doubtful' }
 
-/** The right that somebody must grant, where a code says that one is missing. */
+/** The right that somebody must grant for this code. */
 export const rightFor = (code: string, topic: string): string => {
   if (code === 'TOPIC_AUTHORIZATION_FAILED') return `; grant Write and Describe on topic ${topic}`
   // Brokers before 2.8; later ones ask for Write on any topic.

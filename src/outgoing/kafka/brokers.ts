@@ -1,6 +1,6 @@
 /**
- * Connections to the brokers of a cluster, for those who speak its protocol themselves, and which topics they have. The library's own
- * clients are not used: each request here has one version, or versions of our choice, and each part of an answer its own outcome.
+ * Connections to the brokers of a cluster for those who speak its protocol themselves, and the topics they have. The library's clients are
+ * not used: here each request has a version of our choice, and each part of an answer its own outcome.
  */
 import { isIP } from 'node:net'
 import type { BaseOptions, Broker, Connection, ConnectionPool } from '@platformatic/kafka'
@@ -35,7 +35,7 @@ function tlsOptions(
       // The chain is checked in any case; this is about the name in it.
       ...(checkHostname ? {} : { checkServerIdentity: () => undefined }),
     },
-    // Proxies choose the broker by it. Addresses are no names for it.
+    // Proxies choose the broker by it. An address is no name.
     tlsServerName: servers.some((server) => isIP(hostOf(server)) === 0),
   }
 }
@@ -44,17 +44,17 @@ function tlsOptions(
 export const hostOf = (server: string): string =>
   server.slice(0, server.lastIndexOf(':')).replace(/^\[(.*)\]$/, '$1')
 
-/** Without what is null: the library takes null for a value. */
+/** Without nulls, which the library takes for values. */
 const given = <Key extends string>(options: Readonly<Record<Key, string | null>>): { [K in Key]?: string } =>
   Object.fromEntries(Object.entries(options).filter(([, value]) => value !== null)) as { [K in Key]?: string }
 
-/** Who waits for a connection is told of its errors; an error event that nobody listens to would end the process. */
+/** Errors reach whoever waits for a connection; an unheard error event would end the process. */
 function quietPool(library: KafkaLibrary, options: BaseOptions): ConnectionPool {
   const pool = new library.ConnectionPool(options.clientId, options)
   return pool.on('connecting', ({ connection }) => connection.on('error', () => {}))
 }
 
-/** Breaks all connections of a pool without waiting for anybody. */
+/** Breaks all connections of a pool without waiting. */
 export function breakConnections(pool: ConnectionPool): void {
   for (const [, connection] of pool) connection.socket?.destroy()
 }
@@ -64,17 +64,14 @@ type ApiVersions = ReadonlyMap<number, { readonly min: number; readonly max: num
 const REQUEST_TIMEOUT_MS = 30_000
 const GROUP_KEY_TYPE = 0
 
-/** What a broker says that does not look after a group, or not yet: a cluster that nobody has used makes what it needs for groups first. */
+/** Codes of a broker that does not coordinate a group, or not yet: an unused cluster first creates what groups need. */
 export const COORDINATOR_AWAY = [
   'NOT_COORDINATOR',
   'COORDINATOR_NOT_AVAILABLE',
   'COORDINATOR_LOAD_IN_PROGRESS',
 ] as const
 
-/**
- * Brokers answer the requests of a connection one after the other; so what waits on purpose (for records, for a group to gather) asks in
- * a pool of its own.
- */
+/** A broker answers one connection's requests in order, so waiting requests (for records, for a group to gather) have pools of their own. */
 export class BrokerLink {
   readonly library: KafkaLibrary
   /** For what is answered at once. */
@@ -97,19 +94,18 @@ export class BrokerLink {
     this.asking = this.newPool()
   }
 
-  /** Further connections, closed with the others. Whoever asks in them is told after `requestTimeoutMs` that nobody answers. */
+  /** Further connections, closed with the others. Requests in them time out after `requestTimeoutMs`. */
   newPool(requestTimeoutMs = REQUEST_TIMEOUT_MS): ConnectionPool {
     const pool = quietPool(this.library, { ...this.#options, requestTimeout: requestTimeoutMs })
     this.#pools.push(pool)
     return pool
   }
 
-  /** A connection to whichever broker can be reached: those of the configuration first, then the others that are known. */
+  /** Any reachable broker: configured ones first, then others that are known. */
   any(): Promise<Connection> {
     return this.asking.getFirstAvailable([...this.#servers, ...this.#brokers.values()])
   }
 
-  /** What the cluster said of its brokers. */
   remember(brokers: ReadonlyMap<number, Broker>): void {
     this.#brokers = brokers
   }
@@ -120,7 +116,6 @@ export class BrokerLink {
     return pool.get(broker)
   }
 
-  /** The broker that looks after a group. */
   async coordinatorOf(group: string): Promise<Broker> {
     const { api } = this.library.findCoordinatorV3
     const asked = await api.async(await this.any(), GROUP_KEY_TYPE, [group])
@@ -128,7 +123,7 @@ export class BrokerLink {
     return { host, port }
   }
 
-  /** What the broker at the other end can do, by the number of the request; asked once. */
+  /** Versions by request number, asked once per connection. */
   async versions(connection: Connection): Promise<ApiVersions> {
     const known = this.#versions.get(connection)
     if (known !== undefined) return known
@@ -140,17 +135,17 @@ export class BrokerLink {
     return versions
   }
 
-  /** The library throws answers in which anything went wrong; here each part of an answer has an outcome of its own. */
+  /** The library throws answers in which anything went wrong; here each part has its own outcome. */
   answered<Answer>(asked: Promise<Answer>): Promise<Answer> {
     return asked.catch((error: unknown) => {
-      // Set by the library on errors that it found inside an answer.
+      // Set by the library on errors inside an answer.
       const { response } = error as { readonly response?: Answer }
       if (response === undefined) throw error
       return response
     })
   }
 
-  /** The name of a number in an answer; '' for 0, when all is well. */
+  /** The name of an error code; '' for 0. */
   code(errorCode: number): string {
     if (errorCode === 0) return ''
     const names: Readonly<Record<number, string>> = this.library.protocolErrorsCodesById
@@ -159,7 +154,7 @@ export class BrokerLink {
 
   close(): void {
     for (const pool of this.#pools) {
-      // Breaking comes first: closing alone would wait for answers.
+      // Closing alone would wait for answers.
       breakConnections(pool)
       pool.close(() => {})
     }
@@ -169,12 +164,12 @@ export class BrokerLink {
 const METADATA_KEY = 3
 const TOPIC_AUTHORIZATION_FAILED = 29
 
-/** The bits of rights in an answer, and what it says when nobody asked for them. */
+/** Bits of rights in an answer, and the value when nobody asked. */
 const READ = 1 << 3
 const WRITE = 1 << 4
 const NOT_SAID = -2_147_483_648
 
-/** Asks the first broker that can be reached. Rights are asked for on demand only: brokers write a line of audit for each that is not granted. */
+/** Asks any reachable broker. Rights only on demand: brokers write an audit line for each that is not granted. */
 export async function lookUpTopics(
   link: BrokerLink,
   topics: readonly string[],
@@ -207,7 +202,7 @@ export async function lookUpTopics(
   return { found, missing, forbidden }
 }
 
-/** Whether a later look found other topics, other partitions, or a topic that was made anew. Leaders move all the time. */
+/** Whether topics or partitions changed, or a topic was created anew. Leaders move all the time. */
 export function areOthers(before: TopicsFound, after: TopicsFound): boolean {
   if (before.found.size !== after.found.size) return true
   for (const [name, { id, leaders }] of before.found) {

@@ -1,4 +1,4 @@
-/** How brokers are reached: which keys go together, and the settings that they make: files read, secrets found, certificates looked at. */
+/** How brokers are reached: keys checked together, files read, secrets found, certificates examined. */
 import { X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
@@ -14,16 +14,16 @@ export const SASL_MECHANISMS = ['PLAIN', 'SCRAM-SHA-256', 'SCRAM-SHA-512', 'OAUT
 
 const SERVER = /^(?:\[[\da-fA-F:.]+\]|[\w.-]+):(\d{1,5})$/
 
-/** Whether it is `HOST:PORT`. */
+/** `HOST:PORT`. */
 export const isServer = (text: string): boolean => {
   const port = Number(SERVER.exec(text)?.[1])
   return port >= 1 && port <= 65_535
 }
 
-/** Secrets that may lie in a file. */
+/** Secrets that may be in a file. */
 const SECRET_KEYS = ['ssl_password', 'sasl_password', 'sasl_token'] as const
 
-/** The problems of keys that are right one by one. A key that does not fit is refused: it would be believed to protect something. */
+/** Problems of keys together. A key that does not apply is refused: it would be believed to protect something. */
 export function problemsOfConnection(given: ConnectionOptions): readonly string[] {
   const { security_protocol: protocol = 'PLAINTEXT' } = given
   const hasTls = protocol === 'SSL' || protocol === 'SASL_SSL'
@@ -79,16 +79,13 @@ function problemsOfSasl(given: ConnectionOptions, protocol: string): readonly st
   ]
 }
 
-/** How brokers are reached. Secrets are texts here, wherever they were read from. */
+/** Secrets are texts here, wherever they came from. */
 export type ConnectionSettings = Readonly<NonNullable<ReturnType<typeof connectionOf>>>
 
 type SecretKey = (typeof SECRET_KEYS)[number]
 type FileKey = 'ssl_cafile' | 'ssl_certfile' | 'ssl_keyfile' | `${SecretKey}_file`
 
-/**
- * The settings of keys that were checked; null when they name no server. Files lie relative to `folder`. Throws one ConfigError with all
- * files that are of no use, each by its key behind `prefix`.
- */
+/** Settings of checked keys; null without a server. Files are relative to `folder`. Throws one ConfigError for all bad files, by key. */
 export function connectionOf(given: ConnectionOptions, folder: string, prefix: string) {
   const { servers = [], security_protocol: protocol = 'PLAINTEXT' } = given
   if (servers.length === 0) return null
@@ -117,7 +114,7 @@ function tlsOf(given: ConnectionOptions, files: Files) {
     files.attempt('ssl_certfile', 'holds no certificate in PEM', () => new X509Certificate(cert))
   }
   if (cert !== null && key !== null && files.problems.length === 0) {
-    // What OpenSSL says would name neither the key nor the file.
+    // OpenSSL's own words name neither key nor file.
     files.attempt(
       'ssl_keyfile',
       'holds no key that fits ssl_certfile and can be opened with ssl_password',
@@ -127,7 +124,7 @@ function tlsOf(given: ConnectionOptions, files: Files) {
   return { ca, cert, key, passphrase, checkHostname: given.ssl_check_hostname ?? true }
 }
 
-/** The files that the keys name, and what was wrong with them. */
+/** Files that keys name, and their problems. */
 class Files {
   readonly problems: string[] = []
   readonly #given: ConnectionOptions
@@ -138,7 +135,6 @@ class Files {
     this.#folder = folder
   }
 
-  /** What stands in the file of a key; null when there is none. */
   text(key: FileKey): string | null {
     const path = this.#given[key]
     if (path === undefined) return null
@@ -150,15 +146,15 @@ class Files {
     }
   }
 
-  /** A secret, from its key or its file; editors and `echo` end files with a line break, which is none of it. */
+  /** From its key or its file, without the line break that editors and `echo` add. */
   secret(key: SecretKey): string | null {
-    const told = this.problems.length
+    const before = this.problems.length
     const secret = this.#given[key] ?? this.text(`${key}_file`)?.replace(/\r?\n$/, '') ?? null
-    if (secret === '' && this.problems.length === told) this.problems.push(`${key}_file: the file is empty`)
+    if (secret === '' && this.problems.length === before) this.problems.push(`${key}_file: the file is empty`)
     return secret
   }
 
-  /** Tells `problem` of a key when `look` throws. */
+  /** Reports `problem` when `look` throws. */
   attempt(key: FileKey, problem: string, look: () => unknown): void {
     try {
       look()
@@ -169,11 +165,11 @@ class Files {
 }
 
 export interface FoundTopic {
-  /** Another one when the topic was deleted and made anew; '' on brokers that have none. */
+  /** Changes when a topic is deleted and created anew; '' on brokers without ids. */
   readonly id: string
-  /** The broker that leads each partition; −1 while there is none. */
+  /** By partition; −1 while there is none. */
   readonly leaders: readonly number[]
-  /** Whether we may do this with it; null where that was not asked, or the brokers do not say. */
+  /** null where it was not asked, or brokers do not say. */
   readonly mayRead: boolean | null
   readonly mayWrite: boolean | null
 }
@@ -181,6 +177,6 @@ export interface FoundTopic {
 export interface TopicsFound {
   readonly found: ReadonlyMap<string, FoundTopic>
   readonly missing: readonly string[]
-  /** Not to be seen by us: brokers do not say whether they exist. */
+  /** Hidden from us: brokers do not say whether they exist. */
   readonly forbidden: readonly string[]
 }

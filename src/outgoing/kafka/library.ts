@@ -1,7 +1,4 @@
-/**
- * The client library: an optional package, loaded when Kafka is used and not before. Its errors carry whole requests and responses, and
- * those carry payloads: only a code and a message of them may go further.
- */
+/** The client library: an optional package, loaded when Kafka is used. Its errors carry payloads; only code and message leave here. */
 import { createRequire } from 'node:module'
 import { failure } from '../../core/errors.ts'
 import type { RecordBytes } from './record.ts'
@@ -10,10 +7,10 @@ export type KafkaLibrary = typeof import('@platformatic/kafka')
 
 const NAME = '@platformatic/kafka'
 
-/** The release whose requests are made here, as package.json has it too. */
+/** The release whose requests are used here, as in package.json. */
 export const LIBRARY_VERSION = '2.12.1'
 
-/** Throws where the library is not installed. Loads nothing: whoever is configured for Kafka asks before it begins. */
+/** Throws where the library is not installed. Loads nothing, so it can be asked before starting. */
 export function requireKafkaLibrary(): void {
   try {
     createRequire(import.meta.url).resolve(NAME)
@@ -28,18 +25,18 @@ export async function loadKafkaLibrary(): Promise<KafkaLibrary> {
 }
 
 interface KafkaTrouble {
-  /** What a broker said (`TOPIC_AUTHORIZATION_FAILED`), the system (`ECONNREFUSED`), or the library (`PLT_KFK_TIMEOUT`). */
+  /** Of a broker (`TOPIC_AUTHORIZATION_FAILED`), the system (`ECONNREFUSED`) or the library (`PLT_KFK_TIMEOUT`). */
   readonly code: string
   readonly message: string
 }
 
 const LONGEST_MESSAGE = 300
 
-/** The most telling part of an error: what a broker said, then what the system said, then what the library says itself. */
+/** The most telling part of an error: a broker's, then the system's, then the library's own. */
 export function troubleOf(error: unknown): KafkaTrouble {
   const parts = [...partsOf(error)]
-  const said = parts.find(({ apiId }) => apiId !== undefined)
-  if (said !== undefined) return trouble(said.apiId, said.message)
+  const brokers = parts.find(({ apiId }) => apiId !== undefined)
+  if (brokers !== undefined) return trouble(brokers.apiId, brokers.message)
   const refused = parts.find(({ code }) => code === 'PLT_KFK_AUTHENTICATION')
   if (refused !== undefined) return trouble('SASL_AUTHENTICATION_FAILED', refused.message)
   const system = parts.find(({ code }) => code !== undefined && !code.startsWith('PLT_KFK_'))
@@ -47,7 +44,7 @@ export function troubleOf(error: unknown): KafkaTrouble {
   return system === undefined ? trouble(own?.code, own?.message) : trouble(system.code, system.message)
 }
 
-/** Whether a broker, the system or the library said this, anywhere in the error. */
+/** Whether one of these codes is anywhere in the error. */
 export const isTrouble = (error: unknown, ...codes: readonly string[]): boolean => {
   for (const { apiId, code } of partsOf(error)) {
     if (codes.includes(apiId ?? '') || codes.includes(code ?? '')) return true
@@ -66,10 +63,10 @@ interface ErrorPart {
   readonly message: string
 }
 
-/** An error and all that it holds: the library nests them as lists and as causes. */
+/** An error and those inside: the library nests them as lists and as causes. */
 function* partsOf(error: unknown, depth = 0): Generator<ErrorPart> {
   if (!(error instanceof Error) || depth > 8) return
-  // Both are texts wherever the library and the system set them.
+  // Texts wherever the library and the system set them.
   const { apiId, code, errors } = error as { apiId?: unknown; code?: unknown; errors?: unknown }
   yield {
     message: error.message,
@@ -80,7 +77,7 @@ function* partsOf(error: unknown, depth = 0): Generator<ErrorPart> {
   yield* partsOf(error.cause, depth + 1)
 }
 
-/** The record as the library takes it. Keys go where Java's clients put them; without a key, any partition is as good as another. */
+/** The record for the library. Keys go where Java's clients put them; without a key, any partition will do. */
 export function messageOf(
   library: KafkaLibrary,
   topic: string,
@@ -95,7 +92,7 @@ export function messageOf(
   return {
     topic,
     partition: spot % partitions,
-    // Names stay bytes: as texts, those that repeat would become one. The wire knows null, which these types do not.
+    // Names stay bytes: as texts, repeated ones would merge. The wire knows null, which these types do not.
     headers: new Map(
       headers.map((header) => [toBuffer(header.name), header.value && toBuffer(header.value)]),
     ) as Map<Buffer, Buffer>,
@@ -106,5 +103,5 @@ export function messageOf(
 
 export type Message = ReturnType<typeof messageOf>
 
-/** A view of its own each time: names are keys of a map by what they are, not by what they say. */
+/** A new view each time: map keys are compared by identity, not content. */
 const toBuffer = (bytes: Uint8Array): Buffer => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)

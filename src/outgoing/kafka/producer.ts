@@ -1,9 +1,9 @@
 /**
- * The one producer: writes records to topics, and says for certain what became of each, or that it is not certain.
+ * The one producer: writes records to topics and says for certain what became of each, or that it is uncertain.
  *
- * The library's producer takes a new identity when brokers have forgotten the old one and sends again, so that a record can be written
- * twice; and it does not say whether anything was sent. So requests are made here: with an identity and a number that stay the same for
- * all tries, a broker that has written records once does not write them again, and an answer that was lost comes with the next try.
+ * The library's producer takes a new identity when brokers have forgotten the old one and sends again, so a record can be written twice;
+ * nor does it say whether anything was sent. Requests are made here instead. Identity and number stay the same for all tries: a broker
+ * does not write records twice, and a lost answer comes with the next try.
  */
 import type { Connection } from '@platformatic/kafka'
 import { type Log, silentLog } from '../../core/log.ts'
@@ -14,49 +14,48 @@ import type { ConnectionSettings, FoundTopic } from './connection.ts'
 import { isTrouble, type KafkaLibrary, type Message, messageOf, troubleOf } from './library.ts'
 import type { Compression, OutgoingRecord, RecordBytes } from './record.ts'
 
-/** Pinned: brokers from 2.7 to 4.x understand it, and what its answers mean is known. */
+/** Pinned: brokers from 2.7 to 4.x understand it, and its answers are known. */
 const PRODUCE = { key: 0, version: 8 } as const
 const ACKS_ALL = -1
-/** Tries before anything was sent; one that no broker answered costs more. What may have been sent is tried until the deadline. */
+/** Tries before anything was sent; an unanswered one costs more. What may have been sent is tried until the deadline. */
 const MOST_TRIES = 20
 const UNANSWERED_COST = 4
 const PAUSE_MS = 200
-/** Partitions are added seldom, and until then the place of a key is the same. */
+/** Partitions are rarely added, and until then a key keeps its place. */
 const TOPIC_VALID_MS = 10_000
 
 export interface ProducerSettings {
   readonly connection: ConnectionSettings
   readonly compression: Compression
-  /** What has no answer by then is uncertain. */
+  /** Without an answer by then, a record is uncertain. */
   readonly publishTimeoutMs: number
 }
 
-/** What became of a record that was to be published. */
 export type PublishOutcome =
   | { readonly outcome: 'published'; readonly partition: number; readonly offset: bigint }
   | Unpublished
 
 type Unpublished =
-  /** It is certain that it was not written. */
+  /** Certainly not written. */
   | {
       readonly outcome: 'failed'
       readonly why: RefusalReason
-      /** What a broker said; left out when none said anything that settles it. */
+      /** A broker's code; absent when none settles it. */
       readonly code?: string
       readonly message: string
     }
-  /** It may have been written, or may still be. */
+  /** May have been written, or may still be. */
   | { readonly outcome: 'uncertain'; readonly message: string }
 
-/** By this brokers tell a second try from a second record. */
+/** By it brokers tell a second try from a second record. */
 interface Identity {
   readonly id: bigint
   readonly epoch: number
-  /** The number of the next record of a partition. */
+  /** The next record's number, by partition. */
   readonly numbers: Map<string, number>
 }
 
-/** Records of one partition on their way, all or none. What was once chosen stays: a try with other values could write them twice. */
+/** Records of one partition on their way, all or none. Choices stay: a try with other values could write them twice. */
 interface Delivery {
   readonly topic: string
   readonly partition: number
@@ -66,14 +65,14 @@ interface Delivery {
   connection: Connection | null
   /** Some try may have written them. */
   isDoubtful: boolean
-  /** Where the first of them is, or why none is; null while it is not known. Once it is, nothing may be sent any more. */
+  /** Where the first of them is, or why none is. Once known, nothing more may be sent. */
   outcome: PublishOutcome | null
-  /** Why the last try brought nothing. */
+  /** Why the last try failed. */
   trouble: string
   triesLeft: number
 }
 
-/** Connects when the first record is published. Never throws. */
+/** Connects on the first publish. Never throws. */
 export class TopicProducer {
   readonly #settings: ProducerSettings
   readonly #log: Log
@@ -82,7 +81,7 @@ export class TopicProducer {
   readonly #topics = new Map<string, { readonly topic: FoundTopic; readonly validUntil: number }>()
   /** The last publish to each topic; the next one waits for it. */
   readonly #last = new Map<string, Promise<unknown>>()
-  /** Call off what is under way. */
+  /** Aborts running publishes. */
   readonly #underWay = new Set<AbortController>()
   #isClosed = false
 
@@ -99,7 +98,7 @@ export class TopicProducer {
     return outcome
   }
 
-  /** Publishes records to a topic, each partition's in their order, with one request for each; gives an outcome for each. */
+  /** Publishes records to a topic in the order of each partition; gives an outcome for each. */
   async publishAll(topic: string, records: readonly RecordBytes[]): Promise<readonly PublishOutcome[]> {
     if (records.length === 0) return []
     const mine = Promise.resolve(this.#last.get(topic)).then(() => this.#inTime(topic, records))
@@ -146,7 +145,7 @@ export class TopicProducer {
     const groups = [...Map.groupBy(placed, ({ partition }) => partition)]
     const all = groups.map(([partition, messages]) => newDelivery(topic, partition, messages))
     await this.#deliver(all, deadline)
-    // One of a partition may be to blame for all: each is sent alone then.
+    // One record of a partition may be to blame for all: each is sent alone.
     const alone = all
       .filter(isOfOne)
       .flatMap(({ partition, messages }) =>
@@ -161,7 +160,7 @@ export class TopicProducer {
     return this.#insist(all, deadline, (link, topic, open) => this.#sendAll(link, topic, open))
   }
 
-  /** Takes a step with all that are open until none is, or the deadline. */
+  /** Repeats a step with all open deliveries until none is open, or the deadline. */
   async #insist(all: readonly Delivery[], deadline: AbortSignal, step: Step): Promise<void> {
     const tooLate = aborted(deadline)
     while (!deadline.aborted) {
@@ -174,7 +173,7 @@ export class TopicProducer {
     for (const delivery of open(all)) this.#giveUp(delivery)
   }
 
-  /** One try. What is open afterwards may be tried again. */
+  /** One try; deliveries still open afterwards may be tried again. */
   async #tryOnce(deliveries: readonly Delivery[], step: Step): Promise<void> {
     try {
       const link = await this.#open()
@@ -186,7 +185,7 @@ export class TopicProducer {
     }
   }
 
-  /** One request for each broker. */
+  /** One request per broker. */
   async #sendAll(link: BrokerLink, { leaders }: FoundTopic, deliveries: readonly Delivery[]): Promise<void> {
     for (const delivery of deliveries) delivery.identity ??= await this.#identify(link)
     const requests = Map.groupBy(deliveries, ({ partition, identity }) =>
@@ -254,7 +253,7 @@ export class TopicProducer {
     if (code === 'SASL_AUTHENTICATION_FAILED') this.#giveUp(delivery)
   }
 
-  /** `wasDoubtful`: some try before the one that was answered may have written it. */
+  /** `wasDoubtful`: a try before the answered one may have written it. */
   #onAnswer(delivery: Delivery, code: string, wasDoubtful: boolean): void {
     if (delivery.outcome !== null) return
     const meaning: Meaning = meaningOf(code)
@@ -272,7 +271,7 @@ export class TopicProducer {
     }
   }
 
-  /** No further try. What may be under way is cut off, and its identity is not used again: a late try must not overtake others. */
+  /** No further try. The connection is cut and the identity dropped: a late try must not overtake others. */
   #giveUp(delivery: Delivery): void {
     const { trouble: message, isDoubtful } = delivery
     delivery.outcome ??= isDoubtful
@@ -288,7 +287,7 @@ export class TopicProducer {
     return this.#link
   }
 
-  /** The topic, or the code of why it cannot be written to. */
+  /** The topic, or the code that says why it cannot be written to. */
   async #find(link: BrokerLink, name: string): Promise<FoundTopic | string> {
     const known = this.#topics.get(name)
     if (known !== undefined && known.validUntil > performance.now()) return known.topic
@@ -310,14 +309,14 @@ export class TopicProducer {
   }
 }
 
-/** The producer as those see it who publish one record at a time. */
+/** For those who publish one record at a time. */
 export type Publisher = Pick<TopicProducer, 'publish' | 'close'>
 
 type Step = (link: BrokerLink, topic: FoundTopic, open: readonly Delivery[]) => Promise<void>
 
 const NOT_TRIED: Unpublished = { outcome: 'failed', why: 'unavailable', message: 'it was not tried' }
 
-/** Of a delivery of nothing: where its topic is, is known. */
+/** Of a delivery of nothing: its topic is known. */
 const FOUND: PublishOutcome = { outcome: 'published', partition: -1, offset: -1n }
 
 const newDelivery = (topic: string, partition: number, messages: readonly Message[]): Delivery => ({
@@ -340,7 +339,7 @@ const open = (deliveries: readonly Delivery[]): readonly Delivery[] =>
 const isOfOne = ({ messages, outcome }: Delivery): boolean =>
   messages.length > 1 && outcome?.outcome === 'failed' && RECORD_REFUSED.includes(outcome.code ?? '')
 
-/** The outcome of each message: published, they lie one behind the other. */
+/** Published messages have consecutive offsets. */
 const outcomesOf = ({ messages, outcome }: Delivery): readonly (readonly [Message, PublishOutcome])[] =>
   messages.map((message, index) => [
     message,

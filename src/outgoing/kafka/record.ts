@@ -1,12 +1,11 @@
-/** Records as they are written to topics, and what topics may be called. */
-
-/** A header as it came. Names may come twice, and in any bytes. */
+/** Records as they are written to topics, and names of topics. */
+/** Names may come twice, and in any bytes. */
 export interface RawHeader {
   readonly name: Uint8Array
   readonly value: Uint8Array | null
 }
 
-/** What a record is, wherever it goes. Null and empty are different things. */
+/** Null and empty are different. */
 export interface RecordBytes {
   readonly key: Uint8Array | null
   readonly value: Uint8Array | null
