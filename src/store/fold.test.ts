@@ -4,7 +4,7 @@ import { instant } from '../core/clock.ts'
 import { silentLog } from '../core/log.ts'
 import { TestClock } from '../core/test-clock.ts'
 import { MIGRATIONS } from '../migrations.ts'
-import { readTalliesOf, Tallies, webhookCounter } from '../sources/webhooks/numbers/tallies.ts'
+import { CountChanges, readCountsOf, webhookCounter } from '../sources/webhooks/numbers/counts.ts'
 import { type Database, type Integer, sql } from './database.ts'
 import { CountFolder, type FoldTurn, foldCounts, readLastFoldAt } from './fold.ts'
 import { leasedLock } from './lock.ts'
@@ -47,9 +47,9 @@ describe('folding', () => {
 
   const deliver = (subject: number, amount = 1) =>
     db.transaction('test', async (tx) => {
-      const tallies = new Tallies()
-      tallies.add(subject, 'delivered', amount)
-      tallies.write(tx)
+      const counts = new CountChanges()
+      counts.add(subject, 'delivered', amount)
+      counts.write(tx)
     })
   const fold = (turn: Partial<FoldTurn> = {}) =>
     foldCounts(db, webhookCounter, { clock, owner: 'me', ...turn })
@@ -59,7 +59,7 @@ describe('folding', () => {
       return Number(row?.found)
     })
   const delivered = (subject: number) =>
-    db.session('test', async (session) => (await readTalliesOf(session, subject)).delivered ?? 0)
+    db.session('test', async (session) => (await readCountsOf(session, subject)).delivered ?? 0)
   const lastFold = () => db.session('test', (session) => readLastFoldAt(session, webhookCounter, instant(0n)))
 
   it('moves deltas to the totals, in as many steps as it takes, and changes no number', async () => {

@@ -8,7 +8,7 @@ import { instant } from '../../src/core/clock.ts'
 import { TestClock } from '../../src/core/test-clock.ts'
 import { Xids } from '../../src/core/xid.ts'
 import { SEND, STATE } from '../../src/sources/kafka/event.ts'
-import { TALLY } from '../../src/sources/webhooks/numbers/tallies.ts'
+import { STORED_COUNTS } from '../../src/sources/webhooks/numbers/counts.ts'
 import { JOB } from '../../src/sources/webhooks/webhook.ts'
 import type { Database } from '../../src/store/database.ts'
 import { addLetters, lettersOf } from './old-letters.ts'
@@ -197,9 +197,9 @@ function addWebhooks(add: Add, version: number, { jobs, runs }: Made, isPostgres
   }
   add('webhook_messages', message(9, { scheduled_for: LATER, next_try_at: LATER }))
   const total = (subject: number, tally: number, amount: number): Row => ({ subject, tally, amount })
-  add('webhook_totals', total(2, TALLY.queued, 2), total(2, TALLY.inFlight, 1))
-  add('webhook_totals', total(1, TALLY.dispatched, 5), total(1, TALLY.scheduled, 1))
-  add(isPostgres ? 'webhook_deltas' : 'webhook_totals', total(2, TALLY.delivered, 1))
+  add('webhook_totals', total(2, STORED_COUNTS.queued, 2), total(2, STORED_COUNTS.inFlight, 1))
+  add('webhook_totals', total(1, STORED_COUNTS.dispatched, 5), total(1, STORED_COUNTS.scheduled, 1))
+  add(isPostgres ? 'webhook_deltas' : 'webhook_totals', total(2, STORED_COUNTS.delivered, 1))
   if (version >= 15) return
   const run = { consumer: 2, actor: 'nell', started_at: at(3), expected: 10, done: 4, ...RUN_PLACE }
   add('webhook_bulk_runs', {

@@ -4,21 +4,23 @@ import type { Audit, Finding, FoundRow, Invariant, Side } from '../../letters/au
 import { batchesOf, read, Sums, textKey, together, type Walker } from '../../letters/audit/walk.ts'
 import { STATUS } from '../../letters/letter.ts'
 import type { Integer, Session } from '../../store/database.ts'
-import { readDeadCounts } from './numbers/dead-counts.ts'
-import { readTallies, TALLY, type TallyName } from './numbers/tallies.ts'
-import { JOB, type JobStatus, queueOfConsumer, statusOf, WEBHOOKS } from './webhook.ts'
+import {
+  COUNT_NAMES,
+  COUNT_OF_STATUS,
+  type CountName,
+  MESSAGE_COUNTS,
+  readAllCounts,
+} from './numbers/counts.ts'
+import { JOB, queueOfConsumer, statusOf, WEBHOOKS } from './webhook.ts'
 
 /** As counted; a check tells whether that is right. */
-async function bookedJobs({ session }: Audit): Promise<number> {
-  const dead = (await readDeadCounts(session)).reduce((sum, { deadCount }) => sum + deadCount, 0)
-  return dead + (await booked(session, ['queued', 'inFlight', 'delivered']))
-}
-const bookedMessages = ({ session }: Audit): Promise<number> => booked(session, ['dispatched', 'scheduled'])
-
-async function booked(session: Session, names: readonly TallyName[]): Promise<number> {
-  const tallies = [...(await readTallies(session)).values()]
-  return tallies.reduce((sum, counted) => names.reduce((all, name) => all + (counted[name] ?? 0), sum), 0)
-}
+const counted =
+  (...names: readonly CountName[]) =>
+  async ({ session }: Audit): Promise<number> => {
+    const counts = [...(await readAllCounts(session)).values()]
+    return counts.reduce((sum, each) => names.reduce((all, name) => all + (each[name] ?? 0), sum), 0)
+  }
+const countedJobs = counted('queued', 'inFlight', 'delivered', 'dead')
 
 const readJobs = read('jobStates', 'SELECT consumer, state FROM bartleby.webhook_jobs')
 
@@ -37,30 +39,18 @@ const JOB_LETTERS: Side = {
   keyOf: textKey,
 }
 
-type Tally = TallyName | 'dead'
-
-const TALLY_OF: Readonly<Record<JobStatus, Tally>> = {
-  QUEUED: 'queued',
-  INFLIGHT: 'inFlight',
-  DELIVERED: 'delivered',
-  DEAD: 'dead',
-}
-const OF_MESSAGES = ['dispatched', 'scheduled', 'scheduledDispatched'] as const
-/** The names of tallies are the keys of a constant record. */
-const TALLIES = [...(Object.keys(TALLY) as TallyName[]), 'dead'] as const
-
-async function takeCensus(walker: Walker): Promise<ReadonlyMap<number, ReadonlyMap<Tally, number>>> {
-  const census = new Map<number, Sums<Tally>>()
-  const add = (subject: FoundRow[string], tally: Tally, amount: number): void => {
-    const counts = census.get(Number(subject)) ?? new Sums<Tally>()
+async function takeCensus(walker: Walker): Promise<ReadonlyMap<number, ReadonlyMap<CountName, number>>> {
+  const census = new Map<number, Sums<CountName>>()
+  const add = (subject: FoundRow[string], tally: CountName, amount: number): void => {
+    const counts = census.get(Number(subject)) ?? new Sums<CountName>()
     census.set(Number(subject), counts)
     counts.add(tally, amount)
   }
   for await (const jobs of batchesOf(walker, readJobs))
-    for (const { consumer, state } of jobs) add(consumer, TALLY_OF[statusOf(Number(state))], 1)
+    for (const { consumer, state } of jobs) add(consumer, COUNT_OF_STATUS[statusOf(Number(state))], 1)
   for await (const messages of batchesOf(walker, readMessages))
     for (const message of messages)
-      for (const tally of OF_MESSAGES) add(message.channel, tally, Number(message[tally]))
+      for (const tally of MESSAGE_COUNTS) add(message.channel, tally, Number(message[tally]))
   return census
 }
 
@@ -96,7 +86,7 @@ export interface Miscount {
   readonly subject: number
   /** Undefined when there is no such consumer or channel. */
   readonly name: SubjectName | undefined
-  readonly tally: Tally
+  readonly tally: CountName
   readonly counted: number
   readonly actual: number
 }
@@ -105,13 +95,12 @@ export async function* findMiscounts(walker: Walker): AsyncGenerator<Miscount> {
   const { session } = walker
   const census = await takeCensus(walker)
   const names = await readSubjectNames(session)
-  const dead = new Map((await readDeadCounts(session)).map((each) => [each.consumer, each.deadCount]))
-  const books = await readTallies(session)
-  const subjects = new Set([...census.keys(), ...books.keys(), ...dead.keys()])
+  const counts = await readAllCounts(session)
+  const subjects = new Set([...census.keys(), ...counts.keys()])
   for (const subject of [...subjects].sort((a, b) => a - b)) {
     const name = names.get(subject)
-    for (const tally of TALLIES) {
-      const counted = (tally === 'dead' ? dead.get(subject) : books.get(subject)?.[tally]) ?? 0
+    for (const tally of COUNT_NAMES) {
+      const counted = counts.get(subject)?.[tally] ?? 0
       const actual = census.get(subject)?.get(tally) ?? 0
       if (counted !== actual || (name === undefined && actual !== 0))
         yield { subject, name, tally, counted, actual }
@@ -123,14 +112,14 @@ export async function* findMiscounts(walker: Walker): AsyncGenerator<Miscount> {
 const counts: Invariant = {
   id: 'W2',
   promise: 'every count of webhook jobs and messages is what counting gives',
-  rows: async (audit) => (await bookedJobs(audit)) + (await bookedMessages(audit)),
+  rows: counted('queued', 'inFlight', 'delivered', 'dead', 'dispatched', 'scheduled'),
   async *check(audit) {
     for await (const miscount of findMiscounts(audit)) yield findingOf(miscount)
   },
 }
 
 function findingOf({ subject, name, tally, counted, actual }: Miscount): Finding {
-  const what = `${tally} ${OF_MESSAGES.some((each) => each === tally) ? 'messages' : 'jobs'}`
+  const what = `${tally} ${MESSAGE_COUNTS.some((each) => each === tally) ? 'messages' : 'jobs'}`
   return {
     what:
       counted === actual
@@ -161,7 +150,7 @@ const JOBS: Side = {
 const deadJobs: Invariant = {
   id: 'W1',
   promise: 'a dead webhook job has one pending letter, and such a letter its dead job',
-  rows: bookedJobs,
+  rows: countedJobs,
   async *check(audit) {
     const names = await readSubjectNames(audit.session)
     /** Each told once. */
@@ -222,7 +211,7 @@ interface JobRow {
 const jobRanges: Invariant = {
   id: 'W3',
   promise: 'the jobs of a webhook message are the range of ids that it names',
-  rows: bookedJobs,
+  rows: countedJobs,
   async *check(audit) {
     let told: string | undefined
     for await (const jobs of batchesOf<JobRow>(audit, readJobMessages)) {

@@ -20,7 +20,7 @@ export const webhooksModule: SourceModule<'webhooks', typeof WebhooksSchema, Web
   migrations: [webhookMigration],
   async open({ store: { db }, clock, log, registers, runs, queues: { announcer } }, options) {
     const { CountFolder } = await import('../../store/fold.ts')
-    const { webhookCounter } = await import('./numbers/tallies.ts')
+    const { webhookCounter } = await import('./numbers/counts.ts')
     const { Webhooks } = await import('./webhooks.ts')
     const settings = webhookSettings(options ?? {})
     const webhooks = new Webhooks({ db, clock, log, registers, runs, announcer, settings })

@@ -7,7 +7,7 @@
  *   `later` for retries, `in_flight` for deadlines, `dead` for lists and bulk acts. `by_state` gives the oldest and the newest of each
  *   state, and tells whether a consumer has any job.
  * - `letter` is the number of a dead job's letter, set with the first failure: all failures are filed under it.
- * - `webhook_totals` and `webhook_deltas` count living jobs per consumer and messages per channel (tallies.ts); dead jobs are counted as
+ * - `webhook_totals` and `webhook_deltas` count living jobs per consumer and messages per channel (counts.ts); dead jobs are counted as
  *   letters.
  *
  * Instants are microseconds since 1970.

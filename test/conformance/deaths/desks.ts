@@ -15,7 +15,7 @@ import { StoreQueues } from '../../../src/queues/queues.ts'
 import type { RawRecord } from '../../../src/sources/kafka/event.ts'
 import { reassign } from '../../../src/sources/kafka/reassign.ts'
 import { settleJobs } from '../../../src/sources/webhooks/jobs/settle-jobs.ts'
-import { Tallies } from '../../../src/sources/webhooks/numbers/tallies.ts'
+import { CountChanges } from '../../../src/sources/webhooks/numbers/counts.ts'
 import { JOB } from '../../../src/sources/webhooks/webhook.ts'
 import { type Database, sql } from '../../../src/store/database.ts'
 import { openDatabase } from '../../../src/store/open.ts'
@@ -180,12 +180,12 @@ const webhooks =
         // As a courier settles what it delivered.
         await inOffice(db, store.clock, 'test.delivered', async (work) => {
           await lockLetters(work.tx, [letter.id])
-          const tallies = new Tallies()
+          const counts = new CountChanges()
           const delivered = { to: JOB.delivered, dueAt: null, failure: null } as const
-          await settleJobs(work, store.registers, tallies, [
+          await settleJobs(work, store.registers, counts, [
             { id, claim: claimOf(id), letter: letter.id, ...delivered },
           ])
-          tallies.write(work.tx)
+          counts.write(work.tx)
         })
       },
       erased: ({ sourceId }) => store.jobs.erase(consumer, sourceId),

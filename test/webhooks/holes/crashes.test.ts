@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Xid } from '../../../src/core/xid.ts'
 import { readLetterCounts } from '../../../src/letters/numbers/counts.ts'
-import { readTallies } from '../../../src/sources/webhooks/numbers/tallies.ts'
+import { readCounts } from '../../../src/sources/webhooks/numbers/counts.ts'
 import type { Channel, Consumer } from '../../../src/sources/webhooks/webhook.ts'
 import type { Webhooks } from '../../../src/sources/webhooks/webhooks.ts'
 import { type Database, type Integer, sql } from '../../../src/store/database.ts'
@@ -49,7 +49,7 @@ describe.each(stores)('dead jobs on $name, when a server crashes', (store) => {
   const books = () =>
     house.db.snapshot('test', async (session) => ({
       letters: (await readLetterCounts(session)).sort((a, b) => a.drawer - b.drawer || a.status - b.status),
-      tallies: await readTallies(session),
+      counts: await readCounts(session),
       deltas: (await session.rows<{ found: Integer }>(countDeltas))[0],
     }))
 

@@ -18,7 +18,7 @@ import { webhookLetterSource } from '../../../src/sources/webhooks/letters/sourc
 import type { Sender } from '../../../src/sources/webhooks/messages/broadcasts.ts'
 import { Messages } from '../../../src/sources/webhooks/messages/messages.ts'
 import { readDeadCounts } from '../../../src/sources/webhooks/numbers/dead-counts.ts'
-import { type Counted, readTalliesOf, Tallies } from '../../../src/sources/webhooks/numbers/tallies.ts'
+import { type Counted, readCountsOf, CountChanges } from '../../../src/sources/webhooks/numbers/counts.ts'
 import { type RefusalName, Refused } from '../../../src/sources/webhooks/refusal.ts'
 import { Consumers } from '../../../src/sources/webhooks/registry/consumers.ts'
 import { CHANNELS, Holders, PRODUCERS } from '../../../src/sources/webhooks/registry/holders.ts'
@@ -186,7 +186,7 @@ export class WebhookWorld extends StoreWorld {
     const now = this.clock.now()
     return this.db.transaction('test', async (tx) => {
       const sent: Xid[][] = []
-      const tallies = new Tallies()
+      const counts = new CountChanges()
       for (let i = 0; i < messages; i++) {
         const number = ++this.#messages
         const id = this.xids.next()
@@ -201,13 +201,13 @@ export class WebhookWorld extends StoreWorld {
         for (const [place, consumer] of consumers.entries()) {
           const job = jobs[place] ?? ''
           await tx.run(insertJob, now, priority, consumer.number, state, job, id, attempts, dueAt, claim)
-          tallies.moved(consumer.number, null, state)
+          counts.moved(consumer.number, null, state)
         }
-        if (scheduledFor !== null) tallies.add(channel, isWaiting ? 'scheduled' : 'scheduledDispatched', 1)
-        if (!isWaiting) tallies.add(channel, 'dispatched', 1)
+        if (scheduledFor !== null) counts.add(channel, isWaiting ? 'scheduled' : 'scheduledDispatched', 1)
+        if (!isWaiting) counts.add(channel, 'dispatched', 1)
         sent.push(jobs)
       }
-      tallies.write(tx)
+      counts.write(tx)
       return sent
     })
   }
@@ -225,9 +225,9 @@ export class WebhookWorld extends StoreWorld {
   /** The message is gone, as pruning would do it. */
   async forgetMessage(messageId: string, channel: number): Promise<void> {
     await this.db.transaction('test', async (tx) => {
-      const tallies = new Tallies()
-      tallies.add(channel, 'dispatched', -(await tx.run(removeMessage, channel, messageId)))
-      tallies.write(tx)
+      const counts = new CountChanges()
+      counts.add(channel, 'dispatched', -(await tx.run(removeMessage, channel, messageId)))
+      counts.write(tx)
     })
   }
 
@@ -239,11 +239,11 @@ export class WebhookWorld extends StoreWorld {
   ): Promise<void> {
     await inOffice(this.db, this.clock, 'test.move', async (work) => {
       const { tx, now } = work
-      const tallies = new Tallies()
+      const counts = new CountChanges()
       for (const id of jobs) {
         const [job] = await jobRows(tx, { id })
         if (job === undefined) throw new Error(`there is no job ${id}`)
-        tallies.moved(job.consumer, job.state, state)
+        counts.moved(job.consumer, job.state, state)
         if (state === null) {
           await tx.run(removeJob, id)
           continue
@@ -261,18 +261,18 @@ export class WebhookWorld extends StoreWorld {
         if (state === JOB.delivered && job.letter !== null)
           await closeCasesOf(work, [letterId(job.letter)], new Map())
       }
-      tallies.write(tx)
+      counts.write(tx)
     })
   }
 
   /** Puts all ready jobs of a channel into another state, with their counts. */
   async settleJobs(channel: Channel, state: JobState): Promise<void> {
     await this.db.transaction('test', async (tx) => {
-      const tallies = new Tallies()
+      const counts = new CountChanges()
       for (const { number } of await tx.rows<{ number: Integer }>(consumersOf, channel.number)) {
-        tallies.moved(Number(number), JOB.ready, state, await tx.run(settleJobs, number, state))
+        counts.moved(Number(number), JOB.ready, state, await tx.run(settleJobs, number, state))
       }
-      tallies.write(tx)
+      counts.write(tx)
     })
   }
 
@@ -284,7 +284,7 @@ export class WebhookWorld extends StoreWorld {
   /** The last attempt of jobs in flight fails; gives those that died of it. */
   bury(jobs: readonly Xid[], how: Partial<DyingJob> = {}): Promise<ReadonlySet<Xid>> {
     return inOffice(this.db, this.clock, 'test.bury', async (work) => {
-      const tallies = new Tallies()
+      const counts = new CountChanges()
       const dying = jobs.map(
         (id): DyingJob => ({
           id,
@@ -297,8 +297,8 @@ export class WebhookWorld extends StoreWorld {
           ...how,
         }),
       )
-      const buried = await buryJobs(work, this.registers, tallies, dying)
-      tallies.write(work.tx)
+      const buried = await buryJobs(work, this.registers, counts, dying)
+      counts.write(work.tx)
       return buried
     })
   }
@@ -349,7 +349,7 @@ export class WebhookWorld extends StoreWorld {
 
   /** Counts of a channel or a consumer, without those that are 0. */
   async counted(subject: { readonly number: number }): Promise<Counted> {
-    const counted = await this.db.session('test', (session) => readTalliesOf(session, subject.number))
+    const counted = await this.db.session('test', (session) => readCountsOf(session, subject.number))
     return Object.fromEntries(Object.entries(counted).filter(([, amount]) => amount !== 0))
   }
 

@@ -8,7 +8,7 @@ import { letterId } from '../../../letters/letter.ts'
 import { type Database, type Integer, type Session, sql, type Transaction } from '../../../store/database.ts'
 import { rowsGiven } from '../../../store/idioms.ts'
 import { at, integer, number, orNull, type RowOf, rowShape, text } from '../../../store/row.ts'
-import { Tallies } from '../numbers/tallies.ts'
+import { CountChanges } from '../numbers/counts.ts'
 import { JOB } from '../webhook.ts'
 import { holdProbe, releaseProbe } from './pauses.ts'
 
@@ -127,9 +127,9 @@ export function claimJobs(db: Database, request: ClaimRequest): Promise<Claim> {
     const known = new Set(receivers.map(({ number }) => number))
     const finished = new Set([...closed, ...request.consumers.filter((consumer) => !known.has(consumer))])
     for (const each of allotments) if (isFinished(each, taken)) finished.add(each.consumer)
-    const tallies = new Tallies()
-    for (const [consumer, jobs] of taken) tallies.moved(consumer, JOB.ready, JOB.inFlight, jobs)
-    tallies.write(tx)
+    const counts = new CountChanges()
+    for (const [consumer, jobs] of taken) counts.moved(consumer, JOB.ready, JOB.inFlight, jobs)
+    counts.write(tx)
     for (const consumer of probes)
       if (!taken.has(consumer)) await releaseProbe(tx, consumer, now, claimedUntil)
     return { jobs: jobsOf(rows, receivers, probes, request), receivers, finished }

@@ -12,7 +12,7 @@ import type { OfficeWork } from '../../../letters/work.ts'
 import { sql, type Transaction } from '../../../store/database.ts'
 import type { TakenFacts } from '../letters/bury.ts'
 import { jobGone, renderJobs, requeueJobs } from '../letters/source.ts'
-import { Tallies } from '../numbers/tallies.ts'
+import { CountChanges } from '../numbers/counts.ts'
 import { JOB, WEBHOOKS } from '../webhook.ts'
 import { type JobRecord, queueOf } from './job-sql.ts'
 import { type Settlement, settleJobs } from './settle-jobs.ts'
@@ -58,19 +58,19 @@ export async function moveJobs(
   const first = new Map<Xid, PullMove>()
   for (const move of moves) if (!first.has(move.job.id)) first.set(move.job.id, move)
   const of = (kind: MoveKind): PullMove[] => [...first.values()].filter((move) => move.kind === kind)
-  const tallies = new Tallies()
+  const counts = new CountChanges()
   // Letters before jobs.
   await lockLetters(work.tx, lettersOf(moves.filter(({ kind }) => kind !== 'claim')))
   const waiting = { attempts: 0, from: [JOB.later, JOB.ready] } as const
   const claimed = await claim(work.tx, work.now, terms, of('claim'), waiting)
   const taken = await take(work, terms, of('take'))
   for (const { job } of first.values()) {
-    if (claimed.has(job.id)) tallies.moved(job.consumer, JOB.ready, JOB.inFlight)
-    if (taken.has(job.id)) tallies.moved(job.consumer, JOB.dead, JOB.inFlight)
+    if (claimed.has(job.id)) counts.moved(job.consumer, JOB.ready, JOB.inFlight)
+    if (taken.has(job.id)) counts.moved(job.consumer, JOB.dead, JOB.inFlight)
   }
   const settlements = await settlementsOf(work, terms, first.values())
-  const settled = await settleJobs(work, terms.registers, tallies, settlements)
-  tallies.write(work.tx)
+  const settled = await settleJobs(work, terms.registers, counts, settlements)
+  counts.write(work.tx)
   const made = new Set([...claimed, ...taken, ...settled])
   return moves.map((move) => first.get(move.job.id) === move && made.has(move.job.id))
 }

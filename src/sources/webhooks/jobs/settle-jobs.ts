@@ -12,7 +12,7 @@ import type { Registers } from '../../../letters/registers.ts'
 import type { OfficeWork } from '../../../letters/work.ts'
 import { type Integer, type Statement, sql } from '../../../store/database.ts'
 import { buryJobs, type DyingJob } from '../letters/bury.ts'
-import { Tallies } from '../numbers/tallies.ts'
+import { CountChanges } from '../numbers/counts.ts'
 import { JOB } from '../webhook.ts'
 
 /** A job that lives on, or is delivered. */
@@ -41,13 +41,13 @@ export async function settleAlone(
   settlements: readonly Settlement[],
 ): Promise<ReadonlySet<Xid>> {
   const isEnd = ({ to }: Settlement) => to === JOB.delivered || to === JOB.dead
-  const tallies = new Tallies()
+  const counts = new CountChanges()
   await lockLetters(
     work.tx,
     settlements.filter(isEnd).flatMap(({ letter }) => letter ?? []),
   )
-  const settled = await settleJobs(work, registers, tallies, settlements)
-  tallies.write(work.tx)
+  const settled = await settleJobs(work, registers, counts, settlements)
+  counts.write(work.tx)
   return settled
 }
 
@@ -55,13 +55,13 @@ export async function settleAlone(
 export async function settleJobs(
   work: OfficeWork,
   registers: Registers,
-  tallies: Tallies,
+  counts: CountChanges,
   settlements: readonly Settlement[],
 ): Promise<ReadonlySet<Xid>> {
   const living = settlements.filter((job): job is Move => job.to !== JOB.dead)
   const dying = settlements.filter((job): job is Death => job.to === JOB.dead)
   const moves = await withCases(work, living)
-  const ids = await moveJobs(work, tallies, moves)
+  const ids = await moveJobs(work, counts, moves)
   const moved = moves.filter(({ id }) => ids.has(id))
   await Promise.all([
     fileCaseFailures(
@@ -76,7 +76,7 @@ export async function settleJobs(
       new Map(),
     ),
   ])
-  return new Set([...ids, ...(await buryJobs(work, registers, tallies, dying))])
+  return new Set([...ids, ...(await buryJobs(work, registers, counts, dying))])
 }
 
 /** First failures get a case. */
@@ -118,7 +118,7 @@ interface MovedRow {
 
 async function moveJobs(
   { tx, now }: OfficeWork,
-  tallies: Tallies,
+  counts: CountChanges,
   moves: readonly Move[],
 ): Promise<ReadonlySet<Xid>> {
   const to = new Map(moves.map((move) => [move.id, move.to]))
@@ -146,6 +146,6 @@ async function moveJobs(
   ])
   const moved = rows.flat()
   for (const { id, consumer } of moved)
-    tallies.moved(Number(consumer), JOB.inFlight, to.get(xid(id)) ?? JOB.ready)
+    counts.moved(Number(consumer), JOB.inFlight, to.get(xid(id)) ?? JOB.ready)
   return new Set(moved.map(({ id }) => xid(id)))
 }

@@ -13,7 +13,7 @@ import type { Registers } from '../../../letters/registers.ts'
 import type { OfficeWork } from '../../../letters/work.ts'
 import { type Integer, type Session, sql, type Transaction } from '../../../store/database.ts'
 import { at, flag, integer, orNull, type RowOf, rowShape, text } from '../../../store/row.ts'
-import type { Tallies } from '../numbers/tallies.ts'
+import type { CountChanges } from '../numbers/counts.ts'
 import { JOB, queueOfConsumer, WEBHOOKS } from '../webhook.ts'
 
 export interface DyingJob {
@@ -34,12 +34,12 @@ interface JobDeath extends Death, Pick<DyingJob, 'id' | 'claim' | 'exhausted'> {
 export async function buryJobs(
   work: OfficeWork,
   registers: Registers,
-  tallies: Tallies,
+  counts: CountChanges,
   dying: readonly DyingJob[],
 ): Promise<ReadonlySet<Xid>> {
   if (dying.length === 0) return new Set()
   const { deaths } = await bury(work, registers, takingJobs(work), await deathsOf(work.tx, dying))
-  for (const { consumer } of deaths) tallies.moved(consumer, JOB.inFlight, JOB.dead)
+  for (const { consumer } of deaths) counts.moved(consumer, JOB.inFlight, JOB.dead)
   return new Set(deaths.map(({ id }) => id))
 }
 

@@ -10,7 +10,7 @@ import type { OfficeWork } from '../../../letters/work.ts'
 import { type Integer, sql, type Transaction } from '../../../store/database.ts'
 import { integer, orNull, type RowOf, rowShape, text } from '../../../store/row.ts'
 import { shareChannels } from '../messages/dispatch.ts'
-import { Tallies } from '../numbers/tallies.ts'
+import { CountChanges } from '../numbers/counts.ts'
 import { isStorable } from '../registry/texts.ts'
 import { idsOfQueue, JOB, type JobState } from '../webhook.ts'
 import { endJobs } from './bury.ts'
@@ -103,14 +103,14 @@ export async function layJobs(
   }
   const rows = await tx.rows<object>(lockJobs, placed.map(({ job }) => job).sort())
   const jobs = new Map(rows.map(JOB_ROW.read).map((job) => [job.id, job]))
-  const tallies = new Tallies()
+  const counts = new CountChanges()
   const back: Laying[] = []
   for (const each of placed) {
     const { state, consumer, attempts } = jobs.get(each.job) ?? GONE
     if (state === JOB.inFlight) laid.set(each.id, failure('letter_in_flight', { queue: each.queue }))
     else laid.set(each.id, state >= JOB.delivered ? null : attempts)
     if (state === JOB.inFlight || state === JOB.dead) continue
-    tallies.moved(consumer, state, JOB.dead)
+    counts.moved(consumer, state, JOB.dead)
     back.push(each)
   }
   const gone = placed.filter(({ job }) => !jobs.has(job))
@@ -125,7 +125,7 @@ export async function layJobs(
     const exhausted = Object.fromEntries(back.map(({ job, exhausted }) => [job, [exhausted]]))
     await tx.run(endJobs, back.map(({ job }) => job).sort(), JSON.stringify(exhausted), now)
   }
-  tallies.write(tx)
+  counts.write(tx)
   return laid
 }
 

@@ -25,7 +25,7 @@ import {
 } from '../../../letters/source.ts'
 import type { OfficeWork } from '../../../letters/work.ts'
 import { type Integer, type Session, sql } from '../../../store/database.ts'
-import { Tallies } from '../numbers/tallies.ts'
+import { CountChanges } from '../numbers/counts.ts'
 import type { Parts } from '../settings.ts'
 import { IS_DEAD, JOB, WEBHOOKS } from '../webhook.ts'
 import { attemptsBefore } from './bury.ts'
@@ -132,9 +132,9 @@ async function send(
     idsOf(letters),
     now,
   )
-  const tallies = new Tallies()
-  for (const { consumer } of rows) tallies.moved(Number(consumer), JOB.dead, JOB.ready)
-  tallies.write(tx)
+  const counts = new CountChanges()
+  for (const { consumer } of rows) counts.moved(Number(consumer), JOB.dead, JOB.ready)
+  counts.write(tx)
   const pushed = new Set(
     rows.filter(({ pulls }) => Number(pulls) === 0).map(({ consumer }) => Number(consumer)),
   )

@@ -7,7 +7,7 @@ import { Batcher } from '../../../core/batcher.ts'
 import type { Instant } from '../../../core/clock.ts'
 import type { Xid } from '../../../core/xid.ts'
 import { StoreUnavailable } from '../../../store/database.ts'
-import { Tallies } from '../numbers/tallies.ts'
+import { CountChanges } from '../numbers/counts.ts'
 import { Refused } from '../refusal.ts'
 import { checkTexts, given } from '../registry/texts.ts'
 import type { Parts } from '../settings.ts'
@@ -92,13 +92,13 @@ export class Broadcasts {
         return { ...message, jobs }
       })
       const inserted = await insertMessages(tx, now, placed)
-      const tallies = new Tallies()
+      const counts = new CountChanges()
       const fresh = placed.filter(({ id }) => inserted.has(id))
       for (const { channel, jobs } of fresh)
-        tallies.add(channel, jobs === null ? 'scheduled' : 'dispatched', 1)
+        counts.add(channel, jobs === null ? 'scheduled' : 'dispatched', 1)
       const blocks = fresh.flatMap(({ jobs }) => jobs ?? [])
-      await insertJobs(tx, now, blocks, tallies)
-      tallies.write(tx)
+      await insertJobs(tx, now, blocks, counts)
+      counts.write(tx)
       // A commit without an answer may have happened: then the message in the way is this very one.
       const refused = messages.map(({ id }) => id).filter((id) => !inserted.has(id))
       const stored: ReadonlySet<Xid> = new Set([...inserted, ...(await storedAmong(tx, refused))])

@@ -7,7 +7,7 @@ import type { Instant } from '../../../core/clock.ts'
 import { type Xid, type Xids, xidsFrom } from '../../../core/xid.ts'
 import { type Integer, sql, type Transaction, type Value } from '../../../store/database.ts'
 import { rowsGiven } from '../../../store/idioms.ts'
-import type { Tallies } from '../numbers/tallies.ts'
+import type { CountChanges } from '../numbers/counts.ts'
 import { JOB } from '../webhook.ts'
 
 interface Addressee {
@@ -116,10 +116,10 @@ export async function insertJobs(
   tx: Transaction,
   now: Instant,
   blocks: readonly JobBlock[],
-  tallies: Tallies,
+  counts: CountChanges,
 ): Promise<void> {
   for (const [addressees, messages] of countedAudiences(blocks)) {
-    for (const { number } of addressees) tallies.moved(number, null, JOB.ready, messages)
+    for (const { number } of addressees) counts.moved(number, null, JOB.ready, messages)
   }
   if (tx.dialect === 'sqlite') {
     await tx.runEach(insertMany, rowsOf(now, blocks))

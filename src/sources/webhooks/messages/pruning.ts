@@ -9,7 +9,7 @@ import type { OfficeRuns, OfficeWork } from '../../../letters/work.ts'
 import { type Integer, sql, type Transaction } from '../../../store/database.ts'
 import { at, integer, orNull, type RowOf, rowShape, text } from '../../../store/row.ts'
 import type { Run, Step } from '../../../work/run.ts'
-import { Tallies } from '../numbers/tallies.ts'
+import { CountChanges } from '../numbers/counts.ts'
 import type { WebhookSettings } from '../settings.ts'
 import { JOB } from '../webhook.ts'
 import { upToJobs } from './dispatch.ts'
@@ -141,11 +141,11 @@ async function pruneBatch(
   const last = looked.at(-1)
   if (last === undefined) return { removed: 0, next: null }
   const done = await doneAmong(tx, looked)
-  const tallies = new Tallies()
-  tallies.add(channel, 'dispatched', -done.length)
-  tallies.add(channel, 'scheduledDispatched', -done.filter((row) => row.scheduledFor !== null).length)
-  await remove(tx, done, tallies)
-  tallies.write(tx)
+  const counts = new CountChanges()
+  counts.add(channel, 'dispatched', -done.length)
+  counts.add(channel, 'scheduledDispatched', -done.filter((row) => row.scheduledFor !== null).length)
+  await remove(tx, done, counts)
+  counts.write(tx)
   const ended = looked.length === rows.length && rows.length < MOST_MESSAGES
   return { removed: done.length, next: ended ? null : { receivedAt: last.receivedAt, id: last.id } }
 }
@@ -161,12 +161,12 @@ async function doneAmong(tx: Transaction, rows: readonly Row[]): Promise<readonl
   return rows.filter(({ id }) => !kept.has(id))
 }
 
-async function remove(tx: Transaction, rows: readonly Row[], tallies: Tallies): Promise<void> {
+async function remove(tx: Transaction, rows: readonly Row[], counts: CountChanges): Promise<void> {
   if (rows.length === 0) return
   const ids = rows.map(({ id }) => id).sort()
   const [jobs] = await Promise.all([
     tx.rows<{ consumer: Integer }>(removeJobs, jobsOf(rows)),
     tx.run(removeMessages, ids),
   ])
-  for (const { consumer } of jobs) tallies.moved(Number(consumer), JOB.delivered, null)
+  for (const { consumer } of jobs) counts.moved(Number(consumer), JOB.delivered, null)
 }

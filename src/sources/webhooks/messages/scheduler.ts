@@ -10,7 +10,7 @@ import { eachAlone } from '../../../store/bad-rows.ts'
 import { StoreUnavailable, sql, type Transaction } from '../../../store/database.ts'
 import { runGiven } from '../../../store/idioms.ts'
 import { integer, type RowOf, rowShape } from '../../../store/row.ts'
-import { Tallies } from '../numbers/tallies.ts'
+import { CountChanges } from '../numbers/counts.ts'
 import type { Parts, WebhookSettings } from '../settings.ts'
 import { insertJobs, type JobBlock, jobBlock, pushedTo, readAudience, upToJobs } from './dispatch.ts'
 
@@ -107,15 +107,15 @@ async function dispatch({ db, clock, xids, onJobs }: SchedulerParts, take: Take)
     )
     const due = upToJobs(taken, MOST_JOBS, ({ channel }) => audience.get(channel)?.length ?? 0)
     const blocks = due.map((message) => jobBlock(xids, audience, message))
-    const tallies = new Tallies()
+    const counts = new CountChanges()
     for (const { channel } of due) {
-      tallies.add(channel, 'scheduled', -1)
-      tallies.add(channel, 'scheduledDispatched', 1)
-      tallies.add(channel, 'dispatched', 1)
+      counts.add(channel, 'scheduled', -1)
+      counts.add(channel, 'scheduledDispatched', 1)
+      counts.add(channel, 'dispatched', 1)
     }
     await markDispatched(tx, now, blocks)
-    await insertJobs(tx, now, blocks, tallies)
-    tallies.write(tx)
+    await insertJobs(tx, now, blocks, counts)
+    counts.write(tx)
     return blocks
   })
   const pushed = pushedTo(blocks)

@@ -8,8 +8,8 @@ import { leasedLock } from '../../../store/lock.ts'
 import { verifyStore } from '../../../verify/verify.ts'
 import { type Consumer, JOB } from '../webhook.ts'
 import { checkWebhooks } from './check.ts'
+import { webhookCounter } from './counts.ts'
 import { readDeadCounts } from './dead-counts.ts'
-import { webhookCounter } from './tallies.ts'
 
 const plantDead = sql(
   'test.plantDead',

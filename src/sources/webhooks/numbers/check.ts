@@ -16,7 +16,7 @@ import type { Database, Session } from '../../../store/database.ts'
 import { leasedLock } from '../../../store/lock.ts'
 import { countPendingLetters, findMiscounts, type Miscount, readSubjectNames } from '../invariants.ts'
 import { WEBHOOKS } from '../webhook.ts'
-import { Tallies } from './tallies.ts'
+import { CountChanges } from './counts.ts'
 
 interface Mismatch {
   readonly channelId: string
@@ -74,7 +74,7 @@ export async function checkWebhooks(
     })
     const repaired = await inOffice(db, clock, 'webhooks.repair', async (work) => {
       if (!(await lock.hold(work.tx))) throw new RepairUnderWay('another repair came in between')
-      const tallies = new Tallies()
+      const tallies = new CountChanges()
       for (const { subject, tally, counted, actual } of findings.miscounts) {
         if (tally !== 'dead') tallies.add(subject, tally, actual - counted)
       }

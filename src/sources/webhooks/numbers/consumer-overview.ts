@@ -1,11 +1,11 @@
 /** Consumers for operators: their jobs, pauses and limits. By channel and consumer, a page at a time, at one moment of the store. */
 import type { Instant } from '../../../core/clock.ts'
 import { xid } from '../../../core/xid.ts'
-import { type Database, type Integer, type Session, sql } from '../../../store/database.ts'
+import { type Database, type Integer, sql } from '../../../store/database.ts'
 import { at, integer, number, orNull, type RowOf, rowShape, text } from '../../../store/row.ts'
 import type { ConsumerType } from '../webhook.ts'
+import { readCounts } from './counts.ts'
 import { readDeadCounts } from './dead-counts.ts'
-import { readTallies } from './tallies.ts'
 
 const ROW = rowShape({
   id: xid,
@@ -28,9 +28,8 @@ const ROW = rowShape({
   /** Null: only the newest secret signs. */
   previousSecretSince: orNull(at),
 })
-type Row = RowOf<typeof ROW>
 
-export interface ConsumerOverview extends Row {
+export interface ConsumerOverview extends RowOf<typeof ROW> {
   readonly queued: number
   readonly inFlight: number
   readonly delivered: number
@@ -70,23 +69,19 @@ export function readOverview(
   return db.snapshot('webhooks.overview', async (session) => {
     const { consumerId, channelNumber } = request.after ?? START
     const place = [channelNumber, consumerId, request.limit] as const
-    const rows =
-      request.channel === null
-        ? await session.rows<object>(readPage, ...place)
-        : await session.rows<object>(readPageOf, ...place, request.channel)
-    return rows.length === 0 ? [] : withCounts(session, rows.map(ROW.read))
-  })
-}
-
-async function withCounts(session: Session, rows: readonly Row[]): Promise<readonly ConsumerOverview[]> {
-  const [tallies, deadCounts] = await Promise.all([
-    readTallies(session),
-    readDeadCounts(session, { ends: true }),
-  ])
-  const dead = new Map(deadCounts.map((count) => [count.consumer, count]))
-  return rows.map((row) => {
-    const { queued = 0, inFlight = 0, delivered = 0 } = tallies.get(row.number) ?? {}
-    const { deadCount = 0, oldestAt = null } = dead.get(row.number) ?? {}
-    return { ...row, queued, inFlight, delivered, dead: deadCount, oldestDeadAt: oldestAt }
+    const rows = await (request.channel === null
+      ? ROW.all(session, readPage, ...place)
+      : ROW.all(session, readPageOf, ...place, request.channel))
+    if (rows.length === 0) return []
+    const [counts, deadCounts] = await Promise.all([
+      readCounts(session),
+      readDeadCounts(session, { ends: true }),
+    ])
+    const byConsumer = new Map(deadCounts.map((count) => [count.consumer, count]))
+    return rows.map((row) => {
+      const { queued = 0, inFlight = 0, delivered = 0 } = counts.get(row.number) ?? {}
+      const { deadCount: dead = 0, oldestAt: oldestDeadAt = null } = byConsumer.get(row.number) ?? {}
+      return { ...row, queued, inFlight, delivered, dead, oldestDeadAt }
+    })
   })
 }

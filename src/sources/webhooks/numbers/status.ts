@@ -2,14 +2,21 @@
  * The status endpoints of webhooks, each read at one moment from counts and the ends of indexes: the cost grows with consumers, never with
  * jobs or messages.
  */
-import { instant } from '../../../core/clock.ts'
+import { type Instant, instant } from '../../../core/clock.ts'
 import { formatSeconds } from '../../../core/timestamp.ts'
 import { type Database, type Integer, type Session, sql } from '../../../store/database.ts'
 import { integer, rowShape, text } from '../../../store/row.ts'
 import { CHANNELS } from '../registry/holders.ts'
-import { JOB, JOB_STATUS_CODE, type JobState, type JobStatus, MESSAGE_STATUS_CODE } from '../webhook.ts'
-import { type JobEnds, readDeadCounts, readJobEnds } from './dead-counts.ts'
-import { type Counted, readTallies, readTalliesOf } from './tallies.ts'
+import {
+  JOB,
+  JOB_STATUS_CODE,
+  JOB_STATUSES,
+  type JobState,
+  type JobStatus,
+  MESSAGE_STATUS_CODE,
+} from '../webhook.ts'
+import { COUNT_OF_STATUS, type Counted, readAllCounts, readCountsOf } from './counts.ts'
+import { readDeadCounts, readJobEnds } from './dead-counts.ts'
 
 /** Two looks into unique indexes each. */
 const readConsumers = sql(
@@ -45,7 +52,7 @@ export class Status {
   /** `GET /dlq-status` */
   async dead() {
     const counts = await this.#db.session('webhooks.deadStatus', (session) => readDeadCounts(session))
-    return { consumers: counts.map(({ consumer, oldestAt, newestAt, ...told }) => told) }
+    return { consumers: counts.map(({ consumer, oldestAt, newestAt, ...shown }) => shown) }
   }
 
   /** `GET /channel/{channelId}/messages-status` */
@@ -54,7 +61,7 @@ export class Status {
       const channel = await CHANNELS.read(session, [channelId])
       if (channel === null) return { counts: {} }
       const [counted, [next]] = await Promise.all([
-        readTalliesOf(session, channel.number),
+        readCountsOf(session, channel.number),
         session.rows<{ scheduled_for: Integer }>(readNextScheduled, channel.number),
       ])
       const counts = messageCounts(channelId, counted)
@@ -72,60 +79,46 @@ const STATES: Readonly<Record<JobStatus, readonly JobState[]>> = {
 }
 
 async function jobStatus(session: Session) {
-  const [tallies, dead] = await Promise.all([readTallies(session), readDeadCounts(session)])
-  const counts = new Map<number, Map<JobStatus, number>>()
-  const count = (consumer: number, status: JobStatus, jobs: number) => {
-    if (jobs === 0) return
-    const byStatus = counts.get(consumer) ?? new Map<JobStatus, number>()
-    counts.set(consumer, byStatus.set(status, jobs))
-  }
-  for (const [consumer, { queued = 0, inFlight = 0, delivered = 0 }] of tallies) {
-    count(consumer, 'QUEUED', queued)
-    count(consumer, 'INFLIGHT', inFlight)
-    count(consumer, 'DELIVERED', delivered)
-  }
-  for (const { consumer, deadCount } of dead) count(consumer, 'DEAD', deadCount)
-
-  const asked = [...counts].flatMap(([consumer, byStatus]) =>
-    [...byStatus.keys()].flatMap((status) => STATES[status].map((state) => ({ consumer, state }))),
+  const counts = await readAllCounts(session)
+  const counted = [...counts].flatMap(([consumer, numbers]) =>
+    JOB_STATUSES.flatMap((status) => {
+      const count = numbers[COUNT_OF_STATUS[status]] ?? 0
+      return count === 0 ? [] : { consumer, status, count, states: STATES[status] }
+    }),
   )
   const [consumers, ends] = await Promise.all([
-    session.rows<object>(readConsumers, [...counts.keys()]),
-    readJobEnds(session, asked),
+    CONSUMER.all(session, readConsumers, [...new Set(counted.map(({ consumer }) => consumer))]),
+    readJobEnds(
+      session,
+      counted.flatMap(({ consumer, states }) => states.map((state) => ({ consumer, state }))),
+    ),
   ])
-  const told = consumers
-    .map(CONSUMER.read)
-    .map(({ number, id, consumerId, name: consumerName, channelId }) => {
-      const entries = [...(counts.get(number) ?? [])].flatMap(([status, jobs]) => {
-        const range = joined(STATES[status].flatMap((state) => ends.get(`${number} ${state}`) ?? []))
-        if (range === null) return []
-        return {
-          status: JOB_STATUS_CODE[status],
-          count: jobs,
-          oldestItemTimestamp: formatSeconds(range.oldestAt),
-          newestItemTimestamp: formatSeconds(range.newestAt),
-          consumerId,
-          consumerName,
-        }
-      })
-      return { channelId, of: [id, entries] as const }
+  const byConsumer = Map.groupBy(counted, ({ consumer }) => consumer)
+  const shown = consumers.map(({ number, id, consumerId, name: consumerName, channelId }) => {
+    const entries = (byConsumer.get(number) ?? []).flatMap(({ status, count, states }) => {
+      const known = states.flatMap((state) => ends.get(`${number} ${state}`) ?? [])
+      const times = known.flatMap(({ oldestAt, newestAt }) => [oldestAt, newestAt]).sort(earlier)
+      const [oldest, newest] = [times[0], times.at(-1)]
+      if (oldest === undefined || newest === undefined) return []
+      return {
+        status: JOB_STATUS_CODE[status],
+        count,
+        oldestItemTimestamp: formatSeconds(oldest),
+        newestItemTimestamp: formatSeconds(newest),
+        consumerId,
+        consumerName,
+      }
     })
-  const channels = Map.groupBy(told, ({ channelId }) => channelId)
+    return { channelId, of: [id, entries] as const }
+  })
+  const channels = Map.groupBy(shown, ({ channelId }) => channelId)
   // From entries, not by assignment: a channel may be called '__proto__'.
   return Object.fromEntries(
     [...channels].map(([id, ofChannel]) => [id, Object.fromEntries(ofChannel.map(({ of }) => of))]),
   )
 }
 
-function joined(ends: readonly JobEnds[]): JobEnds | null {
-  return ends.reduce<JobEnds | null>(
-    (all, { oldestAt, newestAt }) => ({
-      oldestAt: all === null || oldestAt < all.oldestAt ? oldestAt : all.oldestAt,
-      newestAt: all === null || newestAt > all.newestAt ? newestAt : all.newestAt,
-    }),
-    null,
-  )
-}
+const earlier = (a: Instant, b: Instant): number => (a < b ? -1 : a > b ? 1 : 0)
 
 function messageCounts(channelId: string, counted: Counted) {
   const list = (path: string, status: number) =>

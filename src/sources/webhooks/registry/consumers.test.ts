@@ -4,7 +4,7 @@ import { refusalOf, WebhookWorld } from '../../../../test/world/webhooks/world.t
 import { formatHttpDate } from '../../../core/timestamp.ts'
 import { sql } from '../../../store/database.ts'
 import { shareChannels } from '../messages/dispatch.ts'
-import { Tallies } from '../numbers/tallies.ts'
+import { CountChanges } from '../numbers/counts.ts'
 import { type Channel, type Consumer, JOB } from '../webhook.ts'
 
 const readRest = sql('test.restOfConsumer', {
@@ -151,9 +151,9 @@ describe.each(stores)('a consumer on $name', (store) => {
       for (const { number } of [consumer, neighbour]) {
         await registry.write(insertTotal, number)
         await registry.db.transaction('test', async (tx) => {
-          const tallies = new Tallies()
-          tallies.moved(number, null, JOB.delivered)
-          tallies.write(tx)
+          const counts = new CountChanges()
+          counts.moved(number, null, JOB.delivered)
+          counts.write(tx)
         })
       }
       expect(await remove('gone', dateOf(consumer))).toBe('done')

@@ -5,7 +5,7 @@
 import { type Database, sql, type Value } from '../../../store/database.ts'
 import { flag, integer, rowShape, text } from '../../../store/row.ts'
 import { holdChannel } from '../messages/dispatch.ts'
-import { webhookCounter } from '../numbers/tallies.ts'
+import { webhookCounter } from '../numbers/counts.ts'
 import { Refused } from '../refusal.ts'
 import type { Parts } from '../settings.ts'
 import { type Channel, CONSUMER_TYPES, type Consumer } from '../webhook.ts'
