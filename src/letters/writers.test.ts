@@ -31,7 +31,7 @@ const WRITERS_BY_NAME = [
   'queues/verbs/clear.ts',
   'redrive/rows/removal.ts',
   'sources/kafka/source.ts',
-  'sources/webhooks/registry/holder-kind.ts',
+  'sources/webhooks/registry/holders.ts',
   'store/counter.ts',
 ]
 

@@ -8,43 +8,36 @@
  *     │ └ later ◄┘  │                                        (a pull consumer may also take it: dead ──► in flight)
  *     └─────────────┘                                        every arrow is one transaction with its counts
  */
-import type { Instant } from '../../core/clock.ts'
-import type { Xid } from '../../core/xid.ts'
+import { xid } from '../../core/xid.ts'
+import type { Integer } from '../../store/database.ts'
+import { at, integer, type RowOf, rowShape, text } from '../../store/row.ts'
 
 /** Source and engine of dead jobs' letters. */
 export const WEBHOOKS = 'webhooks'
 
-/** Beside a public id. */
-export interface Holder {
-  readonly id: Xid
-  readonly name: string
-  readonly token: string
-  readonly createdAt: Instant
-  readonly updatedAt: Instant
-}
+const OF_HOLDERS = { id: xid, name: text, token: text, createdAt: at, updatedAt: at }
 
-export interface Producer extends Holder {
-  readonly producerId: string
-}
+export const PRODUCER = rowShape({ ...OF_HOLDERS, producerId: text })
+export type Producer = RowOf<typeof PRODUCER>
+/** A producer, channel or consumer without its public id. */
+export type Holder = Omit<Producer, 'producerId'>
 
-export interface Channel extends Holder {
-  /** What messages, consumers and counts know it by. */
-  readonly number: number
-  readonly channelId: string
-}
+/** Messages, consumers and counts know a channel by its number. */
+export const CHANNEL = rowShape({ ...OF_HOLDERS, number: integer, channelId: text })
+export type Channel = RowOf<typeof CHANNEL>
 
 export const CONSUMER_TYPES = ['push', 'pull'] as const
 export type ConsumerType = (typeof CONSUMER_TYPES)[number]
+export const consumerType = (pulls: Integer): ConsumerType => (Number(pulls) === 1 ? 'pull' : 'push')
 
-export interface Consumer extends Holder {
-  /** What jobs and counts know it by. */
-  readonly number: number
+/** Jobs and counts know a consumer by its number. Select `pulls AS type`. */
+export const CONSUMER = rowShape({
+  ...OF_HOLDERS,
+  ...{ number: integer, consumerId: text, callbackUrl: text, type: consumerType },
   /** The number of its channel. */
-  readonly channel: number
-  readonly consumerId: string
-  readonly callbackUrl: string
-  readonly type: ConsumerType
-}
+  channel: integer,
+})
+export type Consumer = RowOf<typeof CONSUMER>
 
 /** In the order in which they were named, with the caller's spelling. */
 export type HeaderList = readonly (readonly [name: string, value: string])[]

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type ServerHere, startServer } from '../../../../test/world/server.ts'
 import { type FreshStore, stores } from '../../../../test/world/stores.ts'
 import { openDatabase } from '../../../store/open.ts'
-import { pauseConsumer } from '../courier/pauses.ts'
+import { pauseConsumer } from '../courier/breaker.ts'
 
 interface Answer {
   readonly status: number

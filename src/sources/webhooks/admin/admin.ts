@@ -5,7 +5,7 @@
 import { randomBytes } from 'node:crypto'
 import { failure } from '../../../core/errors.ts'
 import { type Statement, sql, type Value } from '../../../store/database.ts'
-import { resumeConsumer } from '../courier/pauses.ts'
+import { resumeConsumer } from '../courier/breaker.ts'
 import { type ConsumerOverview, type OverviewPlace, readOverview } from '../numbers/consumer-overview.ts'
 import type { Consumers } from '../registry/consumers.ts'
 import type { Holders } from '../registry/holders.ts'

@@ -29,7 +29,7 @@ export interface AttemptFailure {
   readonly errorMessage: string
 }
 
-/** `cut`: ended from this side; it says nothing about the consumer. */
+/** `cut`: ended from this side, or never begun; it says nothing about the consumer. */
 export type AttemptResult = { readonly outcome: 'success' } | AttemptFailure | { readonly outcome: 'cut' }
 
 export interface AttemptTerms {

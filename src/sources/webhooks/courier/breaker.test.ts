@@ -3,7 +3,7 @@ import { SOON } from '../../../../test/world/store-world.ts'
 import { type StoreKind, stores } from '../../../../test/world/stores.ts'
 import { Depot } from '../../../../test/world/webhooks/couriers.ts'
 import { JOB } from '../webhook.ts'
-import { pauseConsumer, prolongPause, resumeConsumer } from './pauses.ts'
+import { pauseConsumer, prolongPause, resumeConsumer } from './breaker.ts'
 
 describe.each(stores)('a consumer whose every delivery fails, on $name', (store: StoreKind) => {
   let depot: Depot

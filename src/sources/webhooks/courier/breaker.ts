@@ -4,10 +4,11 @@
  */
 import { type Instant, later, microseconds } from '../../../core/clock.ts'
 import { formatTimestamp } from '../../../core/timestamp.ts'
+import { type Database, sql, type Transaction } from '../../../store/database.ts'
+import { at, rowShape } from '../../../store/row.ts'
 import type { CourierParts } from '../settings.ts'
 import type { AttemptFailure } from './attempt.ts'
 import type { ClaimedJob, Receiver } from './claim.ts'
-import { pauseConsumer, prolongPause, releaseProbe, resumeConsumer } from './pauses.ts'
 
 /** Failures without a success between them. */
 interface Streak {
@@ -24,7 +25,7 @@ const MOST_STREAKS = 10_000
 export class Breaker {
   readonly #parts: CourierParts
   readonly #streaks = new Map<number, Streak>()
-  readonly #writes = new Set<Promise<void>>()
+  readonly #writes = new Set<Promise<unknown>>()
 
   constructor(parts: CourierParts) {
     this.#parts = parts
@@ -119,7 +120,7 @@ export class Breaker {
   }
 
   /** A lost write is decided anew by the next attempt; meanwhile the pause stands, and has an end. */
-  #write(receiver: Receiver, act: () => Promise<void>): Promise<void> {
+  #write(receiver: Receiver, act: () => Promise<unknown>): Promise<unknown> {
     const write = act()
       .catch((error: unknown) => {
         const streak = this.#streaks.get(receiver.number)
@@ -139,3 +140,81 @@ const idsOf = ({ channelId, consumerId }: Receiver) => ({ channelId, consumerId 
 
 const reasonOf = (what: string, { errorMessage }: AttemptFailure): string =>
   `${what}; the last one: ${errorMessage}`.slice(0, MOST_REASON_CHARACTERS).toWellFormed()
+
+// Pauses in the store. Their columns are not the settings of a consumer: `updated_at` stays. Each statement changes one row by its number.
+
+const begin = sql(
+  'webhooks.pause',
+  `UPDATE bartleby.webhook_consumers SET paused_since = $2, paused_until = $3, pause_seconds = $4, pause_reason = $5
+   WHERE number = $1 AND paused_until IS NULL`,
+)
+
+const LONGER = 'CASE WHEN pause_seconds * 2 < $3::int THEN pause_seconds * 2 ELSE $3::int END'
+
+/** Twice as long, up to a limit, from now on. */
+const prolong = sql(
+  'webhooks.prolongPause',
+  `UPDATE bartleby.webhook_consumers SET pause_seconds = ${LONGER}, pause_reason = $4,
+     paused_until = $2::bigint + CAST(${LONGER} AS bigint) * 1000000
+   WHERE number = $1 AND paused_until IS NOT NULL RETURNING paused_until`,
+  { bigints: true },
+)
+
+const end = sql(
+  'webhooks.endPause',
+  `UPDATE bartleby.webhook_consumers SET paused_since = NULL, paused_until = NULL, pause_seconds = NULL, pause_reason = NULL
+   WHERE number = $1 AND paused_until IS NOT NULL`,
+)
+
+/** Whoever moves the end of an elapsed pause has the only probe. Locked until the transaction ends. */
+const holdEnd = sql(
+  'webhooks.holdProbe',
+  `UPDATE bartleby.webhook_consumers SET paused_until = $3 WHERE number = $1 AND paused_until <= $2 AND pulls = 0`,
+)
+
+/** Only if it is still the probe taken until $3. */
+const releaseEnd = sql(
+  'webhooks.releaseProbe',
+  'UPDATE bartleby.webhook_consumers SET paused_until = $2 WHERE number = $1 AND paused_until = $3',
+)
+
+/** False when it is paused already, or gone. */
+export async function pauseConsumer(
+  db: Database,
+  consumer: number,
+  { now, seconds, reason }: { readonly now: Instant; readonly seconds: number; readonly reason: string },
+): Promise<boolean> {
+  const until = later(now, microseconds(seconds))
+  const changed = await db.statement('webhooks.pause', (tx) =>
+    // Whole seconds: the next pause has twice as many.
+    tx.run(begin, consumer, now, until, Math.ceil(seconds), reason),
+  )
+  return changed > 0
+}
+
+const PROLONGED = rowShape({ pausedUntil: at })
+
+/** Null when it is not paused. */
+export async function prolongPause(
+  db: Database,
+  consumer: number,
+  pause: { readonly now: Instant; readonly longestSeconds: number; readonly reason: string },
+): Promise<Instant | null> {
+  const { now, longestSeconds, reason } = pause
+  const prolonged = await db.statement('webhooks.prolongPause', (tx) =>
+    PROLONGED.one(tx, prolong, consumer, now, Math.ceil(longestSeconds), reason),
+  )
+  return prolonged?.pausedUntil ?? null
+}
+
+/** False when it was not paused. */
+export async function resumeConsumer(db: Database, consumer: number): Promise<boolean> {
+  return (await db.statement('webhooks.endPause', (tx) => tx.run(end, consumer))) > 0
+}
+
+/** False when somebody else has it. */
+export const holdProbe = async (tx: Transaction, consumer: number, now: Instant, until: Instant) =>
+  (await tx.run(holdEnd, consumer, now, until)) > 0
+
+export const releaseProbe = (tx: Transaction, consumer: number, now: Instant, heldUntil: Instant) =>
+  tx.run(releaseEnd, consumer, now, heldUntil)

@@ -10,7 +10,7 @@ import { rowsGiven } from '../../../store/idioms.ts'
 import { at, integer, number, orNull, type RowOf, rowShape, text } from '../../../store/row.ts'
 import { CountChanges } from '../numbers/counts.ts'
 import { JOB } from '../webhook.ts'
-import { holdProbe, releaseProbe } from './pauses.ts'
+import { holdProbe, releaseProbe } from './breaker.ts'
 
 const RECEIVER = rowShape({
   number: integer,
@@ -145,11 +145,11 @@ function isFinished(
 }
 
 async function receiversOf(tx: Transaction, consumers: readonly number[]): Promise<readonly Receiver[]> {
-  const rows = await tx.rows<object>(readReceivers, consumers)
-  const receivers = rows.map((row) => {
-    const { secret, previousSecret, ...receiver } = RECEIVER.read(row)
-    return { ...receiver, secrets: [secret, previousSecret].filter((each) => each !== null) }
-  })
+  const rows = await RECEIVER.all(tx, readReceivers, consumers)
+  const receivers = rows.map(({ secret, previousSecret, ...receiver }) => ({
+    ...receiver,
+    secrets: [secret, previousSecret].filter((each) => each !== null),
+  }))
   // Probes are locked one by one, in an order that all servers keep.
   return receivers.sort((a, b) => a.number - b.number)
 }

@@ -103,12 +103,11 @@ export class Contents {
     this.#shrink()
   }
 
-  async #read(ids: readonly Xid[]): Promise<readonly Row[]> {
-    const list = ids.toSorted()
-    const rows = await this.#db.session('webhooks.contents', (session) =>
-      session.rows<object>(readContents, list, Math.max(1, this.#limits.used - this.#usedBytes)),
+  #read(ids: readonly Xid[]): Promise<readonly Row[]> {
+    const room = Math.max(1, this.#limits.used - this.#usedBytes)
+    return this.#db.session('webhooks.contents', (session) =>
+      ROW.all(session, readContents, ids.toSorted(), room),
     )
-    return rows.map(ROW.read)
   }
 
   #keep(id: Xid, content: Content): void {

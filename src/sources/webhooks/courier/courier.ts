@@ -20,12 +20,11 @@ import { settleAlone } from '../jobs/settle-jobs.ts'
 import { type CourierParts, claimUs } from '../settings.ts'
 import { JOB } from '../webhook.ts'
 import { Allowances } from './allowances.ts'
-import { AttemptTimedOut } from './attempt.ts'
-import { type Attempted, Attempts } from './attempts.ts'
+import { type AttemptResult, AttemptTimedOut, attempt } from './attempt.ts'
 import { Breaker } from './breaker.ts'
 import { type ClaimedJob, claimJobs, consumersWithReady } from './claim.ts'
-import { Contents, type Loaded } from './contents.ts'
-import { HANDED_BACK, messageGone, type Outcome, settlementOf } from './outcome.ts'
+import { type Content, Contents, type Loaded } from './contents.ts'
+import { settlementOf } from './outcome.ts'
 import { Recovery } from './recovery.ts'
 
 /** Of one claim. */
@@ -54,7 +53,21 @@ interface Assignment {
   readonly content: Loaded
 }
 
-export class Courier implements WorkTable<Assignment, Outcome> {
+export interface Attempted {
+  readonly channelId: string
+  readonly consumerId: string
+  readonly outcome: Exclude<AttemptResult['outcome'], 'cut'>
+  readonly seconds: number
+}
+
+const CUT: AttemptResult = { outcome: 'cut' }
+const MESSAGE_GONE: AttemptResult = {
+  outcome: 'network',
+  errorClass: 'MessageGone',
+  errorMessage: 'the message of the job does not exist any more',
+}
+
+export class Courier implements WorkTable<Assignment, AttemptResult> {
   readonly #options: CourierOptions
   readonly #xids: Xids
   readonly #allowances: Allowances
@@ -62,9 +75,9 @@ export class Courier implements WorkTable<Assignment, Outcome> {
   readonly #origins: Origins
   readonly #breaker: Breaker
   readonly #recovery: Recovery
-  readonly #attempts: Attempts
+  readonly #listeners: ((attempt: Attempted) => void)[] = []
   readonly #discovery: Rounds
-  readonly #worker: Worker<Assignment, Outcome>
+  readonly #worker: Worker<Assignment, AttemptResult>
   readonly #attemptEnds = new Signal()
   /** May have ready jobs; those asked last stand last. */
   readonly #wanted = new Set<number>()
@@ -92,20 +105,12 @@ export class Courier implements WorkTable<Assignment, Outcome> {
     })
     this.#breaker = new Breaker(options)
     this.#recovery = new Recovery({ ...options, onReady: (all) => this.wake(all) })
-    this.#attempts = new Attempts({
-      ...{ clock, log, delivery, xids: this.#xids, origins: this.#origins },
-      ...{ contents: this.#contents, allowances: this.#allowances, breaker: this.#breaker },
-      onEnded: () => {
-        this.#attemptEnds.notify()
-        this.#worker.wake()
-      },
-    })
     this.#discovery = new Rounds({
       ...{ name: 'webhooks.discovery', clock, log, everyUs: microseconds(delivery.rationalDelaySeconds) },
       act: () => this.#discover(),
       trouble: 'ready webhook jobs could not be looked for; the next round tries again',
     })
-    this.#worker = new Worker<Assignment, Outcome>({
+    this.#worker = new Worker<Assignment, AttemptResult>({
       clock,
       table: this,
       room: () => this.#room,
@@ -134,7 +139,7 @@ export class Courier implements WorkTable<Assignment, Outcome> {
   }
 
   onAttempt(listener: (attempt: Attempted) => void): void {
-    this.#attempts.onAttempt(listener)
+    this.#listeners.push(listener)
   }
 
   start(): void {
@@ -271,11 +276,54 @@ export class Courier implements WorkTable<Assignment, Outcome> {
     }
   }
 
-  async #run({ job, signal }: Held<Assignment>): Promise<Outcome> {
+  async #run({ job, signal }: Held<Assignment>): Promise<AttemptResult> {
     const { claimed, content } = job
-    if (content === 'gone') return messageGone(claimed)
+    if (content === 'gone') return MESSAGE_GONE
     if (content === 'no room' || this.#isTooLate(claimed)) return this.#handBack(job)
-    return this.#attempts.make(claimed, content, signal)
+    return this.#attempt(claimed, content, signal)
+  }
+
+  /** Never rejects. */
+  async #attempt(job: ClaimedJob, content: Content, signal: AbortSignal): Promise<AttemptResult> {
+    const { clock, settings } = this.#options
+    const { receiver } = job
+    const requestId = this.#xids.next()
+    const startedMs = performance.now()
+    this.#allowances.began(receiver)
+    const terms = { clock, delivery: settings.delivery, origins: this.#origins, requestId, signal }
+    const result = await attempt(job, content, terms)
+    const seconds = (performance.now() - startedMs) / 1_000
+    this.#contents.release(job.message)
+    const { outcome } = result
+    const isKnown = outcome === 'success' || outcome === 'timeout'
+    this.#allowances.ended(receiver.number, isKnown ? outcome : 'other')
+    this.#attemptEnds.notify()
+    this.#worker.wake()
+    this.#report(job, requestId, result, seconds)
+    return result
+  }
+
+  #report(job: ClaimedJob, requestId: string, result: AttemptResult, seconds: number): void {
+    const { log } = this.#options
+    const { channelId, consumerId } = job.receiver
+    if (result.outcome === 'cut') return
+    const { outcome } = result
+    const details = { requestId, jobId: job.id, channelId, consumerId, seconds }
+    if (outcome === 'success') {
+      this.#breaker.succeeded(job)
+      log.debug(details, 'a webhook was delivered')
+    } else {
+      this.#breaker.failed(job, result)
+      const error = { attempt: job.attempts + 1, error: result.errorMessage }
+      log.info({ ...details, ...error }, 'a webhook was not delivered')
+    }
+    for (const listener of this.#listeners) {
+      try {
+        listener({ channelId, consumerId, outcome, seconds })
+      } catch (error) {
+        log.error({ err: error }, 'a listener to deliveries failed')
+      }
+    }
   }
 
   /** The attempt would be cut short, or be made twice once another server has the job. */
@@ -284,17 +332,19 @@ export class Courier implements WorkTable<Assignment, Outcome> {
     return later(clock.now(), microseconds(settings.delivery.timeoutSeconds / 2)) >= claimedUntil
   }
 
-  #handBack({ claimed, content }: Assignment): Outcome {
+  #handBack({ claimed, content }: Assignment): AttemptResult {
     if (typeof content === 'object') this.#contents.release(claimed.message)
-    return HANDED_BACK
+    return CUT
   }
 
-  async settle(results: readonly Settlement<Assignment, Outcome>[]): Promise<void> {
+  async settle(results: readonly Settlement<Assignment, AttemptResult>[]): Promise<void> {
     const { db, clock, log, registers, settings } = this.#options
     const settled = await inOffice(db, clock, 'webhooks.settle', async (work) => {
-      const settlements = results.map(({ held, result }) =>
-        settlementOf(held.job.claimed, result, settings.delivery, work.now),
-      )
+      const settlements = results.map(({ held, result }) => {
+        const { claimed, content } = held.job
+        const correlationId = typeof content === 'object' ? content.messageId : claimed.message
+        return settlementOf(claimed, correlationId, result, settings.delivery, work.now)
+      })
       const written = await settleAlone(work, registers, settlements)
       return settlements.map((job) => ({ job, isWritten: written.has(job.id) }))
     })
@@ -302,8 +352,7 @@ export class Courier implements WorkTable<Assignment, Outcome> {
       if (!isWritten) log.debug({ jobId: job.id }, 'a late result of a delivery was ignored')
       else if (job.to === JOB.later && job.dueAt !== null) this.#recovery.expect(job.dueAt)
     }
-    for (const { held, result } of results)
-      if (result.kind === 'handedBack') void this.#offer(held.job.claimed)
+    for (const { held, result } of results) if (result.outcome === 'cut') void this.#offer(held.job.claimed)
   }
 
   async #offer(job: ClaimedJob): Promise<void> {

@@ -1,42 +1,24 @@
-/** What comes of a claim, and what is written because of it. */
+/** What is written because of an attempt, and when a job is tried again. */
 import { type Instant, later, microseconds } from '../../../core/clock.ts'
 import type { Settlement } from '../jobs/settle-jobs.ts'
 import type { WebhookSettings } from '../settings.ts'
 import { JOB, WEBHOOKS } from '../webhook.ts'
+import type { AttemptResult } from './attempt.ts'
 import type { ClaimedJob } from './claim.ts'
 
-/** `handedBack`: no attempt was made, or it was cut short. */
-export type Outcome =
-  | { readonly kind: 'delivered' }
-  | { readonly kind: 'handedBack' }
-  | {
-      readonly kind: 'failed'
-      readonly errorClass: string
-      readonly errorMessage: string
-      readonly correlationId: string
-    }
-
-export const HANDED_BACK = { kind: 'handedBack' } as const satisfies Outcome
-
-export const messageGone = ({ message }: ClaimedJob): Outcome => ({
-  kind: 'failed',
-  errorClass: 'MessageGone',
-  errorMessage: 'the message of the job does not exist any more',
-  correlationId: message,
-})
+type Delivery = WebhookSettings['delivery']
 
 export function settlementOf(
-  { id, claim, letter, attempts }: ClaimedJob,
-  outcome: Outcome,
-  delivery: WebhookSettings['delivery'],
+  { id, claim, letter, attempts }: Pick<ClaimedJob, 'id' | 'claim' | 'letter' | 'attempts'>,
+  correlationId: string,
+  result: AttemptResult,
+  delivery: Delivery,
   now: Instant,
 ): Settlement {
   const held = { id, claim, letter }
-  if (outcome.kind !== 'failed') {
-    const to = outcome.kind === 'delivered' ? JOB.delivered : JOB.ready
-    return { ...held, to, dueAt: null, failure: null }
-  }
-  const { errorClass, errorMessage, correlationId } = outcome
+  if (result.outcome === 'success') return { ...held, to: JOB.delivered, dueAt: null, failure: null }
+  if (result.outcome === 'cut') return { ...held, to: JOB.ready, dueAt: null, failure: null }
+  const { errorClass, errorMessage } = result
   const failure = { errorClass, errorMessage, correlationId, failedBy: WEBHOOKS }
   if (attempts >= delivery.maxRetry)
     return { ...held, to: JOB.dead, exhausted: true, reason: 'attempts', ...failure }
@@ -44,7 +26,7 @@ export function settlementOf(
 }
 
 export const retryAt = (
-  { backoffSeconds }: Pick<WebhookSettings['delivery'], 'backoffSeconds'>,
+  { backoffSeconds }: Pick<Delivery, 'backoffSeconds'>,
   attempts: number,
   now: Instant,
 ): Instant => later(now, microseconds(retryDelaySeconds(backoffSeconds, attempts + 1)))

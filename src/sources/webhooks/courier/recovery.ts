@@ -140,8 +140,8 @@ export class Recovery implements Service {
       log.warn({ err: error, jobId: id }, 'the claim of a webhook job is over and could not be ended')
     for (;;) {
       // The longest elapsed first.
-      const lapsed = await db.session('webhooks.lapsed', async (session) =>
-        (await session.rows<object>(findLapsed, clock.now(), BATCH)).map(LAPSED.read),
+      const lapsed = await db.session('webhooks.lapsed', (session) =>
+        LAPSED.all(session, findLapsed, clock.now(), BATCH),
       )
       if (lapsed.length === 0) return
       const ended = await togetherOrAlone(lapsed, (jobs) => this.#end(jobs), onBad, signal)

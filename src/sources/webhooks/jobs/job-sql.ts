@@ -1,11 +1,12 @@
-/** Jobs as they are read: one by id, and the first that wait for a consumer. */
+/** Jobs as they are read: one by id, the first that wait for a consumer, and a page of its dead ones. */
 import { type Xid, xid } from '../../../core/xid.ts'
 import { letterId } from '../../../letters/letter.ts'
 import { type Integer, type Session, sql } from '../../../store/database.ts'
 import { at, flag, integer, orNull, type RowOf, rowShape, text } from '../../../store/row.ts'
-import { headerList, JOB, type JobState, type MessageContent, queueOfConsumer } from '../webhook.ts'
+import { type PageRow, pageOf, pageStatements, readSpan, type Span } from '../registry/pages.ts'
+import { type Consumer, headerList, JOB, type JobState, queueOfConsumer } from '../webhook.ts'
 
-const RECORD = rowShape({
+const OF_JOB = {
   id: xid,
   consumer: integer,
   // The store keeps nothing else.
@@ -15,8 +16,8 @@ const RECORD = rowShape({
   claim: orNull(text),
   letter: orNull(letterId),
   changedAt: at,
-})
-
+}
+const RECORD = rowShape(OF_JOB)
 export type JobRecord = RowOf<typeof RECORD>
 
 /** By primary key. */
@@ -24,10 +25,7 @@ const readOne = sql('webhooks.readJob', `SELECT ${RECORD.columns} FROM bartleby.
   bigints: true,
 })
 
-export async function readJob(session: Session, id: Xid): Promise<JobRecord | null> {
-  const [row] = await session.rows<object>(readOne, id)
-  return row === undefined ? null : RECORD.read(row)
-}
+export const readJob = (session: Session, id: Xid) => RECORD.one(session, readOne, id)
 
 /** With message and producer, each by primary key. */
 const readDetail = sql(
@@ -39,25 +37,12 @@ const readDetail = sql(
   { bigints: true },
 )
 
+const orEmpty = (value: string | null): string => value ?? ''
+
 /** With the public ids around it. */
-export interface JobDetail extends JobRecord {
-  readonly messageId: string
-  readonly producerId: string
-}
+const DETAIL = rowShape({ ...OF_JOB, messageId: orEmpty, producerId: orEmpty })
 
-export async function readJobDetail(session: Session, id: Xid): Promise<JobDetail | null> {
-  const [row] = await session.rows<{ message_id: string | null; producer_id: string | null }>(readDetail, id)
-  if (row === undefined) return null
-  return { ...RECORD.read(row), messageId: row.message_id ?? '', producerId: row.producer_id ?? '' }
-}
-
-/** With what it delivers. */
-export interface QueuedJob {
-  readonly id: Xid
-  readonly priority: number
-  readonly incrementalTimeout: number
-  readonly message: Omit<MessageContent, 'priority'> & { readonly messageId: string }
-}
+export const readJobDetail = (session: Session, id: Xid) => DETAIL.one(session, readDetail, id)
 
 const WAITING = 'id, priority, created_at, extra_seconds, message'
 const IN_TURN = 'ORDER BY priority DESC, created_at, id'
@@ -90,6 +75,7 @@ const readQueued = sql(
   { bigints: true },
 )
 
+/** With what it delivers. */
 const QUEUED_ROW = rowShape({
   id: xid,
   priority: integer,
@@ -99,41 +85,62 @@ const QUEUED_ROW = rowShape({
   headers: headerList,
   payload: (value: Uint8Array) => value,
 })
+export type QueuedJob = RowOf<typeof QUEUED_ROW>
 
 /** Due or not: the highest priority first, then the oldest. Fewer, where they are large. */
-export async function readQueuedJobs(
-  session: Session,
-  consumer: number,
-  limit: number,
-): Promise<readonly QueuedJob[]> {
-  const rows = await session.rows<object>(readQueued, consumer, limit)
-  return rows.map((row) => {
-    const { id, priority, extraSeconds, ...message } = QUEUED_ROW.read(row)
-    return { id, priority, incrementalTimeout: extraSeconds, message }
-  })
-}
+export const readQueuedJobs = (session: Session, consumer: number, limit: number) =>
+  QUEUED_ROW.all(session, readQueued, consumer, limit)
 
 /** Each by the unique index of its number. */
 const readNames = sql(
   'webhooks.namesOfConsumer',
-  `SELECT consumer_id, pulls,
+  `SELECT consumer_id,
      (SELECT channel_id FROM bartleby.webhook_channels AS channel WHERE channel.number = consumer.channel) AS channel_id
    FROM bartleby.webhook_consumers AS consumer WHERE consumer.number = $1`,
 )
 
-export async function readConsumerNames(
-  session: Session,
-  consumer: number,
-): Promise<{ readonly channelId: string; readonly consumerId: string; readonly pulls: boolean } | null> {
-  const [row] = await session.rows<{ consumer_id: string; pulls: Integer; channel_id: string | null }>(
-    readNames,
-    consumer,
-  )
-  if (row === undefined) return null
-  return { channelId: row.channel_id ?? '', consumerId: row.consumer_id, pulls: Number(row.pulls) === 1 }
-}
+const NAMES = rowShape({ channelId: orEmpty, consumerId: text })
+const NO_NAMES: RowOf<typeof NAMES> = { channelId: '', consumerId: '' }
+
+export const readConsumerNames = async (session: Session, consumer: number) =>
+  (await NAMES.one(session, readNames, consumer)) ?? NO_NAMES
 
 export async function queueOf(session: Session, consumer: number): Promise<string> {
-  const names = await readConsumerNames(session, consumer)
-  return queueOfConsumer(names?.channelId ?? '', names?.consumerId ?? '')
+  const { channelId, consumerId } = await readConsumerNames(session, consumer)
+  return queueOfConsumer(channelId, consumerId)
 }
+
+/** Of its error. */
+const SHOWN_CHARACTERS = 200
+
+/** One page of webhook_jobs_dead; message and letter of each by primary key. */
+const deadPages = pageStatements('webhooks.deadJobs', {
+  table: 'webhook_jobs',
+  columns: `changed_at, attempts, exhausted,
+    (SELECT message_id FROM bartleby.webhook_messages AS known WHERE known.id = webhook_jobs.message) AS message_id,
+    (SELECT substr(error_message, 1, ${SHOWN_CHARACTERS}) FROM bartleby.letters AS known WHERE known.id = webhook_jobs.letter) AS last_error`,
+  index: 'webhook_jobs_dead',
+  at: 'created_at',
+  where: `consumer = $4 AND state = ${JOB.dead}`,
+})
+
+const DEAD_ROW = rowShape({
+  id: xid,
+  changedAt: at,
+  attempts: integer,
+  exhausted: flag,
+  messageId: orEmpty,
+  lastError: orEmpty,
+})
+
+export async function readDeadJobs(
+  session: Session,
+  { number, callbackUrl: listenerEndpoint, name: listenerName }: Consumer,
+  span: Span,
+) {
+  return pageOf(await readSpan<PageRow>(session, deadPages, span, number), (row) => {
+    const { changedAt: statusChangedAt, ...job } = DEAD_ROW.read(row)
+    return { ...job, status: 'DEAD' as const, statusChangedAt, listenerEndpoint, listenerName }
+  })
+}
+export type DeadJob = Awaited<ReturnType<typeof readDeadJobs>>['items'][number]

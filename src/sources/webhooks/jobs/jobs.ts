@@ -2,31 +2,26 @@
 
 import { Batcher } from '../../../core/batcher.ts'
 import type { Clock } from '../../../core/clock.ts'
-import { parseXid, type Xid } from '../../../core/xid.ts'
+import { parseXid } from '../../../core/xid.ts'
 import type { LetterSource } from '../../../letters/source.ts'
 import { inOffice } from '../../../letters/work.ts'
 import { type Database, type Session, StoreUnavailable } from '../../../store/database.ts'
-import { type DeadJob, readDeadJobs } from '../dead/dead-jobs.ts'
 import { eraseJobs, requeueJobs, webhookLetterSource } from '../letters/source.ts'
-import type { JobSummary } from '../messages/messages.ts'
 import { Refused } from '../refusal.ts'
 import { type Page, type PageRequest, spanOf } from '../registry/pages.ts'
 import { claimUs, type Parts, type WebhookSettings } from '../settings.ts'
 import { type Consumer, JOB, JOB_STATUSES, type JobStatus, statusOf } from '../webhook.ts'
-import { type JobRecord, type QueuedJob, queueOf, readJob, readJobDetail, readQueuedJobs } from './job-sql.ts'
+import {
+  type DeadJob,
+  type JobRecord,
+  type QueuedJob,
+  queueOf,
+  readDeadJobs,
+  readJob,
+  readJobDetail,
+  readQueuedJobs,
+} from './job-sql.ts'
 import { actorOf, type MoveKind, moveJobs, type PullMove } from './pull-moves.ts'
-
-export type { QueuedJob } from './job-sql.ts'
-
-export interface JobView extends JobSummary {
-  readonly id: Xid
-  readonly attempts: number
-  readonly exhausted: boolean
-  /** The public id. */
-  readonly messageId: string
-  /** The public id. */
-  readonly producerId: string
-}
 
 /** What a consumer may make of a job; `null` changes nothing, anything else is refused. */
 const TRANSITIONS: Readonly<Record<JobStatus, Readonly<Partial<Record<JobStatus, MoveKind | null>>>>> = {
@@ -63,21 +58,17 @@ export class Jobs {
     )
   }
 
-  async get(consumer: Consumer, jobId: string): Promise<JobView> {
+  async get(consumer: Consumer, jobId: string) {
     const id = parseXid(jobId)
-    const job =
+    const found =
       id === null ? null : await this.#db.session('webhooks.getJob', (session) => readJobDetail(session, id))
-    const { state, changedAt, attempts, exhausted, messageId, producerId, ...own } = ownJob(consumer, job)
+    const job = ownJob(consumer, found)
     return {
-      id: own.id,
-      status: statusOf(state),
-      statusChangedAt: changedAt,
-      attempts,
-      exhausted,
+      ...job,
+      status: statusOf(job.state),
+      statusChangedAt: job.changedAt,
       listenerEndpoint: consumer.callbackUrl,
       listenerName: consumer.name,
-      messageId,
-      producerId,
     }
   }
 
@@ -100,8 +91,7 @@ export class Jobs {
     const kind = next === undefined ? undefined : TRANSITIONS[statusOf(job.state)][next]
     if (kind === undefined) throw new Refused('transition_invalid')
     if (kind === null) return
-    const made = await this.#moves.do({ kind, job, extraSeconds })
-    if (!made) throw new Refused('transition_invalid')
+    if (!(await this.#moves.do({ kind, job, extraSeconds }))) throw new Refused('transition_invalid')
   }
 
   async requeue(consumer: Consumer, jobId: string): Promise<void> {
@@ -128,18 +118,14 @@ export class Jobs {
       }
       if (!job.exhausted && job.attempts < maxRetry) throw new Refused('not_exhausted')
       const queue = await queueOf(tx, consumer.number)
-      const correlationId = job.messageId
-      const erasure = {
-        isRun: false,
-        correlationId,
-        instanceId: queue,
-        actor: actorOf(queue),
-        notes: 'Deleted',
-      }
+      const history = { correlationId: job.messageId, instanceId: queue, actor: actorOf(queue) }
+      const erasure = { isRun: false, ...history, notes: 'Deleted' }
       if ((await eraseJobs(work, [job], maxRetry, erasure)) === 0) throw new Refused('resource_unknown')
     })
   }
 }
+
+export type JobView = Awaited<ReturnType<Jobs['get']>>
 
 function ownJob<Job extends JobRecord>(consumer: Consumer, job: Job | null): Job {
   if (job === null) throw new Refused('job_unknown')

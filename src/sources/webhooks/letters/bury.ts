@@ -79,7 +79,7 @@ const listOf = (jobs: Iterable<{ readonly id: Xid }>): Xid[] => Array.from(jobs,
 /** In the order of ids. Locks nothing. */
 async function deathsOf(tx: Transaction, dying: readonly DyingJob[]): Promise<JobDeath[]> {
   const jobs = new Map(dying.map((job) => [job.id, job]))
-  const found = (await tx.rows<object>(readFacts, listOf(dying))).map(FACTS.read)
+  const found = await FACTS.all(tx, readFacts, listOf(dying))
   const rows = found.filter((row) => isHeld(jobs.get(row.id), row))
   // Only a pull consumer takes dead jobs as they are.
   const taken = rows.flatMap(({ letter, pulls }) => (pulls === true ? (letter ?? []) : []))
@@ -185,7 +185,7 @@ const mark = ({ exhausted }: JobDeath): number => (exhausted ? 1 : 0)
 const takingJobs = ({ tx, now }: { readonly tx: Transaction; readonly now: Instant }): Taking<JobDeath> => ({
   async hold(deaths) {
     if (deaths.length === 0) return deaths
-    const rows = (await tx.rows<object>(lockJobs, listOf(deaths))).map(HELD_ROW.read)
+    const rows = await HELD_ROW.all(tx, lockJobs, listOf(deaths))
     const found = new Map(rows.map((row) => [row.id, row]))
     return deaths.filter((death) => {
       const row = found.get(death.id)
@@ -204,11 +204,9 @@ const takingJobs = ({ tx, now }: { readonly tx: Transaction; readonly now: Insta
     }
   },
   async each(death, id) {
-    const [row] = await tx.rows<object>(takeOne, death.id, mark(death), now, id)
-    if (row === undefined) throw new Error(`job ${death.id} is not there to be buried`)
-    const job = TAKEN.read(row)
-    const [known] = await tx.rows<object>(readMessage, job.message)
-    const message = known === undefined ? null : MESSAGE.read(known)
+    const job = await TAKEN.one(tx, takeOne, death.id, mark(death), now, id)
+    if (job === null) throw new Error(`job ${death.id} is not there to be buried`)
+    const message = await MESSAGE.one(tx, readMessage, job.message)
     return {
       itemCreatedAt: job.createdAt,
       dequeueCount: job.attempts + 1,

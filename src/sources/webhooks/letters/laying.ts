@@ -101,8 +101,8 @@ export async function layJobs(
     if (place instanceof BartlebyError) laid.set(each.id, place)
     else placed.push({ ...each, place })
   }
-  const rows = await tx.rows<object>(lockJobs, placed.map(({ job }) => job).sort())
-  const jobs = new Map(rows.map(JOB_ROW.read).map((job) => [job.id, job]))
+  const rows = await JOB_ROW.all(tx, lockJobs, placed.map(({ job }) => job).sort())
+  const jobs = new Map(rows.map((job) => [job.id, job]))
   const counts = new CountChanges()
   const back: Laying[] = []
   for (const each of placed) {
@@ -168,7 +168,7 @@ async function placesOf(
   const consumerOf = ({ channel, consumer }: Laying) => consumers.get(pairOf(channel, consumer) ?? '')
   const received = laying.filter((each) => consumerOf(each) !== undefined)
   const pairs = listOf(received.map(({ channel, message }) => pairOf(channel, message)))
-  const rows = (await tx.rows<object>(lockMessages, pairs)).map(MESSAGE.read)
+  const rows = await MESSAGE.all(tx, lockMessages, pairs)
   const messages = new Map(rows.map((row) => [JSON.stringify([row.channel, row.messageId]), row]))
   return laying.map((each) => {
     const { channel, consumer, message, job } = each

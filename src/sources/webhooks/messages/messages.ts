@@ -186,15 +186,13 @@ function newestFirst(a: ListRow, b: ListRow): number {
 }
 
 async function readRow(session: Session, channel: Channel, messageId: string): Promise<Row | null> {
-  if (!isStorable(messageId)) return null
-  const [row] = await session.rows<object>(read, channel.number, messageId)
-  return row === undefined ? null : ROW.read(row)
+  return isStorable(messageId) ? ROW.one(session, read, channel.number, messageId) : null
 }
 
 async function jobsOf(session: Session, { firstJob, jobs }: Row): Promise<JobSummary[]> {
   if (firstJob === null || jobs === 0) return []
-  const rows = await session.rows<object>(readJobs, firstJob, xidAfter(firstJob, jobs - 1))
-  return rows.map(JOB_ROW.read).map(({ state, changedAt, name, callbackUrl }) => ({
+  const rows = await JOB_ROW.all(session, readJobs, firstJob, xidAfter(firstJob, jobs - 1))
+  return rows.map(({ state, changedAt, name, callbackUrl }) => ({
     listenerEndpoint: callbackUrl,
     listenerName: name,
     status: statusOf(state),

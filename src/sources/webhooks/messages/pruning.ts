@@ -135,8 +135,7 @@ async function pruneBatch(
   after: MessagePlace,
 ): Promise<{ readonly removed: number; readonly next: MessagePlace | null }> {
   const place = [BigInt(after.receivedAt), after.id] as const
-  const found = await tx.rows<object>(readNext, channel, before, ...place, MOST_MESSAGES)
-  const rows = found.map(ROW.read)
+  const rows = await ROW.all(tx, readNext, channel, before, ...place, MOST_MESSAGES)
   const looked = upToJobs(rows, MOST_JOBS, ({ jobs }) => jobs)
   const last = looked.at(-1)
   if (last === undefined) return { removed: 0, next: null }

@@ -75,7 +75,7 @@ async function dispatchBatch(parts: SchedulerParts, signal: AbortSignal): Promis
   let taken: readonly DueMessage[] = []
   try {
     const dispatched = await dispatch(parts, async (tx, now) => {
-      taken = (await tx.rows<object>(takeFirst, now, batchSize)).map(DUE.read)
+      taken = await DUE.all(tx, takeFirst, now, batchSize)
       return taken
     })
     return dispatched < taken.length || taken.length === batchSize
@@ -83,8 +83,7 @@ async function dispatchBatch(parts: SchedulerParts, signal: AbortSignal): Promis
     if (error instanceof StoreUnavailable || taken.length === 0) throw error
   }
   // It may have gone out meanwhile, or somebody else has taken it.
-  const alone = ({ id }: DueMessage) =>
-    dispatch(parts, async (tx) => (await tx.rows<object>(takeById, id)).map(DUE.read))
+  const alone = ({ id }: DueMessage) => dispatch(parts, (tx) => DUE.all(tx, takeById, id))
   const putBack = ({ id, tries }: DueMessage, error: unknown) => {
     // The text alone: a store's error may carry the row itself.
     const reason = error instanceof Error ? error.message : String(error)

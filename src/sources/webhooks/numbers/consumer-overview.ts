@@ -3,7 +3,7 @@ import type { Instant } from '../../../core/clock.ts'
 import { xid } from '../../../core/xid.ts'
 import { type Database, type Integer, sql } from '../../../store/database.ts'
 import { at, integer, number, orNull, type RowOf, rowShape, text } from '../../../store/row.ts'
-import type { ConsumerType } from '../webhook.ts'
+import { consumerType } from '../webhook.ts'
 import { readCounts } from './counts.ts'
 import { readDeadCounts } from './dead-counts.ts'
 
@@ -15,7 +15,7 @@ const ROW = rowShape({
   channelName: text,
   consumerId: text,
   consumerName: text,
-  type: (pulls: Integer): ConsumerType => (Number(pulls) === 1 ? 'pull' : 'push'),
+  type: consumerType,
   callbackUrl: text,
   /** Nothing until `pausedUntil`, then one job at a time. */
   pausedSince: orNull(at),

@@ -117,7 +117,7 @@ export async function readJobEnds(
 ): Promise<ReadonlyMap<string, JobEnds>> {
   if (asked.length === 0) return new Map()
   const pairs = JSON.stringify(asked.map(({ consumer, state }) => [consumer, state]))
-  const rows = (await session.rows<object>(readEnds, pairs)).map(ENDS.read)
+  const rows = await ENDS.all(session, readEnds, pairs)
   return new Map(
     rows.flatMap(({ consumer, state, oldestAt, newestAt }) =>
       oldestAt === null || newestAt === null

@@ -9,8 +9,8 @@ import { type Database, type Integer, type Session, sql } from '../../../store/d
 import { readLastFoldAt } from '../../../store/fold.ts'
 import { at, type RowOf, rowShape, text } from '../../../store/row.ts'
 import { openRuns } from '../../../work/run-rows.ts'
-import type { Attempted } from '../courier/attempts.ts'
-import { type BulkRun, bulkRunsOf } from '../dead/bulk-runs.ts'
+import type { Attempted } from '../courier/courier.ts'
+import { type BulkRun, bulkRunsOf } from '../jobs/bulk-runs.ts'
 import { type DeadCount, readDeadCounts } from './dead-counts.ts'
 
 const PAUSED = rowShape({ channelId: text, consumerId: text, pausedSince: at })
@@ -49,9 +49,7 @@ const countUnfolded = sql('webhooks.unfolded', {
 })
 
 /** The longest paused first. */
-export async function readPausedConsumers(session: Session): Promise<readonly PausedConsumer[]> {
-  return (await session.rows<object>(readPaused, MOST)).map(PAUSED.read)
-}
+export const readPausedConsumers = (session: Session) => PAUSED.all(session, readPaused, MOST)
 
 /** At one moment. */
 export function readWebhookGauges(db: Database, clock: Clock): Promise<WebhookGauges> {

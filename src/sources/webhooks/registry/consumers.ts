@@ -3,25 +3,14 @@
  * deleted one keeps nothing but its letters.
  */
 import { type Database, sql, type Value } from '../../../store/database.ts'
-import { flag, integer, rowShape, text } from '../../../store/row.ts'
 import { holdChannel } from '../messages/dispatch.ts'
 import { webhookCounter } from '../numbers/counts.ts'
 import { Refused } from '../refusal.ts'
 import type { Parts } from '../settings.ts'
-import { type Channel, CONSUMER_TYPES, type Consumer } from '../webhook.ts'
-import { checkCondition, HOLDER, holderKind } from './holder-kind.ts'
-import { Holders } from './holders.ts'
+import { type Channel, CONSUMER, CONSUMER_TYPES, type Consumer } from '../webhook.ts'
+import { checkCondition, Holders, holderKind } from './holders.ts'
 import type { Page, PageRequest } from './pages.ts'
 import { given, parseCallbackUrl } from './texts.ts'
-
-const CONSUMER = rowShape({
-  ...HOLDER,
-  number: integer,
-  channel: integer,
-  consumerId: text,
-  callbackUrl: text,
-  pulls: flag,
-})
 
 export const ownOfConsumer = ({ callbackUrl, type }: Pick<Consumer, 'callbackUrl' | 'type'>): Value[] => [
   callbackUrl,
@@ -35,10 +24,7 @@ export const CONSUMERS = holderKind<Consumer>({
   key: ['number', ({ number }) => number],
   own: ['callback_url', 'pulls'],
   ownOf: ownOfConsumer,
-  fromRow(row) {
-    const { pulls, ...consumer } = CONSUMER.read(row)
-    return { ...consumer, type: pulls ? 'pull' : 'push' }
-  },
+  row: CONSUMER,
 })
 
 /** The first entry of its range of the index, whatever the state. No locks. */

@@ -3,7 +3,7 @@
 import { type AnswerFields, answerOf, objectOf, shapeOf } from '../../../api/describe.ts'
 import { INTEGER, TEXT } from '../../../api/shapes.ts'
 import { sameToken } from '../../../core/same-token.ts'
-import type { DeadJob } from '../dead/dead-jobs.ts'
+import type { DeadJob } from '../jobs/job-sql.ts'
 import { actorOf } from '../jobs/pull-moves.ts'
 import { Refused } from '../refusal.ts'
 import { queueOfConsumer } from '../webhook.ts'

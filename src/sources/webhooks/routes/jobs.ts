@@ -2,7 +2,8 @@
 import { type AnswerFields, answerOf, objectOf, shapeOf } from '../../../api/describe.ts'
 import type { Answer } from '../../../api/exact-answer.ts'
 import { INTEGER, TEXT } from '../../../api/shapes.ts'
-import type { JobView, QueuedJob } from '../jobs/jobs.ts'
+import type { QueuedJob } from '../jobs/job-sql.ts'
+import type { JobView } from '../jobs/jobs.ts'
 import { Refused } from '../refusal.ts'
 import {
   authorisedConsumer,
@@ -34,7 +35,7 @@ const JOB_PATH = `${CONSUMER_PATH}/job/:jobId`
 
 export const TOKENS = [CHANNEL_TOKEN, CONSUMER_TOKEN]
 
-const CONTENT: AnswerFields<QueuedJob['message']> = {
+const CONTENT: AnswerFields<QueuedJob> = {
   MessageID: [TEXT, ({ messageId }) => messageId],
   Payload: [TEXT, ({ payload }) => payloadText(payload)],
   Headers: [HEADERS, ({ headers }) => Object.fromEntries(headers)],
@@ -43,11 +44,8 @@ const CONTENT: AnswerFields<QueuedJob['message']> = {
 const QUEUED: AnswerFields<QueuedJob> = {
   ID: [TEXT, ({ id }) => id],
   Priority: [INTEGER, ({ priority }) => priority],
-  IncrementalTimeout: [INTEGER, ({ incrementalTimeout }) => incrementalTimeout],
-  Message: [
-    shapeOf(CONTENT),
-    ({ message }) => ({ ...answerOf(CONTENT, message), ...inBase64(message.payload) }),
-  ],
+  IncrementalTimeout: [INTEGER, ({ extraSeconds }) => extraSeconds],
+  Message: [shapeOf(CONTENT), (job) => ({ ...answerOf(CONTENT, job), ...inBase64(job.payload) })],
 }
 export type PlacedJob<Job> = Job & { readonly channelId: string; readonly consumerId: string }
 

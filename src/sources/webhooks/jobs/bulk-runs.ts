@@ -5,14 +5,14 @@
 import type { Instant } from '../../../core/clock.ts'
 import { letterId } from '../../../letters/letter.ts'
 import type { OfficeRuns, OfficeWork } from '../../../letters/work.ts'
-import { type Integer, type Session, sql } from '../../../store/database.ts'
+import { type Integer, sql } from '../../../store/database.ts'
 import { orNull, type RowOf, rowShape, text } from '../../../store/row.ts'
 import type { Run, RunKind, Step } from '../../../work/run.ts'
-import { readConsumerNames } from '../jobs/job-sql.ts'
 import { eraseJobs, requeueJobs, webhookLetterSource } from '../letters/source.ts'
 import { readDeadCounts } from '../numbers/dead-counts.ts'
 import type { Parts } from '../settings.ts'
 import { type Consumer, JOB, queueOfConsumer } from '../webhook.ts'
+import { readConsumerNames } from './job-sql.ts'
 
 export const BULK_KINDS = ['requeue', 'purge'] as const
 export type BulkKind = (typeof BULK_KINDS)[number]
@@ -29,10 +29,8 @@ export interface BulkRun extends Pick<Run, 'id' | 'actor' | 'startedAt' | 'done'
 }
 
 /** `createdAt` is an instant in digits. */
-interface JobPlace {
-  readonly createdAt: string
-  readonly id: string
-}
+const PLACE = rowShape({ createdAt: String, id: text })
+type JobPlace = RowOf<typeof PLACE>
 
 interface Subject extends Pick<BulkRun, 'consumer' | 'channelId' | 'consumerId'> {
   /** The end, inclusive. */
@@ -55,7 +53,7 @@ const WAIT_US = 1_000_000n
 /** On webhook_jobs_dead. */
 const readNewestDead = sql(
   'webhooks.newestDead',
-  `SELECT created_at, id FROM bartleby.webhook_jobs INDEXED BY webhook_jobs_dead
+  `SELECT ${PLACE.columns} FROM bartleby.webhook_jobs INDEXED BY webhook_jobs_dead
     WHERE consumer = $1 AND state = ${JOB.dead} ORDER BY created_at DESC, id DESC LIMIT 1`,
   { bigints: true },
 )
@@ -110,10 +108,10 @@ export class BulkRuns {
   #begin(kind: BulkKind, { number }: Consumer, actor: string): Promise<Run | null> {
     const { runs, settings } = this.#options
     return runs.inWork('webhooks.beginRun', async (work) => {
-      const last = await newestDead(work.tx, number)
+      const last = await PLACE.one(work.tx, readNewestDead, number)
       if (last === null) return null
-      const [counts, names] = [await readDeadCounts(work.tx), await readConsumerNames(work.tx, number)]
-      const [channelId, consumerId] = [names?.channelId ?? '', names?.consumerId ?? '']
+      const counts = await readDeadCounts(work.tx)
+      const { channelId, consumerId } = await readConsumerNames(work.tx, number)
       return runs.begin<Subject, JobPlace>(work, {
         kind: `${PREFIX}${kind}`,
         about: `${channelId}/${consumerId}`,
@@ -137,8 +135,7 @@ export class BulkRuns {
         const { place, subject, actor } = run
         const { consumer, channelId, consumerId, last, maxRetry = settings.delivery.maxRetry } = subject
         const stretch = [place.createdAt, place.id, last.createdAt, last.id] as const
-        const found = await work.tx.rows<object>(readNext, consumer, ...stretch, most, maxRetry)
-        const rows = found.map(DEAD.read)
+        const rows = await DEAD.all(work.tx, readNext, consumer, ...stretch, most, maxRetry)
         const jobs = rows.filter(({ isExhausted }) => kind === 'requeue' || isExhausted)
         const queue = queueOfConsumer(channelId, consumerId)
         const letters = jobs.flatMap(({ letter }) => letter ?? [])
@@ -174,8 +171,3 @@ export const bulkRunsOf = (runs: readonly Run[]): readonly BulkRun[] =>
     const who = { consumer, channelId, consumerId }
     return { id, kind, ...who, actor, startedAt, finishedAt, expected: expected ?? done, done }
   })
-
-async function newestDead(session: Session, consumer: number): Promise<JobPlace | null> {
-  const [row] = await session.rows<{ created_at: Integer; id: string }>(readNewestDead, consumer)
-  return row === undefined ? null : { createdAt: `${row.created_at}`, id: row.id }
-}
