@@ -38,7 +38,7 @@ describeBrowser('a redrive', () => {
     expect(complaints.filter((each) => !each.includes('status of 400'))).toEqual([])
   })
 
-  const tray = () => page.getByRole('region', { name: 'Redrives' })
+  const line = () => page.getByRole('region', { name: 'Redrives' })
   const dialog = (name: string) => page.getByRole('dialog', { name })
   const pendingRotations = async () =>
     (await office.letters.counts({ engine: 'hmac', status: 'Pending' })).totals.Pending
@@ -83,8 +83,7 @@ describeBrowser('a redrive', () => {
     )
     office.mend()
     await plan.getByRole('button', { name: 'Retry 12' }).click()
-    await tray().getByText('12 planned = 12 sent + 0 skipped + 0 failed + 0 left').waitFor()
-    await tray().getByText('12 sent = 12 confirmed + 0 returned + 0 not heard of yet').waitFor()
+    await line().getByText('12 sent · 12 confirmed · 0 returned · 0 left').waitFor()
     expect(await pendingRotations()).toBe(0)
     expect(await newest()).toMatchObject({
       state: 'done',
@@ -102,14 +101,14 @@ describeBrowser('a redrive', () => {
     await page.keyboard.type('2')
     expect(await plan.getByLabel('Try so many first').inputValue()).toBe('2')
     await plan.getByRole('button', { name: 'Retry 6' }).click()
-    await tray()
+    await line()
       .getByText(/^Stopped: /)
       .waitFor()
-    await tray()
+    await line()
       .getByRole('link', { name: /^Stopped: / })
       .click()
     await page.getByRole('heading', { level: 1, name: 'Retry of 6 letters' }).waitFor()
-    await page.getByText('2 sent = 0 confirmed + 2 returned + 0 not heard of yet').waitFor()
+    await page.getByText('2 sent = 0 confirmed + 2 returned + 0 unconfirmed').waitFor()
     // Every number leads to its letters.
     await page.getByRole('link', { name: '4 left' }).click()
     const letters = page.getByRole('region', { name: 'Letters' })
@@ -129,14 +128,17 @@ describeBrowser('a redrive', () => {
     await plan.getByLabel('At most per second').fill('1')
     office.mend()
     await plan.getByRole('button', { name: 'Retry 20' }).click()
-    await tray().getByText(/to go/).first().waitFor()
+    await line()
+      .getByText(/ left$/)
+      .first()
+      .waitFor()
     const starter = page
     page = await starter.context().newPage()
     await starter.close()
     await page.goto('/')
     await page.getByRole('link', { name: '1 running redrive' }).waitFor()
-    await tray().getByRole('button', { name: 'Pause' }).click()
-    await tray().getByRole('button', { name: 'Resume' }).waitFor()
+    await line().getByRole('button', { name: 'Pause' }).click()
+    await line().getByRole('button', { name: 'Resume' }).waitFor()
     const { sent } = (await newest()).counts
     expect(sent).toBeLessThan(20)
     await page.goto('/redrives')
@@ -176,7 +178,7 @@ describeBrowser('a redrive', () => {
     expect(await discard.getAttribute('aria-disabled')).toBe('true')
     await plan.getByLabel('Type 3 to discard them').fill('3')
     await discard.click()
-    await tray().getByText('3 planned = 3 discarded + 0 skipped + 0 failed + 0 left').waitFor()
+    await line().getByText('3 discarded · 0 left').waitFor()
     const { items } = await office.letters.list({ engine: 'hmac', status: 'Resolved', limit: 1 })
     expect(items[0]).toMatchObject({
       resolution: 'discard',
@@ -205,7 +207,7 @@ describeBrowser('a redrive', () => {
     await sample.getByText('9007199254740995').waitFor()
     office.mend()
     await plan.getByRole('button', { name: 'Retry 2' }).click()
-    await tray().getByText('2 sent = 2 confirmed + 0 returned + 0 not heard of yet').waitFor()
+    await line().getByText('2 sent · 2 confirmed · 0 returned · 0 left').waitFor()
     const { id } = await newest()
     await page.goto(`/redrives/${id}`)
     await page.getByRole('region', { name: 'Repair' }).getByText('9007199254740995').waitFor()
@@ -225,6 +227,8 @@ describeBrowser('a redrive', () => {
     await plan.getByRole('button', { name: 'Plan it' }).click()
     await plan.getByText('Move 2 letters to parked').waitFor()
     await plan.getByRole('button', { name: 'Move 2' }).click()
-    await tray().getByText('2 planned = 2 moved + 0 skipped + 0 failed + 0 left').waitFor()
+    await line()
+      .getByText(/^2 moved · .*0 left$/)
+      .waitFor()
   })
 })

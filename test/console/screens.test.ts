@@ -1,6 +1,6 @@
 /**
- * Every screen, in both themes, on the demo: nothing serious for assistive technology, no complaint of the browser, no request to
- * another origin, and a picture of it. `npm run docs:images` keeps the pictures in docs/images.
+ * Every screen, in both themes and three widths, on the demo: nothing serious for assistive technology, nothing outside the view, no
+ * complaint of the browser, no request to another origin, and a picture of it. `npm run docs:images` keeps the pictures in docs/images.
  */
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { createRequire } from 'node:module'
@@ -137,6 +137,31 @@ async function seriousFindings({ page }: View, runOnly: readonly string[]): Prom
     .flatMap(({ id, nodes }) => nodes.map(({ html, failureSummary }) => `${id}: ${html} ${failureSummary}`))
 }
 
+const WIDE = { width: 1_440, height: 900 }
+const NARROWER = [
+  { width: 1_024, height: 768 },
+  { width: 390, height: 844 },
+]
+
+/** What can be pressed, and what says a number or a status, but is not within the width of the view. */
+const outside = (page: Page): Promise<readonly string[]> =>
+  page.evaluate(() => {
+    const scrolls = (element: Element): boolean =>
+      element.closest('pre, .mantine-ScrollArea-viewport, textarea') !== null
+    return [
+      ...document.querySelectorAll('main a, main button, main .badge, main .numbers, header button, nav a'),
+    ]
+      .filter((element) => element.checkVisibility() && !scrolls(element))
+      .flatMap((element) => {
+        const { left, right, width } = element.getBoundingClientRect()
+        const isClosedRail = element.closest('nav') !== null && right <= 0
+        if (width <= 1 || isClosedRail || (left >= -1 && right <= window.innerWidth + 1)) return []
+        return [
+          `${element.tagName} ${element.textContent?.slice(0, 40)} ${Math.round(left)} to ${Math.round(right)}`,
+        ]
+      })
+  })
+
 async function keepPicture(page: Page, name: string): Promise<void> {
   const path = join(folder, name)
   await page.screenshot({ path })
@@ -167,6 +192,7 @@ describeBrowser('a screen of the console', () => {
     page.on('request', asked)
     try {
       await page.emulateMedia({ colorScheme: 'light' })
+      await page.setViewportSize(WIDE)
       await page.goto(await path())
       await act?.(page)
       await page.locator(ready).first().waitFor()
@@ -177,6 +203,16 @@ describeBrowser('a screen of the console', () => {
       await page.emulateMedia({ colorScheme: 'dark' })
       expect(await seriousFindings(view, CONTRAST), `${name} dark`).toEqual([])
       await keepPicture(page, `${name}-dark.png`)
+      expect(await outside(page), `${name} at ${WIDE.width}`).toEqual([])
+      for (const size of NARROWER) {
+        await page.setViewportSize(size)
+        expect(await outside(page), `${name} at ${size.width}`).toEqual([])
+        expect(
+          await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth),
+          `${name} is wider than ${size.width}`,
+        ).toBeLessThanOrEqual(0)
+      }
+      expect(await seriousFindings(view, WCAG), `${name} dark at 390`).toEqual([])
       expect(complaints.slice(complaintsBefore), name).toEqual([])
       expect([...origins], name).toEqual([server.url])
     } finally {

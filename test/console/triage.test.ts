@@ -63,6 +63,22 @@ describeBrowser('triage', () => {
     expect(await pendingRotations()).toBe(2)
   })
 
+  it('finds a cause in the palette, which Escape closes', async () => {
+    await deadRotations(office, 1)
+    await page.goto('/')
+    await heading('Overview').waitFor()
+    await page.keyboard.press('ControlOrMeta+K')
+    const field = page.getByRole('combobox', { name: 'Command' })
+    await field.waitFor()
+    await page.keyboard.press('Escape')
+    await field.waitFor({ state: 'detached' })
+    await page.keyboard.press('ControlOrMeta+K')
+    await field.fill('timeouterror')
+    await page.getByRole('option', { name: TITLE }).first().waitFor()
+    await page.keyboard.press('Enter')
+    await heading(TITLE).waitFor()
+  })
+
   it('is done with the keyboard alone', async () => {
     await deadRotations(office, 2)
     await page.goto('/')

@@ -14,8 +14,7 @@ export const FOUND_WORDS: Readonly<
 > = {
   inFlight: {
     short: 'in flight',
-    means:
-      'sent back and not heard of yet, held by a consumer of their dead queue, or part of another redrive.',
+    means: 'sent back and unconfirmed, held by a consumer of their dead queue, or part of another redrive.',
   },
   noDestination: { short: 'without destination', means: 'there is nowhere to send them to.' },
   orderBlocked: {

@@ -6,7 +6,7 @@ import { lazy, Suspense, useEffect, useRef } from 'react'
 import { PlanProvider } from '../acts/plan-provider.tsx'
 import { useKeys } from '../keys/keys.tsx'
 import { LiveProvider } from '../live/live.tsx'
-import { RedriveTray } from '../redrives/redrive-tray.tsx'
+import { RedriveLine } from '../redrives/redrive-line.tsx'
 import { DemoBanner } from './demo-banner.tsx'
 import { loadAllScreens } from './lazy-screen.tsx'
 import { Rail } from './rail.tsx'
@@ -70,7 +70,7 @@ export function Frame() {
             <Outlet />
           </AppShell.Main>
         </AppShell>
-        <RedriveTray />
+        <RedriveLine />
         <Suspense>
           <Palette isOpen={isPaletteOpen} close={palette.close} openKeys={keyList.open} />
           <KeyList isOpen={isKeyListOpen} close={keyList.close} />

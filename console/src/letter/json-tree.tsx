@@ -2,6 +2,7 @@
 import { Anchor, UnstyledButton } from '@mantine/core'
 import { useMemo, useState } from 'react'
 import { stringOf } from '../../../src/core/json/tokens.ts'
+import { visible } from '../kit/visible.ts'
 import { childrenOf, type JsonChild, type JsonPlace, type JsonSpan } from './exact-json.ts'
 
 /** As many children are shown at first, and more each time that more are asked for. */
@@ -42,7 +43,7 @@ function Node({ text, child, depth }: NodeProps) {
 }
 
 function Name({ child: { name, index } }: { readonly child: JsonChild }) {
-  if (name !== null) return <span className="json-name">{JSON.stringify(name)}: </span>
+  if (name !== null) return <span className="json-name">{visible(JSON.stringify(name))}: </span>
   return index < 0 ? null : <span className="json-index">{index}: </span>
 }
 
@@ -121,7 +122,7 @@ function Leaf({ text, span }: { readonly text: string; readonly span: JsonSpan }
   const isLong = value.length > MOST_CHARACTERS && !isAll
   return (
     <span data-kind="string">
-      "{isLong ? value.slice(0, MOST_CHARACTERS) : value}"
+      "{visible(isLong ? value.slice(0, MOST_CHARACTERS) : value)}"
       {isLong && (
         <Anchor component="button" type="button" size="sm" onClick={() => setAll(true)}>
           {' '}

@@ -3,7 +3,7 @@ import { Button, Group, SegmentedControl, Text } from '@mantine/core'
 import { useMemo, useState } from 'react'
 import { bytesOf, type TextEncoding } from '../../../src/client/bytes.ts'
 import { hexRowCount, hexRows } from '../kit/hex.ts'
-import { hasUnseen } from '../kit/visible.ts'
+import { hasUnseen, visible } from '../kit/visible.ts'
 import { byteSize, grouped } from '../time/format.ts'
 import { jsonRoot } from './exact-json.ts'
 import { JsonTree } from './json-tree.tsx'
@@ -30,7 +30,7 @@ export function PayloadView({ text, encoding, label }: PayloadViewProps) {
     root !== null ? ['tree', 'text', 'hex'] : isText ? ['text', 'hex'] : ['hex']
   const [first = 'hex'] = possible
   const view = chosen !== null && possible.includes(chosen) ? chosen : first
-  if (text === '') return <Text size="sm">It is empty.</Text>
+  if (text === '') return <Text size="sm">Empty.</Text>
   return (
     <div>
       {possible.length > 1 && (
@@ -45,8 +45,8 @@ export function PayloadView({ text, encoding, label }: PayloadViewProps) {
       )}
       {view !== 'hex' && hidesSome && (
         <Text size="sm" mb="xs">
-          Some of its characters cannot be seen here, or turn the direction of the text. Hex shows all of
-          them.
+          Characters that cannot be seen, or that turn the direction of the text, are written out, such as{' '}
+          <code>\\u202E</code>. Hex shows every byte.
         </Text>
       )}
       {view === 'tree' && root !== null && <JsonTree key={text} text={text} root={root} />}
@@ -64,7 +64,7 @@ export function TextView({ text }: { readonly text: string }) {
   const isCut = text.length > MOST_CHARACTERS && !isAll
   return (
     <>
-      <pre className="bytes framed">{isCut ? text.slice(0, MOST_CHARACTERS) : text}</pre>
+      <pre className="bytes framed">{visible(isCut ? text.slice(0, MOST_CHARACTERS) : text)}</pre>
       {isCut && (
         <Group gap="xs" mt="xs">
           <Text size="sm">The first {grouped(MOST_CHARACTERS)} characters.</Text>

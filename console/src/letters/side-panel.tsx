@@ -53,14 +53,14 @@ function InShort({ letter }: { readonly letter: LetterDetail }) {
         <Text size="sm" fw={600}>
           {letter.errorClass}
         </Text>
-        <pre className="bytes">{letter.errorMessage.slice(0, MOST_SHOWN)}</pre>
+        <pre className="bytes">{visible(letter.errorMessage.slice(0, MOST_SHOWN))}</pre>
         <Text size="sm" mt={4}>
           <SignatureLink signature={letter.signature}>Letters with this error</SignatureLink>
         </Text>
       </Part>
       <Part title={letter.editedMessage === null ? 'Payload' : 'Payload, edited'}>
         <pre className="bytes">
-          {payload.slice(0, MOST_SHOWN)}
+          {visible(payload.slice(0, MOST_SHOWN))}
           {payload.length > MOST_SHOWN ? '…' : ''}
         </pre>
       </Part>

@@ -54,7 +54,7 @@ function sectionsOf({ action, counts }: Redrive): readonly Section[] {
     ? [
         { count: counts.confirmed, word: 'confirmed', colour: 'teal.7' },
         { count: counts.returned, word: 'returned', colour: 'grape.7' },
-        { count: counts.unconfirmed, word: 'not heard of yet', colour: 'blue.6' },
+        { count: counts.unconfirmed, word: 'unconfirmed', colour: 'blue.6' },
       ]
     : [{ count: counts.sent, word: DONE_WORDS[action], colour: 'teal.7' }]
   return [

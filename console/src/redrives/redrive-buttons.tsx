@@ -10,12 +10,19 @@ import { RateDialog } from './rate-dialog.tsx'
 import { titleOf } from './redrive-words.ts'
 import { useSteering } from './use-steering.ts'
 
-export function RedriveButtons({ redrive }: { readonly redrive: Redrive }) {
+/** `isSlim`: only what halts it, and lets it go on. */
+export function RedriveButtons({
+  redrive,
+  isSlim = false,
+}: {
+  readonly redrive: Redrive
+  readonly isSlim?: boolean
+}) {
   const place = useRef<HTMLFieldSetElement>(null)
   const { remaining, failed, skipped } = redrive.counts
   return (
     <fieldset ref={place} className="redrive-buttons" aria-label={titleOf(redrive)} tabIndex={-1}>
-      {isActive(redrive) && <Steer redrive={redrive} place={place} />}
+      {isActive(redrive) && <Steer redrive={redrive} place={place} isSlim={isSlim} />}
       {isOver(redrive) && remaining + failed + skipped > 0 && <PlanAgain redrive={redrive} />}
     </fieldset>
   )
@@ -25,9 +32,10 @@ interface SteerProps {
   readonly redrive: Redrive
   /** Takes the focus when these buttons are gone, because it ended while they had it. */
   readonly place: RefObject<HTMLElement | null>
+  readonly isSlim: boolean
 }
 
-function Steer({ redrive, place }: SteerProps) {
+function Steer({ redrive, place, isSlim }: SteerProps) {
   const { id, state } = redrive
   const { steer, isBusy } = useSteering(id)
   const [asked, setAsked] = useState<'rate' | 'cancel' | null>(null)
@@ -60,12 +68,16 @@ function Steer({ redrive, place }: SteerProps) {
           Pause
         </ActButton>
       )}
-      <ActButton size="compact-sm" variant="default" needs="operator" onClick={() => setAsked('rate')}>
-        Change rate…
-      </ActButton>
-      <ActButton size="compact-sm" variant="default" needs="operator" onClick={() => setAsked('cancel')}>
-        Cancel…
-      </ActButton>
+      {!isSlim && (
+        <>
+          <ActButton size="compact-sm" variant="default" needs="operator" onClick={() => setAsked('rate')}>
+            Change rate…
+          </ActButton>
+          <ActButton size="compact-sm" variant="default" needs="operator" onClick={() => setAsked('cancel')}>
+            Cancel…
+          </ActButton>
+        </>
+      )}
       <RateDialog
         redrive={asked === 'rate' ? redrive : null}
         close={close}

@@ -44,6 +44,18 @@ export interface NumberWord {
   readonly word: string
 }
 
+/** The numbers in one line: `37 sent · 37 confirmed · 0 returned · 326 left`. */
+export function lineOf({ action, counts }: Pick<Redrive, 'action' | 'counts'>): string {
+  const { sent, confirmed, returned, skipped, failed, remaining } = counts
+  return [
+    `${grouped(sent)} ${DONE_WORDS[action]}`,
+    ...(isSending(action) ? [`${grouped(confirmed)} confirmed`, `${grouped(returned)} returned`] : []),
+    ...(skipped === 0 ? [] : [`${grouped(skipped)} skipped`]),
+    ...(failed === 0 ? [] : [`${grouped(failed)} failed`]),
+    `${grouped(remaining)} left`,
+  ].join(' · ')
+}
+
 /** What the planned letters come to: adds up to `planned`. */
 export const partsOf = (
   action: RedriveAction,
@@ -63,7 +75,7 @@ export const outcomesOf = (action: RedriveAction, counts: RedriveCounts): readon
     ? [
         { outcome: 'confirmed', count: counts.confirmed, word: 'confirmed' },
         { outcome: 'returned', count: counts.returned, word: 'returned' },
-        { outcome: 'unconfirmed', count: counts.unconfirmed, word: 'not heard of yet' },
+        { outcome: 'unconfirmed', count: counts.unconfirmed, word: 'unconfirmed' },
       ]
     : []
 
@@ -112,7 +124,7 @@ const OUTCOME_WORDS: Readonly<Record<RedriveOutcome, string>> = {
   remaining: 'Remaining',
   confirmed: 'Confirmed',
   returned: 'Returned',
-  unconfirmed: 'Not heard of yet',
+  unconfirmed: 'Unconfirmed',
   skipped: 'Skipped',
   failed: 'Failed',
   superseded: 'Superseded',

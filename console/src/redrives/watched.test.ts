@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import type { Redrive } from '../api/redrive-types.ts'
 import { isNews, watchedOf } from './watched.ts'
 
-describe('the redrives of the tray', () => {
+describe('the redrives of the line', () => {
   it('are those that were seen, what is under way first, and never more than have room', () => {
     const first = watchedOf([], ['b', 'a'], 3)
     expect(first).toEqual(['b', 'a'])

@@ -1,4 +1,4 @@
-/** Which redrives the tray shows: those under way, and those that ended while this tab looked on. Pure. */
+/** Which redrives the line shows: those under way, and those that ended while this tab looked on. Pure. */
 import { isActive, type Redrive } from '../api/redrive-types.ts'
 
 /** How long an ended one stays unless it is dismissed; one whose letters are not all heard of stays longer. */

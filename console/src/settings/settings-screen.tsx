@@ -1,6 +1,7 @@
 /** Settings: what you may do, whose tokens there are, what this server runs with, and whether its store keeps its promises. */
-import { Alert, Badge, Code, SimpleGrid, Stack, Table, Text } from '@mantine/core'
+import { Alert, Badge, SimpleGrid, Stack, Table, Text } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
+import { CopiedCommand } from '../acts/copied-command.tsx'
 import { settingsQuery } from '../api/queries.ts'
 import type { Role, Settings } from '../api/types.ts'
 import { type FactList, Facts } from '../kit/facts.tsx'
@@ -132,10 +133,8 @@ function Tokens({ settings: { tokens, tokensConfigured } }: { readonly settings:
         <Text size="sm" component="div">
           A token is made on the command line, which prints it once; the configuration keeps its SHA-256 only.
           To revoke one, take its entry out. Both take effect when the server starts again.
-          <Code block mt="xs">
-            {CREATE}
-          </Code>
         </Text>
+        <CopiedCommand text={CREATE} label="the command" />
       </Stack>
     </Panel>
   )

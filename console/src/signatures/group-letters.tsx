@@ -1,6 +1,7 @@
 /** The newest letters of a group, and the way to all of them. */
 import type { UseQueryResult } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
+import { errorLine } from '../acts/error-line.ts'
 import type { LetterItem, Page, SignatureGroup } from '../api/types.ts'
 import { useKeys } from '../keys/keys.tsx'
 import { LetterLink, LettersLink } from '../kit/links.tsx'
@@ -9,6 +10,7 @@ import { StatusBadge } from '../kit/status.tsx'
 import { useSteady } from '../kit/steady.ts'
 import { type Column, Table } from '../kit/table.tsx'
 import { useCursor } from '../kit/use-cursor.ts'
+import { visible } from '../kit/visible.ts'
 import { grouped } from '../time/format.ts'
 import { Time } from '../time/time.tsx'
 
@@ -22,7 +24,7 @@ const COLUMNS: readonly Column<LetterItem>[] = [
     title: 'Queue',
     width: '11rem',
     oneLine: true,
-    cell: ({ originalQueue }) => originalQueue ?? '–',
+    cell: ({ originalQueue }) => visible(originalQueue ?? '–'),
   },
   {
     id: 'key',
@@ -30,9 +32,9 @@ const COLUMNS: readonly Column<LetterItem>[] = [
     narrow: 'title',
     width: '11rem',
     oneLine: true,
-    cell: (letter) => <LetterLink letter={letter}>{letter.instanceId}</LetterLink>,
+    cell: (letter) => <LetterLink letter={letter}>{visible(letter.instanceId)}</LetterLink>,
   },
-  { id: 'error', title: 'Error', narrow: 'text', oneLine: true, cell: ({ errorMessage }) => errorMessage },
+  { id: 'error', title: 'Error', narrow: 'text', oneLine: true, cell: (letter) => errorLine(letter) },
   {
     id: 'attempts',
     title: 'Attempts',

@@ -1,12 +1,13 @@
 /** A group of letters in words. Pure. */
 import type { SignatureGroup } from '../api/types.ts'
 import { sumOf } from '../kit/activity-series.ts'
+import { visible } from '../kit/visible.ts'
 import { grouped } from '../time/format.ts'
 
 /** Class and normalised message: what people call the group by. */
 export function nameOf({ errorClass, title }: Pick<SignatureGroup, 'errorClass' | 'title'>): string {
-  if (errorClass === '' || title === errorClass || title.startsWith(`${errorClass}:`)) return title
-  return `${errorClass}: ${title}`
+  const hasClass = errorClass === '' || title === errorClass || title.startsWith(`${errorClass}:`)
+  return visible(hasClass ? title : `${errorClass}: ${title}`)
 }
 
 /** For the sentence of a plan. */
