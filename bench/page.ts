@@ -1,4 +1,5 @@
 /** `docs/benchmarks.md`: the queues first, then parts with a title of their own. Each is rewritten without touching the others. */
+import { existsSync } from 'node:fs'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 
@@ -13,13 +14,24 @@ export async function writeQueues(text: string): Promise<void> {
   await writeFile(file, `# Benchmarks\n\n${taken}\n\n${text}\n${at < 0 ? '' : page.slice(at)}`)
 }
 
-/** Replaces the part about letters, or adds it. */
-export async function writeLetters(text: string): Promise<void> {
-  await writePart('Letters', `Taken on ${today()} with \`npm run bench -- letters --write\`.\n\n${text}`)
+/** Replaces the part of a benchmark, or adds it. `name` is what it is called by. */
+export async function writeBenchmark(title: string, name: string, text: string): Promise<void> {
+  await writePart(
+    title,
+    `Taken on ${today()} with \`npm run bench -- ${name} --write\`; ${readmeOf(name)}\n\n${text}`,
+  )
+}
+
+/** Letters and the console are told of in the page of all benchmarks. */
+const readmeOf = (name: string): string => {
+  const page = existsSync(join(import.meta.dirname, name, 'README.md'))
+    ? `bench/${name}/README.md`
+    : 'bench/README.md'
+  return `see [${page}](../${page}) for what is measured and how.`
 }
 
 /** Replaces what stands below a title, or adds it at the end. */
-export async function writePart(title: string, text: string): Promise<void> {
+async function writePart(title: string, text: string): Promise<void> {
   const { before, after } = await split(title)
   await writeFile(file, `${before}${heading(title)}\n${text}\n${after}`)
 }
@@ -40,7 +52,7 @@ export async function writeSections(
   kept.delete(ABOUT)
   for (const [section, text] of sections) kept.set(section, `Taken on ${today()}.\n\n${text}`)
   kept.set(ABOUT, about)
-  const command = `Taken with \`npm run bench -- ${name} --write\`; see [bench/${name}/README.md](../bench/${name}/README.md) for what is measured and how.`
+  const command = `Taken with \`npm run bench -- ${name} --write\`; ${readmeOf(name)}`
   const all = [...kept].map(([section, text]) => `### ${section}\n\n${text}`)
   await writePart(title, [command, ...all].join('\n\n'))
 }

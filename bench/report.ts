@@ -1,6 +1,7 @@
 /** The tables that a benchmark prints: figures, then ratios with wins and losses alike, then what was measured on. */
 import type { Figure, Results } from './results.ts'
 import { type SystemName, systems } from './systems/index.ts'
+import { endOf, table } from './tables.ts'
 import type { Measurement, WorkloadName } from './task.ts'
 
 interface Column {
@@ -66,15 +67,8 @@ export function report(
     figuresTable(results, names, [...columns, steadiness]),
     ratiosTable(results, names),
     costsTable(results, names),
-    table(
-      ['machine', ''],
-      facts.map((fact) => [...fact]),
-    ),
-    notes.map((note) => `- ${note}`).join('\n'),
+    ...endOf(facts, notes, results.failures),
   ]
-  if (results.failures.length > 0) {
-    sections.push(`**Failed:**\n${results.failures.map((failure) => `- ${failure}`).join('\n')}`)
-  }
   return sections.filter((section) => section !== '').join('\n\n')
 }
 
@@ -154,10 +148,4 @@ function cell(results: Results, name: SystemName, column: Column): string {
   const shown = figure(results, name, column)
   if (shown === null) return '–'
   return `${column.show(shown.median)} ±${(shown.spread * 50).toFixed(0)}%`
-}
-
-/** A table in markdown; the first column to the left, the others to the right. */
-export function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
-  const line = (cells: readonly string[]) => `| ${cells.join(' | ')} |`
-  return [line(head), line(head.map((_, at) => (at === 0 ? '---' : '---:'))), ...rows.map(line)].join('\n')
 }

@@ -27,31 +27,19 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => 
 const { server, rest: args } = takeServerFlags(process.argv.slice(2))
 const [part = '', ...others] = args
 const given = [others, interrupted.signal, server] as const
-switch (part) {
-  case 'letters':
-    process.exitCode = await (await import('./letters/run.ts')).benchLetters(...given)
-    break
-  case 'outbox':
-    process.exitCode = await (await import('./outbox/run.ts')).benchOutbox(...given)
-    break
-  case 'webhooks':
-    process.exitCode = await (await import('./webhooks/run.ts')).benchWebhooks(...given)
-    break
-  case 'kafka':
-    process.exitCode = await (await import('./kafka/run.ts')).benchKafka(...given)
-    break
-  case 'redrive':
-    process.exitCode = await (await import('./redrive/run.ts')).benchRedrive(...given)
-    break
-  case 'console':
-    process.exitCode = await (await import('./console/run.ts')).benchConsole(...given)
-    break
-  default: {
-    const flags = readFlags(args)
-    if (flags === null) console.log(usage)
-    else process.exitCode = await bench(flags)
-  }
+const parts: Readonly<Record<string, () => Promise<(...of: typeof given) => Promise<number>>>> = {
+  letters: async () => (await import('./letters/run.ts')).benchLetters,
+  outbox: async () => (await import('./outbox/run.ts')).benchOutbox,
+  webhooks: async () => (await import('./webhooks/run.ts')).benchWebhooks,
+  kafka: async () => (await import('./kafka/run.ts')).benchKafka,
+  redrive: async () => (await import('./redrive/run.ts')).benchRedrive,
+  console: async () => (await import('./console/run.ts')).benchConsole,
 }
+const benchPart = await parts[part]?.()
+const flags = benchPart === undefined ? readFlags(args) : null
+if (benchPart !== undefined) process.exitCode = await benchPart(...given)
+else if (flags === null) console.log(usage)
+else process.exitCode = await bench(flags)
 
 async function bench({ systems: asked, workloads, runs, sizes, write }: Flags): Promise<number> {
   const versions = await installPeers()

@@ -1,7 +1,7 @@
 /** The six workloads. Each uses only the `System` interface and ends with balanced books. */
 import { setTimeout } from 'node:timers/promises'
 import { Books } from './books.ts'
-import { median } from './letters/measure.ts'
+import { median } from './figures.ts'
 import type { Meter } from './meter.ts'
 import { type Consumer, type Ending, payload, payloads, type System } from './system.ts'
 import { type Measurement, type Sizes, soakWindow, type WorkloadName } from './task.ts'

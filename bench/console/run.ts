@@ -2,13 +2,14 @@
  * `npm run bench -- console`: how soon the console can be used on a store with many letters, and what it costs the server to have
  * one open while nothing happens.
  */
+
 import { Grounds, storeTitles } from '../grounds.ts'
 import { loadLetters } from '../letters/load.ts'
 import type { Dialect } from '../letters/sql.ts'
-import { writePart } from '../page.ts'
-import { table } from '../report.ts'
+import { writeBenchmark } from '../page.ts'
 import type { ServerFlags } from '../servers/postgres.ts'
-import { type Flags, readFlags, usage } from './flags.ts'
+import { endOf, judged, table } from '../tables.ts'
+import { type Flags, readFlags } from './flags.ts'
 import { launchBrowser, type PageTime, scriptBytes, timePages } from './pages.ts'
 import { startServer } from './server.ts'
 
@@ -31,10 +32,7 @@ export async function benchConsole(
   server: ServerFlags,
 ): Promise<number> {
   const flags = readFlags(args)
-  if (flags === null) {
-    console.log(usage)
-    return 0
-  }
+  if (flags === null) return 0
   const grounds = await Grounds.open(flags.stores, server)
   const outcomes: Outcome[] = []
   try {
@@ -46,15 +44,10 @@ export async function benchConsole(
   } finally {
     await grounds.close()
   }
-  const text = [
-    ...outcomes.map((outcome) => outcomeTable(outcome, flags)),
-    table(['machine', ''], grounds.facts),
-  ].join('\n\n')
+  const tables = outcomes.map((outcome) => outcomeTable(outcome, flags))
+  const text = [...tables, ...endOf(grounds.facts, [])].join('\n\n')
   console.log(text)
-  if (flags.write) {
-    const today = new Date().toISOString().slice(0, 10)
-    await writePart('Console', `Taken on ${today} with \`npm run bench -- console --write\`.\n\n${text}`)
-  }
+  if (flags.write) await writeBenchmark('Console', 'console', text)
   return 0
 }
 
@@ -93,7 +86,7 @@ function outcomeTable(
       `${name}: until it can be used`,
       `${whole(middle)} ms`,
       `${whole(sorted.at(-1))} ms`,
-      name.startsWith('overview') ? `≤ ${MOST_MS} ms ${middle <= MOST_MS ? 'met' : '**missed**'}` : '',
+      name.startsWith('overview') ? judged(`≤ ${MOST_MS} ms`, middle <= MOST_MS) : '',
     ]
   })
   return [

@@ -3,11 +3,10 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
-import { quantile, timed } from '../letters/measure.ts'
+import { type Times, timed, timesOf } from '../figures.ts'
 import { type BartlebyServer, startBartleby } from '../servers/bartleby.ts'
 import { SERVICE } from './events.ts'
 import { kafkaOptions, TOKEN } from './options.ts'
-import type { Times } from './task.ts'
 
 export interface Topics {
   readonly bootstrap: string
@@ -69,9 +68,3 @@ async function call(
     throw new Error(`${method} ${path} gives ${answer.status}: ${text.slice(0, 200)}`)
   return text
 }
-
-const timesOf = (sorted: readonly number[]): Times => ({
-  p50Ms: quantile(sorted, 0.5),
-  p99Ms: quantile(sorted, 0.99),
-  worstMs: sorted.at(-1) ?? Number.NaN,
-})

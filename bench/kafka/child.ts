@@ -1,15 +1,14 @@
 /** One measurement in a process of its own. */
+
+import { answerTask } from '../measuring.ts'
 import { measureBare } from './bare.ts'
 import { measureIntake } from './intake.ts'
 import { loadLetters } from './load.ts'
 import type { Rate, Task } from './task.ts'
 
-// The parent wrote it.
-const task = JSON.parse(process.argv[2] ?? '{}') as Task
-const answer = await measure()
-process.send?.(answer, () => process.exit(0))
+await answerTask(measure)
 
-function measure(): Promise<Rate> {
+function measure(task: Task): Promise<Rate> {
   switch (task.act) {
     case 'bare':
       return measureBare(task)

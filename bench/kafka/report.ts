@@ -1,8 +1,7 @@
 /** The lines of the table: every figure beside what it is measured against, with its goal. */
-import { median } from '../letters/measure.ts'
-import type { Rate, Times } from './task.ts'
-
-export type Line = readonly [what: string, figure: string, beside: string, ratio: string, goal: string]
+import { median, type Times } from '../figures.ts'
+import { count, judged, type Line, megabytes, percent, perSecond } from '../tables.ts'
+import type { Rate } from './task.ts'
 
 const INTAKE_SHARE = 0.5
 const PREVIEW_MS = 20
@@ -10,9 +9,6 @@ const PREVIEW_AT = 1_000_000
 const PROCESS_MS = 50
 const MEMORY_MB = 256
 
-const count = (number: number): string => number.toLocaleString('en')
-const judged = (goal: string, isMet: boolean): string => `${goal} ${isMet ? 'met' : '**missed**'}`
-const perSecond = (rate: number): string => `${count(Math.round(rate))}/s`
 const timesText = ({ p50Ms, p99Ms, worstMs }: Times): string =>
   `p50 ${p50Ms.toFixed(1)} ms, p99 ${p99Ms.toFixed(1)} ms, worst ${worstMs.toFixed(1)} ms`
 
@@ -27,13 +23,13 @@ export function intakeLines(store: string, rates: readonly Rate[], bare: readonl
       `${store}: intake`,
       perSecond(rate),
       `bare loop ${perSecond(floor)}`,
-      `${(share * 100).toFixed(0)}%`,
+      percent(share),
       judged('≥ 50%', share >= INTAKE_SHARE),
     ],
     [
       `${store}: memory of intake, at most`,
-      `${memory.toFixed(0)} MB`,
-      `bare loop ${bareMemory.toFixed(0)} MB`,
+      megabytes(memory),
+      `bare loop ${megabytes(bareMemory)}`,
       '',
       judged('≤ 256 MB', memory <= MEMORY_MB),
     ],

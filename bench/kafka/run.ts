@@ -5,18 +5,18 @@
 import { join } from 'node:path'
 import { type KafkaBroker, startBroker } from '../../test/kafka/broker.ts'
 import { newName, topicsAt } from '../../test/kafka/topics.ts'
-import { inChild } from '../fork.ts'
 import { Grounds, storeTitles } from '../grounds.ts'
 import type { Dialect } from '../letters/sql.ts'
-import { writePart } from '../page.ts'
-import { table } from '../report.ts'
+import { Measuring } from '../measuring.ts'
+import { writeBenchmark } from '../page.ts'
 import { serverNodeFlags } from '../servers/bartleby.ts'
 import type { ServerFlags } from '../servers/postgres.ts'
+import { endOf, type Line, lineTable } from '../tables.ts'
 import { timePreviews, timeProcessing, untilTakenIn, withServer } from './calls.ts'
 import { deadEvents } from './events.ts'
-import { type Flags, readFlags, usage } from './flags.ts'
+import { type Flags, readFlags } from './flags.ts'
 import { TOPIC } from './load.ts'
-import { intakeLines, type Line, previewLine, processLine } from './report.ts'
+import { intakeLines, previewLine, processLine } from './report.ts'
 import type { Rate, Task } from './task.ts'
 
 const WRITE_BATCH = 500
@@ -30,27 +30,17 @@ export async function benchKafka(
   server: ServerFlags,
 ): Promise<number> {
   const flags = readFlags(args)
-  if (flags === null) {
-    console.log(usage)
-    return 0
-  }
+  if (flags === null) return 0
   const broker = await startBroker()
   const grounds = await Grounds.open(flags.stores, server)
   try {
-    const bench = new KafkaBench(flags, grounds, broker, signal)
+    const measuring = new Measuring(join(import.meta.dirname, 'child.ts'), signal)
+    const bench = new KafkaBench(flags, grounds, broker, measuring)
     const lines: Line[] = []
     for (const part of flags.parts) lines.push(...(await bench[part]()))
-    const tables = [
-      table(['', 'figure', 'beside', 'ratio', 'goal'], lines),
-      table(['machine', ''], grounds.facts),
-    ]
-    const text = tables.join('\n\n')
+    const text = [lineTable('', lines), ...endOf(grounds.facts, [])].join('\n\n')
     console.log(text)
-    if (flags.write) {
-      const today = new Date().toISOString().slice(0, 10)
-      const how = 'see [bench/kafka/README.md](../bench/kafka/README.md) for what is measured and how.'
-      await writePart('Kafka', `Taken on ${today} with \`npm run bench -- kafka --write\`; ${how}\n\n${text}`)
-    }
+    if (flags.write) await writeBenchmark('Kafka', 'kafka', text)
     return 0
   } finally {
     await grounds.close()
@@ -62,13 +52,13 @@ class KafkaBench {
   readonly #flags: Flags
   readonly #grounds: Grounds
   readonly #broker: KafkaBroker
-  readonly #signal: AbortSignal
+  readonly #measuring: Measuring
 
-  constructor(flags: Flags, grounds: Grounds, broker: KafkaBroker, signal: AbortSignal) {
+  constructor(flags: Flags, grounds: Grounds, broker: KafkaBroker, measuring: Measuring) {
     this.#flags = flags
     this.#grounds = grounds
     this.#broker = broker
-    this.#signal = signal
+    this.#measuring = measuring
   }
 
   /** The bare loop and offices in turns, all on the same records. */
@@ -145,11 +135,7 @@ class KafkaBench {
   }
 
   async #child(task: Task): Promise<Rate> {
-    const rate = await inChild<Rate>(join(import.meta.dirname, 'child.ts'), task, {
-      signal: this.#signal,
-      onText: (text) => process.stderr.write(text),
-      ...(task.act === 'intake' && { nodeFlags: serverNodeFlags }),
-    })
+    const rate = await this.#measuring.child<Rate>(task, task.act === 'intake' ? serverNodeFlags : undefined)
     console.error(`${task.act}: ${Math.round(rate.perSecond)}/s, ${Math.round(rate.peakRssMb)} MB`)
     return rate
   }

@@ -23,10 +23,3 @@ export interface Rate {
   readonly perSecond: number
   readonly peakRssMb: number
 }
-
-/** How long calls took. */
-export interface Times {
-  readonly p50Ms: number
-  readonly p99Ms: number
-  readonly worstMs: number
-}

@@ -1,8 +1,8 @@
 /** One store with one number of letters, in a process of its own: load, read, serve, bury, expire, reconcile. */
 import { Office } from '../../src/index.ts'
+import { type Figure, middles } from '../figures.ts'
 import { measureExpiry } from './expire.ts'
 import { loadLetters } from './load.ts'
-import { type Figure, middles } from './measure.ts'
 import { plansOf } from './plans.ts'
 import { measureReads } from './reads.ts'
 import { reconcile } from './reconcile.ts'

@@ -1,7 +1,7 @@
 /** Expiring all pending letters at once while somebody else writes: how long it takes, and how long the writer waits. */
 import { setTimeout } from 'node:timers/promises'
 import type { Office } from '../../src/index.ts'
-import { type Figure, quantile, rising } from './measure.ts'
+import { type Figure, quantile, rising } from '../figures.ts'
 
 const queueName = 'beside'
 const writePauseMs = 5

@@ -1,8 +1,7 @@
 /** The command line of `npm run bench -- letters`. */
-import { parseArgs } from 'node:util'
-import type { Dialect } from './sql.ts'
+import { readCommandLine } from '../command-line.ts'
 
-export const usage = `npm run bench -- letters [options]
+const usage = `npm run bench -- letters [options]
   --only STORE   postgres or sqlite; default: both
   --letters LIST how many letters there are, from few to many, and nothing is expired at the end; default: 1000,1000000
   --runs N       runs of each on the same letters, median and half of their range are told; they share the calls (default 1)
@@ -21,62 +20,30 @@ export interface Sizes {
   readonly calmSeconds: number
 }
 
-export interface Flags {
-  readonly stores: readonly Dialect[]
-  /** How many letters there are, from few to many. */
-  readonly counts: Readonly<Record<Dialect, readonly number[]>>
-  /** All pending letters are expired at this size, if at any. */
-  readonly expireAt: number | null
-  readonly sizes: Sizes
-  readonly write: boolean
-}
+export type Flags = NonNullable<ReturnType<typeof readFlags>>
 
-const stores: readonly Dialect[] = ['postgres', 'sqlite']
-
-/** Throws an error that names the flag when one is wrong; null means that help was asked for. */
-export function readFlags(args: readonly string[]): Flags | null {
-  const { values } = parseArgs({
-    args: [...args],
-    options: {
-      only: { type: 'string' },
-      letters: { type: 'string' },
-      runs: { type: 'string', default: '1' },
-      large: { type: 'boolean', default: false },
-      quick: { type: 'boolean', default: false },
-      write: { type: 'boolean', default: false },
-      help: { type: 'boolean', default: false },
-    },
-  })
-  if (values.help) return null
-  const only = stores.find((store) => store === values.only)
-  if (values.only !== undefined && only === undefined) {
-    throw new Error(`--only: '${values.only}' is neither postgres nor sqlite\n\n${usage}`)
-  }
-  const runs = Number(values.runs)
-  if (!Number.isInteger(runs) || runs < 1)
-    throw new Error(`--runs: '${values.runs}' is not a whole number above 0\n\n${usage}`)
-  const many = values.quick ? 50_000 : 1_000_000
-  const counts = values.letters?.split(',').map(countOf) ?? [1_000, many]
+export function readFlags(args: readonly string[]) {
+  const line = readCommandLine(args, { usage, valued: ['letters', 'runs'], switches: ['large'] })
+  if (line === null) return null
+  const [runs = 1] = line.countsOf('runs', 1) ?? []
+  const many = line.quick ? 50_000 : 1_000_000
+  const given = line.countsOf('letters', 1_000)
+  const counts = given ?? [1_000, many]
+  const sizes: Sizes = line.quick
+    ? { runs, samples: Math.ceil(60 / runs), stormItems: 6_000, captureSeconds: 1, calmSeconds: 1 }
+    : {
+        runs,
+        samples: Math.ceil(500 / runs),
+        stormItems: 60_000,
+        captureSeconds: Math.ceil(10 / runs),
+        calmSeconds: 10,
+      }
   return {
-    stores: only === undefined ? stores : [only],
-    counts: { postgres: values.large ? [...counts, 23_000_000] : counts, sqlite: counts },
-    expireAt: values.letters === undefined ? many : null,
-    sizes: values.quick
-      ? { runs, samples: Math.ceil(60 / runs), stormItems: 6_000, captureSeconds: 1, calmSeconds: 1 }
-      : {
-          runs,
-          samples: Math.ceil(500 / runs),
-          stormItems: 60_000,
-          captureSeconds: Math.ceil(10 / runs),
-          calmSeconds: 10,
-        },
-    write: values.write,
+    ...line,
+    sizes,
+    /** How many letters there are, from few to many. */
+    counts: { postgres: line.isOn('large') ? [...counts, 23_000_000] : counts, sqlite: counts },
+    /** All pending letters are expired at this size, if at any. */
+    expireAt: given === undefined ? many : null,
   }
-}
-
-function countOf(text: string): number {
-  const count = Number(text.replaceAll('_', ''))
-  if (!Number.isInteger(count) || count < 1_000)
-    throw new Error(`--letters: '${text}' is no whole number from 1,000 on\n\n${usage}`)
-  return count
 }

@@ -3,7 +3,7 @@ import { createRequire } from 'node:module'
 import { setTimeout as pause } from 'node:timers/promises'
 import type pg from 'pg'
 import { Office } from '../../src/index.ts'
-import { type Figure, MOST_GROWTH } from './measure.ts'
+import { type Figure, MOST_GROWTH } from '../figures.ts'
 import { readsOf } from './reads.ts'
 
 /** PostgreSQL keeps a plan from the sixth call on, and may be asked on several connections. */

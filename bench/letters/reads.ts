@@ -1,6 +1,6 @@
 /** What people and programs read of the letters, one call after the other, in the process of the office. */
 import type { Office } from '../../src/index.ts'
-import { type Figure, spread, timed } from './measure.ts'
+import { type Figure, spread, timed } from '../figures.ts'
 import { kinds, words } from './shape.ts'
 
 type Filter = Parameters<Office['letters']['list']>[0]

@@ -1,7 +1,8 @@
 /** The table of one store: a line per figure, a column per size, how it grew, and the goal with whether it is met. */
+
+import { type Figure, MOST_GROWTH } from '../figures.ts'
 import { storeTitles } from '../grounds.ts'
-import { table } from '../report.ts'
-import { type Figure, MOST_GROWTH } from './measure.ts'
+import { table } from '../tables.ts'
 import type { Dialect } from './sql.ts'
 import type { Outcome } from './task.ts'
 

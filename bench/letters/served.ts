@@ -1,10 +1,10 @@
 /** What goes over HTTP, with the published client: reading, and capturing what died elsewhere. */
 import { LetterClient } from '../../src/client/index.ts'
+import { type Figure, spread, timed } from '../figures.ts'
 import { peakRssMb } from '../meter.ts'
 import { startBartleby } from '../servers/bartleby.ts'
 import { payload } from '../system.ts'
 import type { Sizes } from './flags.ts'
-import { type Figure, spread, timed } from './measure.ts'
 
 const callers = 16
 /** Callers of batches, and letters of each. */

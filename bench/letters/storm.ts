@@ -3,8 +3,8 @@
  * a capture: a letter, its counts and its history.
  */
 import type { Office } from '../../src/index.ts'
+import type { Figure } from '../figures.ts'
 import { payload } from '../system.ts'
-import type { Figure } from './measure.ts'
 
 const queueName = 'storm'
 const deadQueue = 'storm-dead'

@@ -1,6 +1,7 @@
 /** What the parent asks of a child process, and what the child answers. */
+
+import type { Figure } from '../figures.ts'
 import type { Sizes } from './flags.ts'
-import type { Figure } from './measure.ts'
 import type { Plans } from './plans.ts'
 
 export interface Task {

@@ -1,7 +1,7 @@
 /** The rate and the memory of a dispatcher with few messages before it, and with many. */
 import { setTimeout } from 'node:timers/promises'
 import { createDispatcher } from '../../src/sources/outbox/index.ts'
-import { median } from '../letters/measure.ts'
+import { median } from '../figures.ts'
 import type { Sizes } from './flags.ts'
 import { loadMessages, makeTables, reconcile, watchEmptiness } from './table.ts'
 import type { BacklogFigure } from './task.ts'

@@ -1,8 +1,7 @@
 /** The command line of `npm run bench -- outbox`. */
-import { parseArgs } from 'node:util'
-import type { Dialect } from '../letters/sql.ts'
+import { readCommandLine } from '../command-line.ts'
 
-export const usage = `npm run bench -- outbox [options]
+const usage = `npm run bench -- outbox [options]
   --only STORE   postgres or sqlite; default: both
   --part PART    writer, dispatch, latency, backlog or processed; default: all
   --large        10,000,000 processed rows instead of 1,000,000 (about 15 GB of disk)
@@ -10,61 +9,36 @@ export const usage = `npm run bench -- outbox [options]
   --write        write the result to docs/benchmarks.md
   --help`
 
-export const parts = ['writer', 'dispatch', 'latency', 'backlog', 'processed'] as const
-export type Part = (typeof parts)[number]
+const parts = ['writer', 'dispatch', 'latency', 'backlog', 'processed'] as const
 
-export interface Sizes {
+const usual = {
   /** Every dispatch rate is the median of so many runs; systems take turns. */
-  readonly runs: number
-  /** Messages that lie there before they are dispatched. */
-  readonly messages: number
-  /** Claimed at once, by the dispatcher and by the bare loop; the default first. */
-  readonly batchSizes: readonly number[]
-  /** A backlog that the peer copes with: each of its fetches looks at all that waits. */
-  readonly peerBacklog: number
-  /** Sent before the clock starts, so that code is compiled and statements are prepared. */
-  readonly warmUp: number
-  /** A peer that is not through by then is measured by what it has done. */
-  readonly limitSeconds: number
-  /** Pairs of rounds of the writer, with and without, and transactions in one. */
-  readonly rounds: number
-  readonly transactions: number
-  /** Messages whose way is timed, one after the other. */
-  readonly timed: number
-  /** Between two of them: from so long to three times as long. */
-  readonly pauseMs: number
-  readonly smallBacklog: number
-  readonly largeBacklog: number
-  readonly processedRows: number
-  /** Calls that are timed of everything that is read. */
-  readonly samples: number
-}
-
-export interface Flags {
-  readonly stores: readonly Dialect[]
-  readonly parts: readonly Part[]
-  readonly sizes: Sizes
-  readonly write: boolean
-}
-
-const stores: readonly Dialect[] = ['postgres', 'sqlite']
-
-const usual: Sizes = {
   runs: 3,
+  /** Messages that lie there before they are dispatched. */
   messages: 50_000,
+  /** Claimed at once, by the dispatcher and by the bare loop; the default first. */
   batchSizes: [100, 500],
+  /** A backlog that the peer copes with: each of its fetches looks at all that waits. */
   peerBacklog: 2_000,
+  /** Sent before the clock starts, so that code is compiled and statements are prepared. */
   warmUp: 4_000,
+  /** A peer that is not through by then is measured by what it has done. */
   limitSeconds: 30,
+  /** Pairs of rounds of the writer, with and without, and transactions in one. */
   rounds: 9,
   transactions: 800,
+  /** Messages whose way is timed, one after the other. */
   timed: 300,
+  /** Between two of them: from so long to three times as long. */
   pauseMs: 40,
   smallBacklog: 10_000,
   largeBacklog: 1_000_000,
   processedRows: 1_000_000,
+  /** Calls that are timed of everything that is read. */
   samples: 200,
 }
+
+export type Sizes = Readonly<typeof usual>
 
 const quick: Sizes = {
   runs: 1,
@@ -83,34 +57,10 @@ const quick: Sizes = {
   samples: 20,
 }
 
-/** Throws an error that names the flag when one is wrong; null means that help was asked for. */
-export function readFlags(args: readonly string[]): Flags | null {
-  const { values } = parseArgs({
-    args: [...args],
-    options: {
-      only: { type: 'string' },
-      part: { type: 'string' },
-      large: { type: 'boolean', default: false },
-      quick: { type: 'boolean', default: false },
-      write: { type: 'boolean', default: false },
-      help: { type: 'boolean', default: false },
-    },
-  })
-  if (values.help) return null
-  const only = oneOf('only', stores, values.only)
-  const part = oneOf('part', parts, values.part)
-  const sizes = values.quick ? quick : usual
-  return {
-    stores: only === undefined ? stores : [only],
-    parts: part === undefined ? parts : [part],
-    sizes: values.large ? { ...sizes, processedRows: 10_000_000 } : sizes,
-    write: values.write,
-  }
-}
+export type Flags = NonNullable<ReturnType<typeof readFlags>>
 
-function oneOf<T extends string>(flag: string, allowed: readonly T[], given: string | undefined) {
-  const found = allowed.find((each) => each === given)
-  if (given !== undefined && found === undefined)
-    throw new Error(`--${flag}: '${given}' is none of ${allowed.join(', ')}\n\n${usage}`)
-  return found
+export function readFlags(args: readonly string[]) {
+  const line = readCommandLine(args, { usage, parts, switches: ['large'] })
+  const sizes = line?.quick ? quick : usual
+  return line && { ...line, sizes: line.isOn('large') ? { ...sizes, processedRows: 10_000_000 } : sizes }
 }

@@ -2,10 +2,9 @@
 import { fork } from 'node:child_process'
 import { join } from 'node:path'
 import { createDispatcher } from '../../src/sources/outbox/index.ts'
-import { quantile, rising } from '../letters/measure.ts'
+import { type Times, timesOf } from '../figures.ts'
 import type { Sizes } from './flags.ts'
 import { makeTables, reconcile } from './table.ts'
-import type { LatencyFigure } from './task.ts'
 
 /** What the writing process tells: when it was about to commit, on the clock that all processes share. */
 export interface Committed {
@@ -13,7 +12,7 @@ export interface Committed {
   readonly ns: string
 }
 
-export async function measureLatency(store: string, { timed, pauseMs }: Sizes): Promise<LatencyFigure> {
+export async function measureLatency(store: string, { timed, pauseMs }: Sizes): Promise<Times> {
   await makeTables(store)
   const committed = new Map<number, bigint>()
   const delivered = new Map<number, bigint>()
@@ -51,13 +50,7 @@ export async function measureLatency(store: string, { timed, pauseMs }: Sizes): 
   const tookMs = [...delivered]
     .filter(([n]) => n >= WARM_UP)
     .map(([n, ns]) => Number(ns - (committed.get(n) ?? ns)) / 1e6)
-  const sorted = rising(tookMs)
-  return {
-    samples: sorted.length,
-    p50Ms: quantile(sorted, 0.5),
-    p99Ms: quantile(sorted, 0.99),
-    worstMs: sorted.at(-1) ?? Number.NaN,
-  }
+  return timesOf(tookMs)
 }
 
 const WARM_UP = 5

@@ -1,12 +1,10 @@
 /** The tables of one store: every figure beside what it is measured against, with its goal; then what it cost. */
-import { table } from '../report.ts'
+import { count, judged, type Line, lineTable, millis, percent, perSecond, table, times } from '../tables.ts'
 import type { Measurement } from '../task.ts'
 import type { Sizes } from './flags.ts'
 import { nameOf, peerBacklogs } from './plan.ts'
 import type { StoreResults } from './results.ts'
 import type { DispatchRun } from './task.ts'
-
-type Line = readonly [what: string, figure: string, beside: string, ratio: string, goal: string]
 
 /** Everything of one store as markdown. */
 export function storeTables(title: string, results: StoreResults, sizes: Sizes): string {
@@ -17,18 +15,10 @@ export function storeTables(title: string, results: StoreResults, sizes: Sizes):
     ...backlogLines(results, sizes),
     ...readLines(results, sizes),
   ]
-  const tables = [table([title, 'figure', 'beside', 'ratio', 'goal'], lines)]
+  const tables = [lineTable(title, lines)]
   if (results.dispatches.length > 0) tables.push(costs(title, results))
   return tables.join('\n\n')
 }
-
-const judged = (goal: string, isMet: boolean): string => `${goal} ${isMet ? 'met' : '**missed**'}`
-
-const count = (number: number): string => number.toLocaleString('en')
-const perSecond = (rate: number): string => `${count(Math.round(rate))}/s`
-const millis = (ms: number): string => `${ms.toFixed(ms < 10 ? 2 : 1)} ms`
-const percent = (share: number): string => `${(100 * share).toFixed(0)}%`
-const times = (ratio: number): string => `${ratio.toFixed(ratio < 10 ? 2 : 0)}x`
 
 const MOST_OVERHEAD = 15
 const LEAST_SHARE = 0.6

@@ -1,12 +1,12 @@
 /** All that was measured on one store. */
-import { median, rising } from '../letters/measure.ts'
+import { middleOf, type Times } from '../figures.ts'
 import type { Measurement } from '../task.ts'
 import { nameOf } from './plan.ts'
-import type { BacklogFigure, DispatchRun, LatencyFigure, ReadFigures, WriterFigure } from './task.ts'
+import type { BacklogFigure, DispatchRun, ReadFigures, WriterFigure } from './task.ts'
 
 export class StoreResults {
   writer: readonly WriterFigure[] = []
-  latency: LatencyFigure | null = null
+  latency: Times | null = null
   /** With few messages waiting, and with many. */
   backlog: { readonly small: BacklogFigure; readonly large: BacklogFigure } | null = null
   /** With few processed rows, and with many. */
@@ -25,11 +25,7 @@ export class StoreResults {
 
   /** The median of a figure over the runs, and half of their range as a share of it. Null when there was none. */
   figure(name: string, value: (measurement: Measurement) => number | null) {
-    const values = rising((this.#dispatches.get(name) ?? []).map(value).filter((number) => number !== null))
-    const [least] = values
-    const most = values.at(-1)
-    if (least === undefined || most === undefined) return null
-    const middle = median(values)
-    return { median: middle, spread: middle === 0 ? 0 : (most - least) / 2 / middle }
+    const values = (this.#dispatches.get(name) ?? []).map(value).filter((number) => number !== null)
+    return middleOf(values, (number) => number)
   }
 }

@@ -1,4 +1,5 @@
 /** What the parent asks of a child process, and what the child answers. */
+import type { Times } from '../figures.ts'
 import type { Measurement } from '../task.ts'
 import type { Sizes } from './flags.ts'
 
@@ -53,13 +54,6 @@ export interface WriterFigure {
   readonly overheadPercent: number
 }
 
-export interface LatencyFigure {
-  readonly samples: number
-  readonly p50Ms: number
-  readonly p99Ms: number
-  readonly worstMs: number
-}
-
 export interface BacklogFigure {
   /** Messages a second, at the beginning, in the middle and at the end. */
   readonly firstPerSecond: number
@@ -77,7 +71,7 @@ export type ReadFigures = Readonly<Record<string, number>>
 export interface Answers {
   readonly writer: readonly WriterFigure[]
   readonly dispatch: Measurement
-  readonly latency: LatencyFigure
+  readonly latency: Times
   readonly backlog: BacklogFigure
   readonly processed: ReadFigures
 }

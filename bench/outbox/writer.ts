@@ -9,7 +9,7 @@ import {
   pgAdapter,
   sqliteAdapter,
 } from '../../src/sources/outbox/index.ts'
-import { median } from '../letters/measure.ts'
+import { median } from '../figures.ts'
 import { payload } from '../system.ts'
 import { startDispatching } from './dispatching.ts'
 import type { Sizes } from './flags.ts'

@@ -1,8 +1,8 @@
 /** The command line of `npm run bench -- redrive`. */
-import { parseArgs } from 'node:util'
+import { readCommandLine } from '../command-line.ts'
 import type { Dialect } from '../letters/sql.ts'
 
-export const usage = `npm run bench -- redrive [options]
+const usage = `npm run bench -- redrive [options]
   --store STORE    postgres or sqlite; default: both
   --part PART      run, keyed, sources, live, cancel or rate; default: all
   --letters COUNT  how many are planned and sent in 'run'; default: 1,000,000 on PostgreSQL, 200,000 on SQLite
@@ -11,10 +11,10 @@ export const usage = `npm run bench -- redrive [options]
   --write          write the result to docs/benchmarks.md; a store that was not measured stays there as it is
   --help`
 
-export const parts = ['run', 'keyed', 'sources', 'live', 'cancel', 'rate'] as const
+const parts = ['run', 'keyed', 'sources', 'live', 'cancel', 'rate'] as const
 export type Part = (typeof parts)[number]
 
-export interface Sizes {
+interface Sizes {
   /** How many letters there are, for each part but that of the rate, which knows by itself. */
   readonly letters: Readonly<Record<Exclude<Part, 'rate'>, number>>
   /** How long live traffic is measured without a redrive, and how long beside one. */
@@ -25,17 +25,7 @@ export interface Sizes {
   readonly windowSeconds: number
 }
 
-export interface Flags {
-  readonly stores: readonly Dialect[]
-  readonly parts: readonly Part[]
-  readonly runs: number
-  readonly sizes: Readonly<Record<Dialect, Sizes>>
-  readonly write: boolean
-}
-
-const stores: readonly Dialect[] = ['postgres', 'sqlite']
-
-const usual: Flags['sizes'] = {
+const usual: Readonly<Record<Dialect, Sizes>> = {
   postgres: {
     letters: { run: 1_000_000, keyed: 200_000, sources: 20_000, live: 400_000, cancel: 100_000 },
     liveSeconds: 15,
@@ -57,53 +47,23 @@ const quickSizes: Sizes = {
   windowSeconds: 3,
 }
 
-/** Throws an error that names the flag when one is wrong; null means that help was asked for. */
-export function readFlags(args: readonly string[]): Flags | null {
-  const { values } = parseArgs({
-    args: [...args],
-    options: {
-      store: { type: 'string' },
-      part: { type: 'string' },
-      letters: { type: 'string' },
-      runs: { type: 'string' },
-      quick: { type: 'boolean', default: false },
-      write: { type: 'boolean', default: false },
-      help: { type: 'boolean', default: false },
-    },
-  })
-  if (values.help) return null
-  if (values.write && values.part !== undefined)
+export type Flags = NonNullable<ReturnType<typeof readFlags>>
+
+export function readFlags(args: readonly string[]) {
+  const line = readCommandLine(args, { usage, parts, valued: ['letters', 'runs'] })
+  if (line === null) return null
+  if (line.write && line.parts !== parts)
     throw new Error(`--write: a store is written with all of its parts, leave out --part\n\n${usage}`)
-  const store = oneOf('store', stores, values.store)
-  const part = oneOf('part', parts, values.part)
-  const run = countOf('letters', values.letters, 1_000)
+  const [run] = line.countsOf('letters', 1_000) ?? []
+  const [runs = 1] = line.countsOf('runs', 1) ?? []
   const sized = (sizes: Sizes): Sizes =>
     run === undefined ? sizes : { ...sizes, letters: { ...sizes.letters, run } }
   return {
-    stores: store === undefined ? stores : [store],
-    parts: part === undefined ? parts : [part],
-    runs: countOf('runs', values.runs, 1) ?? 1,
+    ...line,
+    runs,
     sizes: {
-      postgres: sized(values.quick ? quickSizes : usual.postgres),
-      sqlite: sized(values.quick ? quickSizes : usual.sqlite),
+      postgres: sized(line.quick ? quickSizes : usual.postgres),
+      sqlite: sized(line.quick ? quickSizes : usual.sqlite),
     },
-    write: values.write,
   }
-}
-
-function oneOf<T extends string>(flag: string, allowed: readonly T[], given: string | undefined) {
-  const found = allowed.find((each) => each === given)
-  if (given !== undefined && found === undefined)
-    throw new Error(`--${flag}: '${given}' is none of ${allowed.join(', ')}\n\n${usage}`)
-  return found
-}
-
-function countOf(flag: string, given: string | undefined, least: number): number | undefined {
-  if (given === undefined) return undefined
-  const count = Number(given.replaceAll(/[_,]/g, ''))
-  if (!Number.isInteger(count) || count < least)
-    throw new Error(
-      `--${flag}: '${given}' is no whole number from ${least.toLocaleString('en')} on\n\n${usage}`,
-    )
-  return count
 }

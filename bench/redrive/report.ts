@@ -1,6 +1,7 @@
 /** The lines of the table: every figure beside what it is measured against, with its goal. */
-import { median, middleOf } from '../letters/measure.ts'
+import { median, middleOf } from '../figures.ts'
 import type { Dialect } from '../letters/sql.ts'
+import { count, judged, type Line, megabytes, percent } from '../tables.ts'
 import type {
   BareFigure,
   Books,
@@ -11,8 +12,6 @@ import type {
   Source,
   SourceFigure,
 } from './task.ts'
-
-export type Line = readonly [what: string, figure: string, beside: string, ratio: string, goal: string]
 
 const PLAN_SECONDS_A_MILLION = 30
 const VERIFY_SECONDS_A_MILLION = 300
@@ -28,10 +27,6 @@ const LIVE_SHARE = 0.8
 const CANCEL_MS = 1_000
 const RATE_MARGIN = 0.02
 
-const count = (number: number): string => Math.round(number).toLocaleString('en')
-const judged = (goal: string, isMet: boolean): string => `${goal} ${isMet ? 'met' : '**missed**'}`
-const share = (ratio: number): string => `${(ratio * 100).toFixed(0)}%`
-const mb = (memory: number): string => `${memory.toFixed(0)} MB`
 const bytes = (number: number | null): string => (number === null ? '–' : `${count(number)} B`)
 
 /** What grows with its letters, and so does its goal. */
@@ -63,12 +58,12 @@ function middleRun<T extends { readonly perSecond: number }>(runs: readonly T[])
 function rateOf(runs: readonly { readonly perSecond: number }[]): string {
   const middle = middleOf(runs, ({ perSecond }) => perSecond)
   if (middle === null) return '–'
-  return `${count(middle.median)} letters/s${runs.length === 1 ? '' : ` ±${share(middle.spread)}`}`
+  return `${count(middle.median)} letters/s${runs.length === 1 ? '' : ` ±${percent(middle.spread)}`}`
 }
 
 function redriveGoal(dialect: Dialect, perSecond: number, ratio: number): string {
   return dialect === 'postgres'
-    ? judged(`≥ ${share(REDRIVE_SHARE)}`, ratio >= REDRIVE_SHARE)
+    ? judged(`≥ ${percent(REDRIVE_SHARE)}`, ratio >= REDRIVE_SHARE)
     : judged(`≥ ${count(LETTERS_A_SECOND)}/s`, perSecond >= LETTERS_A_SECOND)
 }
 
@@ -89,20 +84,26 @@ export function runLines(
       'redrive of them, without a rate',
       rateOf(runs),
       `bare SQL ${rateOf(bareRuns)}`,
-      share(ratio),
+      percent(ratio),
       letters >= JUDGED_LETTERS ? redriveGoal(dialect, perSecond, ratio) : '',
     ],
     ...walLines(figure, bare),
-    ['memory at the start', mb(atStart), '', '', ''],
-    ['memory of the plan, peak', mb(ofPlan), '', '', ''],
+    ['memory at the start', megabytes(atStart), '', '', ''],
+    ['memory of the plan, peak', megabytes(ofPlan), '', '', ''],
     [
       'memory of the redrive, peak of its second half',
-      mb(ofSecondHalf),
-      `first half ${mb(ofFirstHalf)}`,
-      share(ofSecondHalf / ofFirstHalf),
+      megabytes(ofSecondHalf),
+      `first half ${megabytes(ofFirstHalf)}`,
+      percent(ofSecondHalf / ofFirstHalf),
       '',
     ],
-    ['memory of the process, peak', mb(peak), '', '', judged(`< ${mb(MEMORY_MB)}`, peak < MEMORY_MB)],
+    [
+      'memory of the process, peak',
+      megabytes(peak),
+      '',
+      '',
+      judged(`< ${megabytes(MEMORY_MB)}`, peak < MEMORY_MB),
+    ],
     verifyLine(figure),
     booksLine('books of the redrive', figure.books),
   ]
@@ -116,7 +117,7 @@ function walLines({ walBytes, planWalBytes }: RunFigure, bare: BareFigure): Line
       'WAL of the redrive, a letter',
       bytes(walBytes),
       `bare SQL ${bytes(bare.walBytes)}`,
-      share(walBytes / bare.walBytes),
+      percent(walBytes / bare.walBytes),
       '',
     ],
   ]
@@ -139,8 +140,8 @@ export function sourceLines(letters: number, figures: ReadonlyMap<Source, Source
     const what = `redrive of ${count(letters)} letters of ${from}`
     if (from === 'queues') return [what, `${count(perSecond)} letters/s`, '', '', 'verified']
     const ratio = perSecond / queues
-    const goal = judged(`≥ ${share(SOURCE_SHARE)}`, ratio >= SOURCE_SHARE)
-    return [what, `${count(perSecond)} letters/s`, `queues ${count(queues)}/s`, share(ratio), goal]
+    const goal = judged(`≥ ${percent(SOURCE_SHARE)}`, ratio >= SOURCE_SHARE)
+    return [what, `${count(perSecond)} letters/s`, `queues ${count(queues)}/s`, percent(ratio), goal]
   })
 }
 
@@ -151,15 +152,15 @@ export function liveLines({ alone, beside, lettersPerSecond, books }: LiveFigure
       'live traffic beside a redrive',
       `${count(beside.itemsPerSecond)} items/s`,
       `alone ${count(alone.itemsPerSecond)}/s`,
-      share(ratio),
-      judged(`≥ ${share(LIVE_SHARE)}`, ratio >= LIVE_SHARE),
+      percent(ratio),
+      judged(`≥ ${percent(LIVE_SHARE)}`, ratio >= LIVE_SHARE),
     ],
     ...(['p50Ms', 'p99Ms'] as const).map(
       (name): Line => [
         `its calls, ${name.slice(0, 3)}`,
         `${beside[name].toFixed(1)} ms`,
         `alone ${alone[name].toFixed(1)} ms`,
-        share(beside[name] / alone[name]),
+        percent(beside[name] / alone[name]),
         '',
       ],
     ),
@@ -195,7 +196,7 @@ export const rateLines = (
       count(letters),
       `asked for ${count(expected)}`,
       `${off < 0 ? '−' : '+'}${(Math.abs(off) * 100).toFixed(1)}%`,
-      seconds < JUDGED_SECONDS ? '' : judged(`± ${share(RATE_MARGIN)}`, Math.abs(off) <= RATE_MARGIN),
+      seconds < JUDGED_SECONDS ? '' : judged(`± ${percent(RATE_MARGIN)}`, Math.abs(off) <= RATE_MARGIN),
     ]
   }),
   booksLine('books', books),

@@ -3,25 +3,16 @@
  * has a process, and a store, of its own.
  */
 import { join } from 'node:path'
-import { inChild } from '../fork.ts'
 import { Grounds, storeTitles } from '../grounds.ts'
 import type { Dialect } from '../letters/sql.ts'
+import { Measuring } from '../measuring.ts'
 import { writeSections } from '../page.ts'
-import { table } from '../report.ts'
 import { serverNodeFlags } from '../servers/bartleby.ts'
 import type { ServerFlags } from '../servers/postgres.ts'
-import { type Flags, type Part, readFlags, usage } from './flags.ts'
+import { endOf, type Line, lineTable } from '../tables.ts'
+import { type Flags, type Part, readFlags } from './flags.ts'
 import { lettersOfRate } from './rate.ts'
-import {
-  cancelLines,
-  failedLine,
-  keyedLines,
-  type Line,
-  liveLines,
-  rateLines,
-  runLines,
-  sourceLines,
-} from './report.ts'
+import { cancelLines, failedLine, keyedLines, liveLines, rateLines, runLines, sourceLines } from './report.ts'
 import {
   type Answers,
   type BareFigure,
@@ -43,54 +34,43 @@ export async function benchRedrive(
   server: ServerFlags,
 ): Promise<number> {
   const flags = readFlags(args)
-  if (flags === null) {
-    console.log(usage)
-    return 0
-  }
+  if (flags === null) return 0
   const grounds = await Grounds.open(flags.stores, server)
-  const bench = new RedriveBench(grounds, flags, signal)
+  const measuring = new Measuring(join(import.meta.dirname, 'child.ts'), signal)
+  const bench = new RedriveBench(grounds, flags, measuring)
   const sections: [title: string, text: string][] = []
   try {
     for (const dialect of flags.stores) {
       const title = storeTitles[dialect]
       const lines = await bench.measure(dialect)
-      sections.push([title, table([title, 'figure', 'beside', 'ratio', 'goal'], lines)])
+      sections.push([title, lineTable(title, lines)])
     }
   } finally {
     await grounds.close()
   }
-  const about = [table(['machine', ''], grounds.facts), notes(flags)].join('\n\n')
+  const about = endOf(grounds.facts, notes(flags)).join('\n\n')
   console.log([...sections.map(([, text]) => text), about].join('\n\n'))
   if (flags.write) await writeSections('Redrives', 'redrive', sections, about)
-  return bench.failures === 0 ? 0 : 1
+  return measuring.failures.length === 0 ? 0 : 1
 }
 
 class RedriveBench {
   readonly #grounds: Grounds
   readonly #flags: Flags
-  readonly #signal: AbortSignal
-  failures = 0
+  readonly #measuring: Measuring
 
-  constructor(grounds: Grounds, flags: Flags, signal: AbortSignal) {
+  constructor(grounds: Grounds, flags: Flags, measuring: Measuring) {
     this.#grounds = grounds
     this.#flags = flags
-    this.#signal = signal
+    this.#measuring = measuring
   }
 
-  /** All parts on one store; one that fails keeps none of the others from being measured. */
+  /** All parts on one store; a part that failed is a line of its own. */
   async measure(dialect: Dialect): Promise<Line[]> {
     const lines: Line[] = []
     for (const part of this.#flags.parts) {
-      console.error(`${dialect}, ${part} …`)
-      try {
-        lines.push(...(await this.#part(dialect, part)))
-      } catch (error) {
-        if (this.#signal.aborted) throw error
-        const reason = error instanceof Error ? error.message : String(error)
-        console.error(`FAILED: ${reason}`)
-        lines.push(failedLine(part, reason))
-        this.failures++
-      }
+      const found = await this.#measuring.attempt(`${dialect}, ${part}`, () => this.#part(dialect, part))
+      lines.push(...(found ?? [failedLine(part, this.#measuring.failures.at(-1) ?? '')]))
     }
     return lines
   }
@@ -169,24 +149,18 @@ class RedriveBench {
   }
 
   async #child<Act extends Task['act']>(task: TaskOf<Act>): Promise<Answers[Act]> {
-    const figure = await inChild<Answers[Act]>(join(import.meta.dirname, 'child.ts'), task, {
-      signal: this.#signal,
-      onText: (text) => process.stderr.write(text),
-      nodeFlags: task.act === 'load' || task.act === 'bare' ? [] : serverNodeFlags,
-    })
+    const isOffice = task.act !== 'load' && task.act !== 'bare'
+    const figure = await this.#measuring.child<Answers[Act]>(task, isOffice ? serverNodeFlags : [])
     console.error(`  ${task.act}: ${JSON.stringify(figure)}`)
     return figure
   }
 }
 
-const notes = ({ runs, sizes }: Flags): string =>
-  [
-    `Letters of 20 errors, all pending, with payloads of 140 bytes, go back to one queue in one call of the library. Loaded by SQL, each measurement in a store and a process of its own, with the memory settings of \`npm start\`; ${runs === 1 ? 'one run of each' : `${runs} runs of each redrive without a rate, median ± half of the range, and what else is told is of the run in the middle`}.`,
-    'Bare SQL: one connection, three tables with a primary key each, 1,000 letters to a transaction: copied to a queue, marked, and noted in a history. It asks nothing about a letter and counts nothing.',
-    'The goal of a plan is 30 s for 1,000,000 letters, and that of `bartleby verify` 300 s, in proportion.',
-    `Live traffic: four callers produce ten items, lease and complete them, without a pause; ${sizes.postgres.liveSeconds} s without a redrive and ${sizes.postgres.liveSeconds} s beside one, in three turns each. On PostgreSQL another server in another process carries the redrive out; on SQLite there is one server.`,
-    'Cancelled a tenth of a second after the first letters were seen to be sent; on PostgreSQL by another server every other time. Rates by the times at which the items lie in the queue.',
-    'Clients, server and database share the cores. Books: what the redrives tell = items in the queue = letters resolved by a redrive = rows of history; counts = COUNT for every drawer and status. "Verified": `bartleby verify` found every promise kept.',
-  ]
-    .map((note) => `- ${note}`)
-    .join('\n')
+const notes = ({ runs, sizes }: Flags): readonly string[] => [
+  `Letters of 20 errors, all pending, with payloads of 140 bytes, go back to one queue in one call of the library. Loaded by SQL, each measurement in a store and a process of its own, with the memory settings of \`npm start\`; ${runs === 1 ? 'one run of each' : `${runs} runs of each redrive without a rate, median ± half of the range, and what else is told is of the run in the middle`}.`,
+  'Bare SQL: one connection, three tables with a primary key each, 1,000 letters to a transaction: copied to a queue, marked, and noted in a history. It asks nothing about a letter and counts nothing.',
+  'The goal of a plan is 30 s for 1,000,000 letters, and that of `bartleby verify` 300 s, in proportion.',
+  `Live traffic: four callers produce ten items, lease and complete them, without a pause; ${sizes.postgres.liveSeconds} s without a redrive and ${sizes.postgres.liveSeconds} s beside one, in three turns each. On PostgreSQL another server in another process carries the redrive out; on SQLite there is one server.`,
+  'Cancelled a tenth of a second after the first letters were seen to be sent; on PostgreSQL by another server every other time. Rates by the times at which the items lie in the queue.',
+  'Clients, server and database share the cores. Books: what the redrives tell = items in the queue = letters resolved by a redrive = rows of history; counts = COUNT for every drawer and status. "Verified": `bartleby verify` found every promise kept.',
+]

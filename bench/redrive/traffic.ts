@@ -1,6 +1,6 @@
 /** Live traffic in a closed loop: callers that produce items, lease as many and complete them, without a pause. */
 import type { Office } from '../../src/index.ts'
-import { quantile, rising } from '../letters/measure.ts'
+import { timesOf } from '../figures.ts'
 import { payload } from '../system.ts'
 import type { Traffic } from './task.ts'
 
@@ -33,12 +33,7 @@ export class LiveTraffic {
 
   /** Of all that went on so far. */
   get figures(): Traffic {
-    const sorted = rising(this.#tookMs)
-    return {
-      itemsPerSecond: (this.#completed * 1000) / this.#ms,
-      p50Ms: quantile(sorted, 0.5),
-      p99Ms: quantile(sorted, 0.99),
-    }
+    return { itemsPerSecond: (this.#completed * 1000) / this.#ms, ...timesOf(this.#tookMs) }
   }
 
   async #loop(clientId: string, endMs: number): Promise<void> {

@@ -1,4 +1,6 @@
 /** One measurement in a process of its own, on an empty store. */
+
+import { answerTask } from '../measuring.ts'
 import { measureBacklog } from './backlog.ts'
 import { measureBulk } from './bulk.ts'
 import { measureDeliver } from './deliver.ts'
@@ -6,14 +8,9 @@ import { measureDlqStatus } from './dlq-status.ts'
 import { measureHang } from './hang.ts'
 import type { Answers, Task } from './task.ts'
 
-// A signal ends the process by its 'exit' event, at which what it has started is stopped.
-for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1))
+await answerTask(measure)
 
-const task: Task = JSON.parse(process.argv[2] ?? '{}')
-const answer = await measure()
-process.send?.(answer, () => process.exit(0))
-
-function measure(): Promise<Answers[keyof Answers]> {
+function measure(task: Task): Promise<Answers[keyof Answers]> {
   const { store, sizes } = task
   switch (task.part) {
     case 'deliver':

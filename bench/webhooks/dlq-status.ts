@@ -1,12 +1,11 @@
 /** What is read all the time (dead counts, job counts, metrics) and the first page of dead jobs, with few of them and with many. */
-import { timed } from '../letters/measure.ts'
+import { type Times, timed, timesOf } from '../figures.ts'
 import { Meter } from '../meter.ts'
 import { balance } from './books.ts'
 import { type Layout, loadDead } from './dead-load.ts'
 import type { Sizes } from './flags.ts'
-import { timesOf } from './sending.ts'
 import { onStage } from './stage.ts'
-import type { DlqStatusFigure, Times } from './task.ts'
+import type { DlqStatusFigure } from './task.ts'
 import { verifyWebhooks } from './verify.ts'
 
 const layout: Layout = { channels: 4, consumers: 5, type: 'push', failures: 0 }

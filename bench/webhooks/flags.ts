@@ -1,8 +1,7 @@
 /** The command line of `npm run bench -- webhooks`. */
-import { parseArgs } from 'node:util'
-import type { Dialect } from '../letters/sql.ts'
+import { readCommandLine } from '../command-line.ts'
 
-export const usage = `npm run bench -- webhooks [options]
+const usage = `npm run bench -- webhooks [options]
   --store STORE  postgres or sqlite; default: both (--only is the same)
   --part PART    deliver, backlog, hang, dlq-status or bulk; default: all
   --consumers N  so many consumers in deliver; default: 1, then 10, then 50
@@ -11,62 +10,38 @@ export const usage = `npm run bench -- webhooks [options]
   --write        write the result to docs/benchmarks.md; parts that were not measured stay there as they are
   --help`
 
-export const parts = ['deliver', 'backlog', 'hang', 'dlq-status', 'bulk'] as const
+const parts = ['deliver', 'backlog', 'hang', 'dlq-status', 'bulk'] as const
 export type Part = (typeof parts)[number]
 
-export interface Sizes {
+const usual = {
   /** Every rate of deliveries is the median of so many runs. */
-  readonly runs: number
-  /** Of one run: messages times consumers. */
-  readonly deliveries: number
-  /** How many consumers a channel has. */
-  readonly consumers: readonly number[]
-  /** How long messages are sent at a steady rate for their way to be timed. */
-  readonly steadySeconds: number
-  /** Messages a second at that rate, and deliveries a second, whichever is less. */
-  readonly steadyMessages: number
-  readonly steadyDeliveries: number
-  /** Deliveries that wait while broadcasts are timed. */
-  readonly backlog: number
-  readonly backlogSeconds: number
-  /** Messages to the healthy consumer, and what waits for each one that hangs. */
-  readonly hangMessages: number
-  readonly stuck: number
-  /** How many dead jobs there are, from few to many. */
-  readonly dead: Readonly<Record<Dialect, readonly number[]>>
-  /** Calls that are timed of everything that is read. */
-  readonly samples: number
-  /** Dead jobs that are purged, or requeued. */
-  readonly bulk: number
-  /** How long the other consumer is watched before that. */
-  readonly calmSeconds: number
-}
-
-export interface Flags {
-  readonly stores: readonly Dialect[]
-  readonly parts: readonly Part[]
-  readonly sizes: Sizes
-  readonly write: boolean
-}
-
-const stores: readonly Dialect[] = ['postgres', 'sqlite']
-
-const usual: Sizes = {
   runs: 3,
+  /** Of one run: messages times consumers. */
   deliveries: 20_000,
-  consumers: [1, 10, 50],
+  /** How many consumers a channel has. */
+  consumers: [1, 10, 50] as readonly number[],
+  /** How long messages are sent at a steady rate for their way to be timed. */
   steadySeconds: 10,
+  /** Messages a second at that rate, and deliveries a second, whichever is less. */
   steadyMessages: 200,
   steadyDeliveries: 400,
+  /** Deliveries that wait while broadcasts are timed. */
   backlog: 100_000,
   backlogSeconds: 20,
+  /** Messages to the healthy consumer, and what waits for each one that hangs. */
   hangMessages: 20_000,
   stuck: 5_000,
+  /** How many dead jobs there are, from few to many. */
   dead: { postgres: [1_000, 1_000_000], sqlite: [1_000, 1_000_000] },
+  /** Calls that are timed of everything that is read. */
   samples: 500,
+  /** Dead jobs that are purged, or requeued. */
   bulk: 200_000,
+  /** How long the other consumer is watched before that. */
   calmSeconds: 10,
 }
+
+export type Sizes = Readonly<typeof usual>
 
 const quick: Sizes = {
   runs: 1,
@@ -85,43 +60,18 @@ const quick: Sizes = {
   calmSeconds: 2,
 }
 
-/** Throws an error that names the flag when one is wrong; null means that help was asked for. */
-export function readFlags(args: readonly string[]): Flags | null {
-  const { values } = parseArgs({
-    args: [...args],
-    options: {
-      store: { type: 'string' },
-      only: { type: 'string' },
-      part: { type: 'string' },
-      consumers: { type: 'string' },
-      large: { type: 'boolean', default: false },
-      quick: { type: 'boolean', default: false },
-      write: { type: 'boolean', default: false },
-      help: { type: 'boolean', default: false },
-    },
-  })
-  if (values.help) return null
-  const store = oneOf('store', stores, values.store) ?? oneOf('only', stores, values.only)
-  const part = oneOf('part', parts, values.part)
-  const given = values.quick ? quick : usual
-  const consumers = values.consumers === undefined ? given.consumers : [Number(values.consumers)]
-  if (!consumers.every((count) => Number.isInteger(count) && count > 0))
-    throw new Error(`--consumers: '${values.consumers}' is not a whole number above 0\n\n${usage}`)
-  const sizes = { ...given, consumers }
+export type Flags = NonNullable<ReturnType<typeof readFlags>>
+
+export function readFlags(args: readonly string[]) {
+  const line = readCommandLine(args, { usage, parts, valued: ['consumers'], switches: ['large'] })
+  if (line === null) return null
+  const given = line.quick ? quick : usual
+  const sizes = { ...given, consumers: line.countsOf('consumers', 1) ?? given.consumers }
   const { dead } = sizes
   return {
-    stores: store === undefined ? stores : [store],
-    parts: part === undefined ? parts : [part],
-    sizes: values.large
+    ...line,
+    sizes: line.isOn('large')
       ? { ...sizes, dead: { ...dead, postgres: [...dead.postgres, 23_000_000] }, bulk: 1_000_000 }
       : sizes,
-    write: values.write,
   }
-}
-
-function oneOf<T extends string>(flag: string, allowed: readonly T[], given: string | undefined) {
-  const found = allowed.find((each) => each === given)
-  if (given !== undefined && found === undefined)
-    throw new Error(`--${flag}: '${given}' is none of ${allowed.join(', ')}\n\n${usage}`)
-  return found
 }

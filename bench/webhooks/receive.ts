@@ -3,7 +3,7 @@ import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
-import type { Times } from './task.ts'
+import type { Times } from '../figures.ts'
 
 /** How many callbacks have come in, those that came twice apart. */
 export interface Received {

@@ -4,7 +4,7 @@
  */
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { quantile, rising } from '../letters/measure.ts'
+import { timesOf } from '../figures.ts'
 import { monotonicMs, readMessageId } from './message-id.ts'
 import type { Arrived, Question, Received } from './receive.ts'
 
@@ -63,13 +63,7 @@ function arrived({ numbers: [first, last], times: [from, to] }: Question['arrive
     const at = atMs[index] ?? Number.NaN
     if (n >= first && n < last && at >= from && at < to) ways.push(tookMs[index] ?? Number.NaN)
   }
-  const sorted = rising(ways)
-  return {
-    samples: sorted.length,
-    p50Ms: quantile(sorted, 0.5),
-    p99Ms: quantile(sorted, 0.99),
-    worstMs: sorted.at(-1) ?? Number.NaN,
-  }
+  return timesOf(ways)
 }
 
 server.listen(0, '127.0.0.1', () => {

@@ -1,13 +1,22 @@
 /** The tables of one part on one store: every figure beside what it is measured against, with its goal; then the books. */
-import { type Middle, middleOf } from '../letters/measure.ts'
-import { table } from '../report.ts'
+import { type Middle, middleOf, type Times } from '../figures.ts'
+import {
+  count,
+  judged,
+  type Line,
+  lineTable,
+  megabytes,
+  millis,
+  percent,
+  perSecond,
+  table,
+  times,
+} from '../tables.ts'
 import type { Books } from './books.ts'
 import type { Part, Sizes } from './flags.ts'
 import { hangings, nameOfDeliver, nameOfHang } from './plan.ts'
 import type { StoreResults } from './results.ts'
-import type { DeliverFigure, Times } from './task.ts'
-
-type Line = readonly [what: string, figure: string, beside: string, ratio: string, goal: string]
+import type { DeliverFigure } from './task.ts'
 
 export const partTitles: Readonly<Record<Part, string>> = {
   deliver: 'Broadcast to delivered',
@@ -19,19 +28,11 @@ export const partTitles: Readonly<Record<Part, string>> = {
 
 /** Everything of one part on one store as markdown. */
 export function partTables(part: Part, title: string, results: StoreResults, sizes: Sizes): string {
-  const tables = [table([title, 'figure', 'beside', 'ratio', 'goal'], lines[part](results, sizes))]
+  const tables = [lineTable(title, lines[part](results, sizes))]
   if (part === 'deliver') tables.push(costs(title, results))
   return tables.join('\n\n')
 }
 
-const judged = (goal: string, isMet: boolean): string => `${goal} ${isMet ? 'met' : '**missed**'}`
-
-const count = (number: number): string => number.toLocaleString('en')
-const perSecond = (rate: number): string => `${count(Math.round(rate))}/s`
-const millis = (ms: number): string => `${ms.toFixed(ms < 10 ? 2 : 1)} ms`
-const percent = (share: number): string => `${(100 * share).toFixed(0)}%`
-const times = (ratio: number): string => `${ratio.toFixed(ratio < 10 ? 2 : 0)}x`
-const megabytes = (mb: number): string => `${mb.toFixed(0)} MB`
 const spread = ({ median, spread: half }: Middle): string => `${perSecond(median)} ±${percent(half)}`
 
 const books = (what: string, { sent, delivered, dead, waiting, removed }: Books): Line => [

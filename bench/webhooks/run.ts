@@ -3,13 +3,13 @@
  * time, stays so when much waits, somebody hangs, or millions are dead. Every measurement has processes, and a database, of its own.
  */
 import { join } from 'node:path'
-import { inChild } from '../fork.ts'
 import { Grounds, storeTitles } from '../grounds.ts'
 import type { Dialect } from '../letters/sql.ts'
+import { Measuring } from '../measuring.ts'
 import { writeSections } from '../page.ts'
-import { table } from '../report.ts'
 import type { ServerFlags } from '../servers/postgres.ts'
-import { type Flags, type Part, readFlags, usage } from './flags.ts'
+import { endOf, failuresOf } from '../tables.ts'
+import { type Flags, type Part, readFlags } from './flags.ts'
 import { notes } from './notes.ts'
 import { hangings, inTurns, nameOfDeliver, nameOfHang } from './plan.ts'
 import { partTables, partTitles } from './report.ts'
@@ -23,50 +23,44 @@ export async function benchWebhooks(
   server: ServerFlags,
 ): Promise<number> {
   const flags = readFlags(args)
-  if (flags === null) {
-    console.log(usage)
-    return 0
-  }
+  if (flags === null) return 0
   const grounds = await Grounds.open(flags.stores, server)
   const sections: [title: string, text: string][] = []
   try {
     for (const part of flags.parts) {
       const tables: string[] = []
-      const failures: string[] = []
+      const measuring = new Measuring(join(import.meta.dirname, 'child.ts'), signal)
       const startMs = performance.now()
       for (const store of flags.stores) {
-        const bench = new StoreBench(store, flags, grounds, signal)
+        const bench = new StoreBench(store, flags, grounds, measuring)
         tables.push(partTables(part, storeTitles[store], await bench.run(part), flags.sizes))
-        failures.push(...bench.failures)
       }
       const minutes = (performance.now() - startMs) / 60_000
       console.error(`${part} took ${minutes.toFixed(1)} minutes`)
-      if (failures.length > 0)
-        tables.push(`**Failed:**\n${failures.map((failure) => `- ${failure}`).join('\n')}`)
+      tables.push(...failuresOf(measuring.failures))
       sections.push([partTitles[part], tables.join('\n\n')])
     }
   } finally {
     await grounds.close()
   }
-  const about = [table(['machine', ''], grounds.facts), notes(flags)].join('\n\n')
+  const about = endOf(grounds.facts, notes(flags)).join('\n\n')
   console.log([...sections.map(([title, text]) => `### ${title}\n\n${text}`), about].join('\n\n'))
   if (flags.write) await writeSections('Webhooks', 'webhooks', sections, about)
   return sections.some(([, text]) => text.includes('**Failed:**')) ? 1 : 0
 }
 
-/** The measurements of one part on one store. One that fails is told, and the others go on. */
+/** The measurements of one part on one store. */
 class StoreBench {
-  readonly failures: string[] = []
   readonly #store: Dialect
   readonly #flags: Flags
   readonly #grounds: Grounds
-  readonly #signal: AbortSignal
+  readonly #measuring: Measuring
 
-  constructor(store: Dialect, flags: Flags, grounds: Grounds, signal: AbortSignal) {
+  constructor(store: Dialect, flags: Flags, grounds: Grounds, measuring: Measuring) {
     this.#store = store
     this.#flags = flags
     this.#grounds = grounds
-    this.#signal = signal
+    this.#measuring = measuring
   }
 
   async run(part: Part): Promise<StoreResults> {
@@ -111,27 +105,14 @@ class StoreBench {
   }
 
   /** One measurement in processes and on a store of its own; null when it failed. */
-  async #measure<P extends keyof Answers>(
+  #measure<P extends keyof Answers>(
     part: P,
     order: Orders[P],
     name: string = part,
   ): Promise<Answers[P] | null> {
-    const program = join(import.meta.dirname, 'child.ts')
-    const run = (store: string) =>
-      inChild<Answers[P]>(
-        program,
-        { part, store, sizes: this.#flags.sizes, order },
-        { signal: this.#signal, onText: (text) => process.stderr.write(text) },
-      )
-    console.error(`${this.#store}: ${part}, ${name} …`)
-    try {
-      return await this.#grounds.onStore(this.#store, run)
-    } catch (error) {
-      if (this.#signal.aborted) throw error
-      const reason = error instanceof Error ? error.message : String(error)
-      console.error(`FAILED: ${reason}`)
-      this.failures.push(`${storeTitles[this.#store]}, ${part}, ${name}: ${reason}`)
-      return null
-    }
+    const { sizes } = this.#flags
+    return this.#measuring.attempt(`${storeTitles[this.#store]}, ${part}, ${name}`, () =>
+      this.#grounds.onStore(this.#store, (store) => this.#measuring.child({ part, store, sizes, order })),
+    )
   }
 }

@@ -1,8 +1,7 @@
 /** Ways to send messages: as fast as they are taken, at a steady rate, or for as long as something else lasts. */
 import { setTimeout } from 'node:timers/promises'
-import { quantile, rising } from '../letters/measure.ts'
+import { type Times, timesOf } from '../figures.ts'
 import type { Broker } from './broker.ts'
-import type { Times } from './task.ts'
 
 /** Who sends at the same time when as much as possible is sent. */
 export const SENDERS = 32
@@ -66,16 +65,5 @@ export class Sending {
       acting = false
       await sending
     }
-  }
-}
-
-/** What is told of samples. */
-export function timesOf(tookMs: readonly number[]): Times {
-  const sorted = rising(tookMs)
-  return {
-    samples: sorted.length,
-    p50Ms: quantile(sorted, 0.5),
-    p99Ms: quantile(sorted, 0.99),
-    worstMs: sorted.at(-1) ?? Number.NaN,
   }
 }

@@ -1,4 +1,5 @@
 /** What the parent asks of a child process, and what the child answers. */
+import type { Times } from '../figures.ts'
 import type { Measurement } from '../task.ts'
 import type { Books } from './books.ts'
 import type { Sizes } from './flags.ts'
@@ -24,14 +25,6 @@ export type Task = {
     readonly order: Orders[Part]
   }
 }[keyof Orders]
-
-/** How long something took, over all samples. */
-export interface Times {
-  readonly samples: number
-  readonly p50Ms: number
-  readonly p99Ms: number
-  readonly worstMs: number
-}
 
 export interface DeliverFigure {
   readonly messages: number

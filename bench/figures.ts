@@ -67,3 +67,21 @@ export const spread = (name: string, sortedMs: readonly number[], high: 0.95 | 0
   { name: `${name}, p50`, unit: 'ms', value: quantile(sortedMs, 0.5) },
   { name: `${name}, p${high * 100}`, unit: 'ms', value: quantile(sortedMs, high) },
 ]
+
+/** How long something took, over all samples. */
+export interface Times {
+  readonly samples: number
+  readonly p50Ms: number
+  readonly p99Ms: number
+  readonly worstMs: number
+}
+
+export function timesOf(tookMs: readonly number[]): Times {
+  const sorted = rising(tookMs)
+  return {
+    samples: sorted.length,
+    p50Ms: quantile(sorted, 0.5),
+    p99Ms: quantile(sorted, 0.99),
+    worstMs: sorted.at(-1) ?? Number.NaN,
+  }
+}
