@@ -1,8 +1,9 @@
 /** What a server says it holds: counts, lists and, at the very end, everything leased and completed. */
 import { expect } from 'vitest'
-import { type Json, jsonCodec, type Wire } from '../world/wire.ts'
+import { leasedIn, ok, storedIn } from '../world/clerk.ts'
+import { jsonCodec, type Wire } from '../world/wire.ts'
 import type { Books, Found } from './books.ts'
-import { DEAD_QUEUE, ok, PARTITIONS, QUEUE } from './load.ts'
+import { DEAD_QUEUE, PARTITIONS, QUEUE } from './load.ts'
 
 interface Counts {
   readonly total: number
@@ -29,28 +30,15 @@ async function counted(wire: Wire): Promise<Counts[]> {
   return all
 }
 
-interface Listed {
-  readonly id: string
-  readonly source_id?: string
-  readonly is_leased?: boolean
-  readonly payload: string
-}
-
-async function list(wire: Wire, path: '/v1/storage/items.list' | '/v1/storage/scheduled.list', place: Json) {
-  const { items } = await ok(wire, path, { ...place, limit: 1_000_000 })
-  // The reply of a list, as the contract has it; without items the field is left out.
-  return (items ?? []) as unknown as Listed[]
-}
-
 /** What the lists show, counted as `stats` counts it. */
 async function listed(wire: Wire): Promise<Counts[]> {
   const all: Counts[] = []
   for (const { queue, partitions } of PLACES) {
     for (let partition = 0; partition < partitions; partition++) {
       const place = { queue_name: queue, partition }
-      const items = await list(wire, '/v1/storage/items.list', place)
-      const scheduled = await list(wire, '/v1/storage/scheduled.list', place)
-      const leased = items.filter((item) => item.is_leased === true).length
+      const items = await storedIn(wire, '/v1/storage/items.list', place)
+      const scheduled = await storedIn(wire, '/v1/storage/scheduled.list', place)
+      const leased = items.filter((item) => item.isLeased).length
       all.push({ total: items.length, leased, scheduled: scheduled.length })
     }
   }
@@ -83,14 +71,9 @@ export async function contents(wire: Wire): Promise<Found[]> {
   const found: Found[] = []
   for (const { queue, partitions } of PLACES) {
     for (let partition = 0; partition < partitions; partition++) {
-      for (const item of await list(wire, '/v1/storage/items.list', { queue_name: queue, partition })) {
-        found.push({
-          place: queue === QUEUE ? 'queue' : 'dead queue',
-          id: item.id,
-          payload: Buffer.from(item.payload, 'base64').toString(),
-          sourceId: item.source_id,
-        })
-      }
+      const stored = await storedIn(wire, '/v1/storage/items.list', { queue_name: queue, partition })
+      const place = queue === QUEUE ? 'queue' : 'dead queue'
+      found.push(...stored.map((item) => ({ place, ...item }) as const))
     }
   }
   return found
@@ -103,11 +86,7 @@ export async function drain(wire: Wire, books: Books): Promise<void> {
     const answer = await wire.call(jsonCodec, '/v1/queue.lease', request)
     if (answer.status === 454) return
     expect(answer.status).toBe(200)
-    // The reply of a lease, as the contract has it.
-    const { partition = 0, items } = answer.body as {
-      partition?: number
-      items: { id: string; attempts: number; bytes: string }[]
-    }
+    const { partition, items } = leasedIn(answer.body)
     await ok(wire, '/v1/queue.complete', {
       queue_name: QUEUE,
       partition,
@@ -115,9 +94,8 @@ export async function drain(wire: Wire, books: Books): Promise<void> {
       ids: items.map(({ id }) => id),
     })
     for (const item of items) {
-      const payload = Buffer.from(item.bytes, 'base64').toString()
-      books.delivered(payload, item)
-      books.completed(payload, item, 'applied')
+      books.delivered(item.payload, item)
+      books.completed(item.payload, item, 'applied')
     }
   }
 }

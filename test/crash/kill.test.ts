@@ -3,13 +3,12 @@ import { DatabaseSync } from 'node:sqlite'
 import { setTimeout as pause } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
 import { sizeOf } from '../world/limits.ts'
-import { standbyServer } from '../world/server.ts'
+import { MortalServer } from '../world/mortal-server.ts'
+import { seededRandom } from '../world/random.ts'
 import { stores } from '../world/stores.ts'
-import { Wire } from '../world/wire.ts'
 import { Books } from './books.ts'
 import { contents, drain, expectExactCounts, untilQuiet } from './inventory.ts'
 import { createQueues, Load, MAX_ATTEMPTS } from './load.ts'
-import { seededRandom } from './random.ts'
 
 const ROUNDS = sizeOf(2, 25)
 
@@ -18,28 +17,23 @@ describe.each(stores)('a server on $name that is killed under load', (store) => 
     const random = seededRandom()
     const books = new Books(MAX_ATTEMPTS)
     const place = await store.fresh()
-    const options = { store: place.url, testApi: false }
-    let server = await standbyServer(options).start()
-    let next = standbyServer(options)
-    let wire = new Wire(server.url)
+    const mortal = new MortalServer(place.url)
     try {
-      await createQueues(wire)
+      await mortal.start()
+      await createQueues(mortal.wire)
       for (let round = 1; round <= ROUNDS; round++) {
-        const load = new Load(wire, { books, random, name: `round-${round}` })
+        const load = new Load(mortal.wire, { books, random, name: `round-${round}` })
         await load.underway(random.whole(5, 60))
         // A few rounds may all be short; the last one makes sure that there was something of everything.
         for (let more = 0; round === ROUNDS && more < 200 && leastDone(books) <= ROUNDS; more++) {
           await load.underway(5)
         }
         await pause(random.whole(0, 20))
-        await server.kill9()
-        await load.stop()
-        await wire.close()
-        server = await next.start()
-        if (round < ROUNDS) next = standbyServer(options)
-        wire = new Wire(server.url)
-        await expectExactCounts(wire)
+        await mortal.kill(() => load.stop())
+        await mortal.start({ isLast: round === ROUNDS })
+        await expectExactCounts(mortal.wire)
       }
+      const { wire, server } = mortal
       await untilQuiet(wire)
       await expectExactCounts(wire)
       const seed = `BARTLEBY_TEST_SEED=${random.seed}`
@@ -50,9 +44,7 @@ describe.each(stores)('a server on $name that is killed under load', (store) => 
       expect(await server.term()).toBe(0)
       if (store.name === 'sqlite') expect(integrityOf(place.url)).toBe('ok')
     } finally {
-      await wire.close()
-      await server.kill9()
-      await next.discard()
+      await mortal.end()
       await place.dispose()
     }
   })

@@ -3,11 +3,11 @@
  * expires, restores, completes, and keeps a ledger of what it was told. It ends when its server is gone.
  */
 import { expect } from 'vitest'
-import { apiCall, type Detail, type Key, type Listed, pathTo, type Reply } from '../office/api.ts'
-import { Clerk } from '../office/clerk.ts'
+import { Clerk, isLoss, storedIn } from '../world/clerk.ts'
+import { apiCall, type Detail, type Key, type Listed, pathTo, type Reply } from '../world/office-api.ts'
+import type { Random } from '../world/random.ts'
 import { type Answer, type Json, jsonCodec, type Wire } from '../world/wire.ts'
 import { Ledger, type Sight, type State, type Verb } from './letters-ledger.ts'
-import type { Random } from './random.ts'
 
 /** Short, so that what was leased when a server died comes back within a round. */
 const LEASE_TIMEOUT = '300ms'
@@ -269,16 +269,7 @@ export class Story {
   }
 
   async #payloadsIn(queue_name: string): Promise<string[]> {
-    const { items } = await this.#clerk.did('/v1/storage/items.list', { queue_name, limit: 100_000 })
-    // The reply of a list, as the contract has it; without items the field is left out.
-    const listed = (items ?? []) as unknown as { payload?: string }[]
-    return listed.map(({ payload = '' }) => Buffer.from(payload, 'base64').toString())
+    const stored = await storedIn(this.#clerk.wire, '/v1/storage/items.list', { queue_name })
+    return stored.map(({ payload }) => payload)
   }
 }
-
-/** Only the loss of the connection ends a story; what is wrong with an answer fails the test. */
-const isLoss = (error: unknown): boolean =>
-  error instanceof Error &&
-  'code' in error &&
-  typeof error.code === 'string' &&
-  error.name !== 'AssertionError'

@@ -5,12 +5,11 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
 import { isProof, sizeOf } from '../world/limits.ts'
-import { standbyServer } from '../world/server.ts'
+import { MortalServer } from '../world/mortal-server.ts'
+import { seededRandom } from '../world/random.ts'
 import { stores } from '../world/stores.ts'
 import { violationsIn } from '../world/verified.ts'
-import { Wire } from '../world/wire.ts'
 import { Story } from './letters-story.ts'
-import { seededRandom } from './random.ts'
 
 const ROUNDS = sizeOf(2, 25)
 const STORIES = 6
@@ -23,15 +22,13 @@ describe.each(KILLED)('an office on $name that is killed at work', (store) => {
     const random = seededRandom()
     const seed = `BARTLEBY_TEST_SEED=${random.seed}`
     const place = await store.fresh()
-    const options = { store: place.url, testApi: false }
-    let server = await standbyServer(options).start()
-    let next = standbyServer(options)
-    let wire = new Wire(server.url)
+    const mortal = new MortalServer(place.url)
     const stories = Array.from({ length: STORIES }, (_, n) => new Story(`story-${n}`, random))
     const successes = () => stories.reduce((sum, story) => sum + story.successes, 0)
     try {
+      await mortal.start()
       for (const story of stories) {
-        story.attach(wire)
+        story.attach(mortal.wire)
         await story.createQueues()
       }
       for (let round = 1; round <= ROUNDS; round++) {
@@ -46,14 +43,12 @@ describe.each(KILLED)('an office on $name that is killed at work', (store) => {
         )
         while (successes() < enough && !(await Promise.race([ended, pause(5, false)])));
         await pause(random.whole(0, 20))
-        await server.kill9()
-        stopping = true
-        await telling
-        await wire.close()
-        server = await next.start()
-        if (round < ROUNDS) next = standbyServer(options)
-        wire = new Wire(server.url)
-        for (const story of stories) story.attach(wire)
+        await mortal.kill(() => {
+          stopping = true
+          return telling
+        })
+        await mortal.start({ isLast: round === ROUNDS })
+        for (const story of stories) story.attach(mortal.wire)
         expect(await violationsIn(place.url), `${seed}, round ${round}`).toEqual([])
         for (const story of stories) {
           expect(await story.audit(round === ROUNDS), `${seed}, round ${round}`).toEqual([])
@@ -62,12 +57,10 @@ describe.each(KILLED)('an office on $name that is killed at work', (store) => {
       const lost = stories.reduce((sum, { ledger }) => sum + ledger.lost, 0)
       expect(successes()).toBeGreaterThan(ROUNDS * 50)
       expect(lost, 'calls that were cut off').toBeGreaterThan(ROUNDS)
-      expect(await server.term()).toBe(0)
+      expect(await mortal.server.term()).toBe(0)
       expect(await violationsIn(place.url), seed).toEqual([])
     } finally {
-      await wire.close()
-      await server.kill9()
-      await next.discard()
+      await mortal.end()
       await place.dispose()
     }
   })

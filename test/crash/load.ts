@@ -4,10 +4,11 @@
  */
 import { setTimeout as pause } from 'node:timers/promises'
 import { expect } from 'vitest'
+import { isLoss, leasedIn, ok } from '../world/clerk.ts'
 import type { Path } from '../world/messages.ts'
+import type { Random } from '../world/random.ts'
 import { type Json, jsonCodec, type Wire } from '../world/wire.ts'
 import type { Books, Outcome } from './books.ts'
-import type { Random } from './random.ts'
 
 export const QUEUE = 'work'
 export const DEAD_QUEUE = 'dead'
@@ -26,12 +27,6 @@ const FINE = [
 
 /** What it may answer while its store is away or while it stops, besides. */
 export const TROUBLED = [/^internal error, try your request again/, /^Internal Error/, /is shutting down$/]
-
-interface Item {
-  readonly id: string
-  readonly attempts: number
-  readonly payload: string
-}
 
 export interface LoadOptions {
   readonly books: Books
@@ -53,13 +48,6 @@ export async function createQueues(wire: Wire): Promise<void> {
     max_attempts: MAX_ATTEMPTS,
     requested_partitions: PARTITIONS,
   })
-}
-
-/** A call that must succeed. */
-export async function ok(wire: Wire, path: Path, body: Json): Promise<Json> {
-  const answer = await wire.call(jsonCodec, path, body)
-  expect(answer, `${path} ${JSON.stringify(body)}`).toMatchObject({ status: 200 })
-  return answer.body
 }
 
 export class Load {
@@ -192,22 +180,7 @@ export class Load {
       request_timeout: '100ms',
     }
     const { body, gone } = await this.#call('/v1/queue.lease', request)
-    // The reply of a lease, as the contract has it; the wire has checked it against the message.
-    const leased = (body ?? {}) as {
-      partition?: number
-      items?: { id: string; attempts: number; bytes: string }[]
-    }
-    return {
-      gone,
-      partition: leased.partition ?? 0,
-      items: (leased.items ?? []).map(
-        ({ id, attempts, bytes }): Item => ({
-          id,
-          attempts,
-          payload: Buffer.from(bytes, 'base64').toString(),
-        }),
-      ),
-    }
+    return { gone, ...leasedIn(body) }
   }
 
   async #call(path: Path, request: Json): Promise<{ outcome: Outcome; body?: Json; gone?: 'gone' }> {
@@ -215,10 +188,7 @@ export class Load {
     try {
       answer = await this.#wire.call(jsonCodec, path, request)
     } catch (error) {
-      // Only the loss of the connection ends a client; what is wrong with an answer fails the test.
-      if (error instanceof Error && 'code' in error && typeof error.code === 'string') {
-        return { outcome: 'unknown', gone: 'gone' }
-      }
+      if (isLoss(error)) return { outcome: 'unknown', gone: 'gone' }
       throw error
     }
     if (answer.status === 200) {

@@ -1,20 +1,16 @@
 /** Two servers share one PostgreSQL and one of them is killed, again and again: the other goes on as if alone. */
 import { setTimeout as pause } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
+import { ok } from '../world/clerk.ts'
 import { PATIENCE_MS, sizeOf } from '../world/limits.ts'
-import {
-  type SpawnedServer,
-  type StandbyServer,
-  spawnServer,
-  standbyServer,
-  startServer,
-} from '../world/server.ts'
+import { MortalServer } from '../world/mortal-server.ts'
+import { type Random, seededRandom } from '../world/random.ts'
+import { spawnServer, startServer } from '../world/server.ts'
 import { type FreshStore, freshPostgres } from '../world/stores.ts'
 import { jsonCodec, Wire } from '../world/wire.ts'
 import { Books } from './books.ts'
 import { contents, drain, expectExactCounts, untilQuiet } from './inventory.ts'
-import { createQueues, Load, MAX_ATTEMPTS, ok } from './load.ts'
-import { type Random, seededRandom } from './random.ts'
+import { createQueues, Load, MAX_ATTEMPTS } from './load.ts'
 
 const ROUNDS = sizeOf(2, 25)
 /** Counts are compared while nobody works; so not in every round. */
@@ -23,34 +19,18 @@ const QUIET_EVERY = 5
 const NOTIFIED_MS = 400
 
 /** One server with its clients. */
-class Side {
-  readonly #place: FreshStore
+class Side extends MortalServer {
   readonly #books: Books
   readonly #random: Random
   readonly #name: string
-  #server: SpawnedServer | undefined
-  #next: StandbyServer | undefined
-  #wire: Wire | undefined
   #load: Load | undefined
   #loads = 0
 
   constructor(name: string, place: FreshStore, books: Books, random: Random) {
+    super(place.url)
     this.#name = name
-    this.#place = place
     this.#books = books
     this.#random = random
-  }
-
-  get wire(): Wire {
-    return this.#wire ?? expect.fail('the server does not run')
-  }
-
-  async start(): Promise<void> {
-    const options = { store: this.#place.url, testApi: false }
-    this.#next ??= standbyServer(options)
-    this.#server = await this.#next.start()
-    this.#next = standbyServer(options)
-    this.#wire = new Wire(this.#server.url)
   }
 
   work(): void {
@@ -67,15 +47,8 @@ class Side {
     this.#load = undefined
   }
 
-  async kill(): Promise<void> {
-    await this.#server?.kill9()
-    await this.rest()
-    await this.#wire?.close()
-  }
-
-  async end(): Promise<void> {
-    await this.kill()
-    await this.#next?.discard()
+  override kill(): Promise<void> {
+    return super.kill(() => this.rest())
   }
 }
 

@@ -1,8 +1,8 @@
 /** Records of random bytes: as many letters as records, nothing is left behind, and everything can be looked at. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type Random, seededRandom } from '../crash/random.ts'
 import { describeKafka, type TestRecord } from '../world/kafka.ts'
 import { sizeOf } from '../world/limits.ts'
+import { type Random, seededRandom } from '../world/random.ts'
 import { stores } from '../world/stores.ts'
 import { KafkaHere } from './here.ts'
 import type { PreviewEvent } from './served.ts'

@@ -13,7 +13,7 @@ import { Office } from '../../src/office.ts'
 import type { FailedRun, LeasedBatch } from '../../src/queues/queue.ts'
 import { openDatabase } from '../../src/store/open.ts'
 import { verifyStore } from '../../src/verify/verify.ts'
-import { type Random, seededRandom } from '../crash/random.ts'
+import { type Random, seededRandom } from '../world/random.ts'
 import { stores } from '../world/stores.ts'
 
 const WORKERS = 8

@@ -5,13 +5,13 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
 import { openDatabase } from '../../src/store/open.ts'
-import { seededRandom } from '../crash/random.ts'
+import { Clerk } from '../world/clerk.ts'
 import { sizeOf } from '../world/limits.ts'
+import { seededRandom } from '../world/random.ts'
 import { type Counts, countLetters, countsFrom, drawerKey } from '../world/recount.ts'
 import { startServer } from '../world/server.ts'
 import { stores } from '../world/stores.ts'
 import { Wire } from '../world/wire.ts'
-import { Clerk } from './clerk.ts'
 import { Mover, QUEUES } from './transitions.ts'
 
 const TRANSITIONS = sizeOf(2_000, 200_000)

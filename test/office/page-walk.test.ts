@@ -1,13 +1,13 @@
 /** A walk over many letters while others write: complete, and nothing twice. 10,000 of them; 100,000 in `npm run prove`. */
 import { setTimeout as pause } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
-import { type Random, seededRandom } from '../crash/random.ts'
+import { Clerk } from '../world/clerk.ts'
 import { sizeOf } from '../world/limits.ts'
+import type { Listed } from '../world/office-api.ts'
+import { type Random, seededRandom } from '../world/random.ts'
 import { startServer } from '../world/server.ts'
 import { stores } from '../world/stores.ts'
 import { Wire } from '../world/wire.ts'
-import type { Listed } from './api.ts'
-import { Clerk } from './clerk.ts'
 import { buryThousands, idOf } from './deaths.ts'
 
 const LETTERS = sizeOf(10_000, 100_000)

@@ -1,9 +1,9 @@
 /** A writer that moves letters between all their states at random, alone or in batches, and counts what it moved. */
 import { expect } from 'vitest'
-import type { Random } from '../crash/random.ts'
+import type { Clerk } from '../world/clerk.ts'
+import type { Key, Listed } from '../world/office-api.ts'
+import type { Random } from '../world/random.ts'
 import type { Answer } from '../world/wire.ts'
-import type { Key, Listed } from './api.ts'
-import type { Clerk } from './clerk.ts'
 
 /** Queues that all writers share, so that they meet. */
 export const QUEUES = ['north', 'south', 'west'] as const

@@ -1,11 +1,11 @@
 /** Two servers on one PostgreSQL: a letter is sent once, whoever asks where, and both tell the same story. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { Clerk } from '../world/clerk.ts'
 import { sizeOf } from '../world/limits.ts'
+import { type Detail, type Key, type Listed, pathTo } from '../world/office-api.ts'
 import { type RunningServer, spawnServer, startServer } from '../world/server.ts'
 import { type FreshStore, freshPostgres } from '../world/stores.ts'
 import { Wire } from '../world/wire.ts'
-import { type Detail, type Key, type Listed, pathTo } from './api.ts'
-import { Clerk } from './clerk.ts'
 
 const LETTERS = sizeOf(150, 1_000)
 const CLIENTS = 8

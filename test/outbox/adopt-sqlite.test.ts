@@ -8,7 +8,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { adoptTable } from '../../src/sources/outbox/adopt/adopt.ts'
 import type { AdoptOptions } from '../../src/sources/outbox/adopt/report.ts'
 import { readLayout } from '../../src/sources/outbox/table/layout.ts'
-import { seededRandom } from '../crash/random.ts'
+import { seededRandom } from '../world/random.ts'
 import { type FreshStore, freshSqlite } from '../world/stores.ts'
 import { type Adoption, startAdoption } from './adopt-process.ts'
 

@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import type { Random } from '../crash/random.ts'
+import type { Random } from '../world/random.ts'
 import type { DispatcherOrder } from './crash-recorder.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))

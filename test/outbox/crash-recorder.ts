@@ -6,7 +6,7 @@ import { once } from 'node:events'
 import { createServer, type Server, type Socket } from 'node:net'
 import { createInterface } from 'node:readline'
 import type { DispatcherOptions } from '../../src/sources/outbox/dispatcher/create-dispatcher.ts'
-import type { Random } from '../crash/random.ts'
+import type { Random } from '../world/random.ts'
 
 /** What a dispatcher in another process is told. */
 export interface DispatcherOrder {

@@ -4,9 +4,9 @@
  */
 import { setTimeout as pause } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
-import { seededRandom } from '../crash/random.ts'
 import { sizeOf } from '../world/limits.ts'
 import { OutboxStore } from '../world/outbox.ts'
+import { seededRandom } from '../world/random.ts'
 import { stores } from '../world/stores.ts'
 import { Fleet } from './crash-fleet.ts'
 import { Recorder } from './crash-recorder.ts'

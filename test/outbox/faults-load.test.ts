@@ -2,7 +2,7 @@
 import { setTimeout as pause, setImmediate as turn } from 'node:timers/promises'
 import { expect, it } from 'vitest'
 import { SystemClock } from '../../src/core/system-clock.ts'
-import { seededRandom } from '../crash/random.ts'
+import { seededRandom } from '../world/random.ts'
 import { freshPostgres } from '../world/stores.ts'
 import { FaultBench } from './faults-bench.ts'
 

@@ -3,9 +3,9 @@
  * the others are all delivered, however often that takes.
  */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { seededRandom } from '../crash/random.ts'
 import { PATIENCE_MS } from '../world/limits.ts'
 import { OutboxStore } from '../world/outbox.ts'
+import { seededRandom } from '../world/random.ts'
 import { reused } from '../world/reused-store.ts'
 import { stores } from '../world/stores.ts'
 import { Fleet } from './crash-fleet.ts'

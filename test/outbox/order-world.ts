@@ -12,8 +12,8 @@ import {
   type RunningDispatcher,
 } from '../../src/sources/outbox/dispatcher/create-dispatcher.ts'
 import type { OutboxMessage } from '../../src/sources/outbox/table/message.ts'
-import { seededRandom } from '../crash/random.ts'
 import type { OutboxStore } from '../world/outbox.ts'
+import { seededRandom } from '../world/random.ts'
 
 export const MAX_RETRIES = 3
 export const CLAIM_SECONDS = 60

@@ -5,8 +5,9 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
 import { openDatabase } from '../../src/store/open.ts'
-import { seededRandom } from '../crash/random.ts'
 import { PATIENCE_MS, sizeOf } from '../world/limits.ts'
+import { MortalServer } from '../world/mortal-server.ts'
+import { seededRandom } from '../world/random.ts'
 import { type SpawnedServer, type StandbyServer, standbyServer } from '../world/server.ts'
 import { freshPostgres, freshSqlite } from '../world/stores.ts'
 import { violationsIn } from '../world/verified.ts'
@@ -150,20 +151,17 @@ describe.concurrent('a redrive whose server is killed', () => {
     const random = seededRandom()
     const seed = `BARTLEBY_TEST_SEED=${random.seed}`
     const place = await freshSqlite()
-    const options = { store: place.url, testApi: false }
-    let next = standbyServer(options)
-    let server: SpawnedServer | undefined
+    const mortal = new MortalServer(place.url)
     try {
       await fillLetters(place.url, LETTERS, 50)
-      server = await next.start()
+      let server = await mortal.start()
       const id = await started(server)
       for (let n = 0; n < KILLS; n++) {
-        next = standbyServer(options)
         const due = dueAt(n, random.whole(0, LETTERS / 40))
         const { standing } = await until(server, id, ({ counts }) => counts.sent >= due)
         expect(standing.state, seed).toBe('running')
-        await server.kill9()
-        server = await next.start()
+        await mortal.kill()
+        server = await mortal.start({ isLast: n === KILLS - 1 })
         const went = await until(
           server,
           id,
@@ -180,8 +178,7 @@ describe.concurrent('a redrive whose server is killed', () => {
       expect(await server.term()).toBe(0)
       await expectWhole(place.url)
     } finally {
-      await server?.kill9()
-      await next.discard()
+      await mortal.end()
       await place.dispose()
     }
   })

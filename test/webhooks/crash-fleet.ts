@@ -3,7 +3,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { WebhookSettings } from '../../src/sources/webhooks/settings.ts'
-import type { Random } from '../crash/random.ts'
+import type { Random } from '../world/random.ts'
 import {
   type DeepPartial,
   overlaid,

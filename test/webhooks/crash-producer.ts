@@ -3,7 +3,7 @@
  * is accepted, or was before.
  */
 import { setTimeout as pause } from 'node:timers/promises'
-import type { Random } from '../crash/random.ts'
+import type { Random } from '../world/random.ts'
 import { rfc3339, seconds, systemNow } from '../world/time.ts'
 import { type Headers, type WebhookAnswer, WebhookClient } from '../world/webhook-client.ts'
 import { CONSUMERS, payloadOf } from './crash-recorder.ts'

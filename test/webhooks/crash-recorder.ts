@@ -9,7 +9,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net'
 import { monitorEventLoopDelay, performance } from 'node:perf_hooks'
 import { Worker } from 'node:worker_threads'
-import type { Random } from '../crash/random.ts'
+import type { Random } from '../world/random.ts'
 
 /** Fails half of its calls. */
 export const SHAKY = 'shaky'

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { seededRandom } from '../../../test/crash/random.ts'
 import { Recount } from '../../../test/world/letter-recount.ts'
 import { LetterStore } from '../../../test/world/letter-store.ts'
+import { seededRandom } from '../../../test/world/random.ts'
 import { retain } from '../../../test/world/retain.ts'
 import { stores } from '../../../test/world/stores.ts'
 import { type Instant, instant } from '../../core/clock.ts'

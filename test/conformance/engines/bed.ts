@@ -15,7 +15,7 @@ import { Wire } from '../../world/wire.ts'
 import type { Ground } from '../queues/bed.ts'
 import { Desk } from './desk.ts'
 
-export * from '../../office/api.ts'
+export * from '../../world/office-api.ts'
 export { base64, idsOf, only, type StoredItem, unique, until } from '../queues/bed.ts'
 export { captureBody, Desk } from './desk.ts'
 

@@ -13,7 +13,7 @@ import {
   pathTo,
   type Query,
   type Reply,
-} from '../../office/api.ts'
+} from '../../world/office-api.ts'
 import type { StoreKind } from '../../world/stores.ts'
 import type { TestClock } from '../../world/time.ts'
 import { jsonCodec, type Wire } from '../../world/wire.ts'

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { seededRandom } from '../../../../test/crash/random.ts'
 import { OutboxOffice, PLACES } from '../../../../test/world/outbox-office.ts'
+import { seededRandom } from '../../../../test/world/random.ts'
 import { violationsIn } from '../../../../test/world/verified.ts'
 import { BartlebyError } from '../../../core/errors.ts'
 import type { LetterSummary } from '../../../letters/letter.ts'

@@ -1,59 +1,24 @@
 /** The office API on the wire: what replies look like, and a call that checks the envelope of each. */
 import { createHash } from 'node:crypto'
 import { expect } from 'vitest'
-import { rfc3339 } from '../world/time.ts'
-import type { RawReply, Wire } from '../world/wire.ts'
+import type {
+  HistoryDetail,
+  HistoryItem,
+  LetterDetail,
+  LetterItem,
+  LetterKey,
+} from '../../src/client/index.ts'
+import { rfc3339 } from './time.ts'
+import type { RawReply, Wire } from './wire.ts'
 
 export type Method = 'GET' | 'POST' | 'PATCH' | 'PUT' | 'DELETE'
 
-/** A letter as lists show it. */
-export interface Listed {
-  readonly engine: string
-  readonly rowKey: string
-  readonly instanceId: string
-  readonly originalQueue: string | null
-  readonly errorMessage: string
-  readonly dequeueCount: number
-  readonly status: 'Pending' | 'Resolved' | 'Expired'
-  readonly firstFailureAtUtc: string
-  readonly lastFailureAtUtc: string
-  readonly resolutionNotes: string | null
-  readonly resolvedAtUtc: string | null
-  readonly resolvedBy: string | null
-  readonly correlationId: string
-  readonly source: string
-  readonly signature: string
-}
-
-export interface Attempt {
-  readonly errorMessage: string
-  readonly errorClass: string
-}
-
-export interface Detail extends Listed {
-  readonly originalMessage: string
-  readonly originalMessageEncoding?: 'utf8' | 'base64'
-  readonly errorClass: string
-  readonly errorStack: string | null
-  readonly confirmedAtUtc: string | null
-  readonly attempts: readonly Attempt[]
-  readonly history: readonly Entry[]
-}
-
+/** How a letter is named on the wire, as lists show it, and on its own page. */
+export type Key = LetterKey
+export type Listed = LetterItem
+export type Detail = LetterDetail
 /** A history entry; input, output and error only on its own page. */
-export interface Entry {
-  readonly engine: string
-  readonly rowKey: string
-  readonly instanceId: string
-  readonly operation: string
-  readonly status: 'Succeeded' | 'Failed'
-  readonly durationMs: number
-  readonly createdAtUtc: string
-  readonly correlationId: string
-  readonly input?: unknown
-  readonly output?: unknown
-  readonly error?: string | null
-}
+export type Entry = HistoryItem & Partial<HistoryDetail>
 
 export interface Page<T> {
   readonly items: readonly T[]
@@ -82,12 +47,6 @@ export interface Call {
   /** Sent as JSON; a string or bytes are sent as they are. */
   readonly body?: unknown
   readonly headers?: Record<string, string>
-}
-
-/** How a letter is named on the wire. */
-export interface Key {
-  readonly engine: string
-  readonly rowKey: string
 }
 
 /** Every time in a reply: ISO 8601 in UTC with microseconds. */

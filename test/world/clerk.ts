@@ -1,7 +1,6 @@
 /** Short calls for tests with many clients: the office API and the queue API on one wire. */
 import { expect } from 'vitest'
-import type { Path } from '../world/messages.ts'
-import { type Answer, type Json, jsonCodec, type Wire } from '../world/wire.ts'
+import type { Path } from './messages.ts'
 import {
   apiCall,
   type Call,
@@ -12,12 +11,77 @@ import {
   pathTo,
   type Query,
   type Reply,
-} from './api.ts'
+} from './office-api.ts'
+import { type Answer, type Json, jsonCodec, type Wire } from './wire.ts'
 
-interface LeasedItems {
-  readonly partition: number
-  readonly items: readonly { readonly id: string; readonly attempts: number; readonly payload: string }[]
+export interface LeasedItem {
+  readonly id: string
+  readonly attempts: number
+  readonly payload: string
 }
+
+interface Leased {
+  readonly partition: number
+  readonly items: readonly LeasedItem[]
+}
+
+/** What a lease gave; nothing when it gave nothing. */
+export function leasedIn(body: Json | undefined): Leased {
+  // The reply of a lease, as the contract has it; the wire has checked it against the message.
+  const { partition = 0, items = [] } = (body ?? {}) as {
+    partition?: number
+    items?: { id: string; attempts: number; bytes?: string }[]
+  }
+  const payloadOf = (bytes = '') => Buffer.from(bytes, 'base64').toString()
+  return {
+    partition,
+    items: items.map(({ id, attempts, bytes }) => ({ id, attempts, payload: payloadOf(bytes) })),
+  }
+}
+
+/** An item as lists of storage show it. */
+export interface StoredItem {
+  readonly id: string
+  readonly sourceId: string | undefined
+  readonly isLeased: boolean
+  readonly payload: string
+}
+
+/** All that a list of storage shows of a queue, or of one partition. */
+export async function storedIn(
+  wire: Wire,
+  path: '/v1/storage/items.list' | '/v1/storage/scheduled.list',
+  place: Json,
+): Promise<readonly StoredItem[]> {
+  const { items } = await ok(wire, path, { ...place, limit: 1_000_000 })
+  // The reply of a list, as the contract has it; without items the field is left out.
+  const listed = (items ?? []) as unknown as {
+    id: string
+    source_id?: string
+    is_leased?: boolean
+    payload?: string
+  }[]
+  return listed.map(({ id, source_id, is_leased = false, payload = '' }) => ({
+    id,
+    sourceId: source_id,
+    isLeased: is_leased,
+    payload: Buffer.from(payload, 'base64').toString(),
+  }))
+}
+
+/** A call of the queues that must succeed. */
+export async function ok(wire: Wire, path: Path, body: Json): Promise<Json> {
+  const answer = await wire.call(jsonCodec, path, body)
+  expect(answer, `${path} ${JSON.stringify(body)}`).toMatchObject({ status: 200 })
+  return answer.body
+}
+
+/** Only the loss of a connection ends a client; what is wrong with an answer fails the test. */
+export const isLoss = (error: unknown): boolean =>
+  error instanceof Error &&
+  'code' in error &&
+  typeof error.code === 'string' &&
+  error.name !== 'AssertionError'
 
 export class Clerk {
   readonly wire: Wire
@@ -71,10 +135,8 @@ export class Clerk {
   }
 
   /** A queue call that must succeed. */
-  async did(path: Path, body: Json): Promise<Json> {
-    const answer = await this.queue(path, body)
-    expect(answer.status, `${path}: ${answer.body.message}`).toBe(200)
-    return answer.body
+  did(path: Path, body: Json): Promise<Json> {
+    return ok(this.wire, path, body)
   }
 
   async createPair(queue: string, settings: Json = {}): Promise<void> {
@@ -89,24 +151,12 @@ export class Clerk {
   }
 
   /** What can be leased now; nothing when there is nothing. */
-  async lease(queue: string, batch_size: number): Promise<LeasedItems> {
+  async lease(queue: string, batch_size: number): Promise<Leased> {
     const request = { queue_name: queue, batch_size, client_id: this.name, request_timeout: '20ms' }
     const answer = await this.queue('/v1/queue.lease', request)
-    if (answer.status === 454) return { partition: 0, items: [] }
+    if (answer.status === 454) return leasedIn(undefined)
     expect(answer.status, String(answer.body.message)).toBe(200)
-    // The reply of a lease, as the contract has it; the wire has checked it against the message.
-    const leased = answer.body as unknown as {
-      partition?: number
-      items: { id: string; attempts: number; bytes?: string }[]
-    }
-    return {
-      partition: leased.partition ?? 0,
-      items: leased.items.map(({ id, attempts, bytes = '' }) => ({
-        id,
-        attempts,
-        payload: Buffer.from(bytes, 'base64').toString(),
-      })),
-    }
+    return leasedIn(answer.body)
   }
 
   complete(queue: string, ids: readonly string[]): Promise<Answer> {
