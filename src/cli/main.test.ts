@@ -45,6 +45,9 @@ const info = {
 describe('help', () => {
   const commands = [
     ['serve'],
+    ['config'],
+    ['config', 'check'],
+    ['config', 'show'],
     ['migrate'],
     ['verify'],
     ['token'],

@@ -1,10 +1,12 @@
 /** The command line. `run` never throws and never ends the process, so that tests can call it. */
 import { Command, CommanderError } from 'commander'
 import { ConfigError } from '../core/settings/config-error.ts'
+import { variableOf } from '../core/settings/environment.ts'
 import { VERSION } from '../core/version.ts'
 import { SOURCE_COMMANDS } from '../sources/commands.ts'
 import { CommandFailure, EXIT, EXIT_HELP, reasonOf } from '../terminal/exit.ts'
 import { processTerminal, type Terminal } from '../terminal/terminal.ts'
+import { configCommand } from './config.ts'
 import { countsCommand } from './counts.ts'
 import { historyCommand } from './history.ts'
 import { lettersCommand } from './letters/index.ts'
@@ -63,7 +65,7 @@ Commands that talk to a server find it by --url or BARTLEBY_URL, and send the to
 ${EXIT_HELP}`,
     )
   const groups = {
-    'Server:': [serveCommand, migrateCommand, verifyCommand, tokenCommand],
+    'Server:': [serveCommand, configCommand, migrateCommand, verifyCommand, tokenCommand],
     'Letters:': [
       topCommand,
       lettersCommand,
@@ -100,6 +102,7 @@ function report(error: unknown, terminal: Terminal): number {
   terminal.err(`bartleby: ${reasonOf(error)}`)
   if (error instanceof CommandFailure) return error.exitCode
   if (error instanceof ConfigError) return EXIT.usage
-  if (terminal.env.BARTLEBY_DEBUG === '1' && error instanceof Error) terminal.err(error.stack ?? '')
+  if (variableOf(terminal.env, 'BARTLEBY_DEBUG') === '1' && error instanceof Error)
+    terminal.err(error.stack ?? '')
   return EXIT.failed
 }

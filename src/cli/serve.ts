@@ -2,7 +2,7 @@
  * `bartleby serve`: runs the server until a signal ends it. The server is loaded only here: other commands should not
  * wait for it.
  */
-import type { Config, ConfigSources } from '../config/index.ts'
+import type { Config } from '../config/index.ts'
 import type { RunningServer } from '../http/serve.ts'
 import { SOURCE_COMMANDS } from '../sources/commands.ts'
 import { sourceCommand, UNSUPPORTED_STORE } from '../sources/source-commands.ts'
@@ -42,12 +42,12 @@ Examples:
 ${EXIT_HELP}
   130, 143  a second Ctrl-C or SIGTERM cut the shutdown short`)
   .work(async ({ terminal }, { demo = false, ...flags }) => {
-    const { checkExposure, loadConfig } = await import('../config/index.ts')
-    const sources = { env: terminal.env, flags }
-    const config = loadConfig(sources)
+    const { checkExposure, loadWithLayers, originOf } = await import('../config/index.ts')
+    const { config, layers } = loadWithLayers({ env: terminal.env, flags })
     checkExposure(config)
     const stopAsked = listenForStop()
-    const server = await startOrExplain(config, await starterOf(demo, sources, terminal))
+    const isGiven = (key: string): boolean => originOf(layers, key) !== undefined
+    const server = await startOrExplain(config, await starterOf(demo, isGiven, terminal))
     terminal.out(`bartleby listening on ${server.url}`)
     if (demo) terminal.out(FIRST_STEPS)
     await stopAsked
@@ -59,24 +59,16 @@ const FIRST_STEPS =
 
 type Starter = (config: Config) => Promise<RunningServer>
 
-async function starterOf(isDemo: boolean, sources: ConfigSources, terminal: Terminal): Promise<Starter> {
+async function starterOf(
+  isDemo: boolean,
+  isGiven: (key: string) => boolean,
+  terminal: Terminal,
+): Promise<Starter> {
   if (!isDemo) return (await import('../http/serve.ts')).serve
-  const given = await givenIn(sources)
   const { serveDemo } = await import('../demo/serve-demo.ts')
-  return (config) => serveDemo(config, { ...given, say: (line) => terminal.out(line) })
-}
-
-/** Whether the user chose store and log level; a demo has its own. */
-async function givenIn({ env, flags = {} }: ConfigSources) {
-  const { configFileOf } = await import('../config/index.ts')
-  const { readConfigFile } = await import('../config/file.ts')
-  const file = configFileOf({ env, flags })
-  const { store, log } = file === undefined ? {} : readConfigFile(file)
-  const isGiven = (...values: readonly unknown[]): boolean => values.some((value) => Boolean(value))
-  return {
-    storeIsGiven: isGiven(flags.store, env.BARTLEBY_STORE, store),
-    logLevelIsGiven: isGiven(env.BARTLEBY_LOG_LEVEL, Object(log).level),
-  }
+  // Unless the user chose them, a demo has its own.
+  const terms = { storeIsGiven: isGiven('store'), logLevelIsGiven: isGiven('log.level') }
+  return (config) => serveDemo(config, { ...terms, say: (line) => terminal.out(line) })
 }
 
 async function startOrExplain(config: Config, start: Starter): Promise<RunningServer> {

@@ -23,7 +23,7 @@ export const ALIAS_SECTIONS: Readonly<Record<string, TSchema>> = Object.fromEntr
 )
 
 /** The second name, and the one that the setting has. */
-const ALIASES: readonly (readonly [alias: Path, name: Path])[] = [
+export const ALIASES: readonly (readonly [alias: Path, name: Path])[] = [
   [['http', 'host'], ['host']],
   [['http', 'port'], ['port']],
   [['store', 'url'], ['store']],

@@ -17,7 +17,7 @@ import type { TokenEntry } from '../api/auth.ts'
 import { ConfigError, reasonOf } from '../core/settings/config-error.ts'
 import { isRecord } from '../core/settings/given.ts'
 import { withoutAliases } from './aliases.ts'
-import { checkSettings } from './schema.ts'
+import { problemsOfFile } from './schema.ts'
 
 /** What a file holds, keys and values checked; an empty file holds nothing. */
 export function readConfigFile(file: string): Record<string, unknown> {
@@ -42,7 +42,7 @@ function parseConfigText(file: string, text: string): Document {
 /** The checked settings of a parsed file. */
 function settingsOf(file: string, document: Document): Record<string, unknown> {
   const settings = plainValue(file, document) ?? {}
-  const problems = checkSettings(file, settings)
+  const problems = problemsOfFile(file, settings)
   if (problems.length > 0 || !isRecord(settings)) throw new ConfigError(problems)
   return withoutAliases(settings)
 }

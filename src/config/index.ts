@@ -1,12 +1,6 @@
-/** Configuration: schema, file + environment + flags, defaults, errors that name the key. */
+/** Configuration: file, environment and flags over defaults; errors that name the key. */
 
 export { addToken } from './file.ts'
-export {
-  type ConfigFlags,
-  type ConfigSources,
-  checkExposure,
-  configFileOf,
-  loadConfig,
-  officeOptionsOf,
-} from './load.ts'
+export { type ConfigFlags, type ConfigSources, configFileOf, originOf } from './layers.ts'
+export { checkConfig, checkExposure, loadConfig, loadWithLayers, officeOptionsOf } from './load.ts'
 export type { Config } from './schema.ts'

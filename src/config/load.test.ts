@@ -6,7 +6,8 @@ import { ConfigError } from '../core/settings/config-error.ts'
 import { withDefaults } from '../core/settings/read.ts'
 import { KafkaSchema } from '../sources/kafka/settings/schema.ts'
 import { DEFAULT_WEBHOOK_SETTINGS } from '../sources/webhooks/settings.ts'
-import { type ConfigSources, configFileOf, loadConfig } from './load.ts'
+import { type ConfigSources, configFileOf } from './layers.ts'
+import { loadConfig } from './load.ts'
 
 const HASH = 'ab'.repeat(32)
 
@@ -195,7 +196,7 @@ describe('the test API', () => {
       expect.stringContaining('testApi: unknown key'),
     ])
     expect(problemsOf({ env: { BARTLEBY_TEST_API: 'yes' } })).toEqual([
-      "environment BARTLEBY_TEST_API: 'yes' is not allowed; allowed: '0' or '1'",
+      "environment BARTLEBY_TEST_API: testApi: 'yes' is not allowed; allowed: '0' or '1'",
     ])
   })
 })

@@ -128,12 +128,22 @@ export const OWN_KEYS = {
   }),
 }
 
-/** Each setting once, under the name that it has in a `Config`. */
-export const FileSchema = section('A configuration file.', { ...OWN_KEYS, ...SECTION_SCHEMAS })
+const KEYS = { ...OWN_KEYS, ...SECTION_SCHEMAS }
+
+/** Everything a server needs to know before it starts, each setting once. */
+export const ConfigSchema = section('A configuration.', {
+  ...KEYS,
+  testApi: yesOrNo(
+    'Adds calls that move the clock and pause queues: for tests of clients, never for production. Only the environment can say so.',
+    { default: false },
+  ),
+})
+
+export type Config = Fixed<Static<typeof ConfigSchema>>
 
 /** What a file may give: some settings have a second name there (aliases.ts). */
-const GivenSchema = section('A configuration file.', {
-  ...FileSchema.properties,
+const FileSchema = section('A configuration file.', {
+  ...KEYS,
   ...ALIAS_SECTIONS,
   http: section('How calls are taken.', { host, port, ...HTTP_KEYS }),
   store: Type.Union(
@@ -142,15 +152,9 @@ const GivenSchema = section('A configuration file.', {
   ),
 })
 
-/** Everything a server needs to know before it starts: its own keys, and the section of each source. */
-export type Config = Fixed<Static<typeof FileSchema>> & {
-  /** The test-control endpoints exist; only the environment can say so. */
-  readonly testApi: boolean
-}
-
-/** Problems of `given`, each opening with `where` and the key. Sections and keys may be left out. */
-export function checkSettings(where: string, given: unknown): string[] {
-  const problems = [...problemsWith(GivenSchema, given, '')]
+/** Problems of what `file` gives, each opening with its name and the key. Sections and keys may be left out. */
+export function problemsOfFile(file: string, given: unknown): string[] {
+  const problems = [...problemsWith(FileSchema, given, '')]
   if (problems.length === 0 && isRecord(given)) {
     // Without nothing it is a mapping as it was.
     const settings = withoutNothing(withoutAliases(given)) as Settings
@@ -162,7 +166,7 @@ export function checkSettings(where: string, given: unknown): string[] {
       ),
     )
   }
-  return problems.map((problem) => `${where}: ${problem}`)
+  return problems.map((problem) => `${file}: ${problem}`)
 }
 
 /** Two tokens of one name, or one token under two names, would make revoking one a guess. */

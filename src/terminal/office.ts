@@ -14,6 +14,7 @@ import {
 } from '../client/index.ts'
 import { type Endpoint, endpointOf } from '../client/transport.ts'
 import { withoutPassword } from '../core/settings/config-error.ts'
+import { variableOf } from '../core/settings/environment.ts'
 import { written } from './command.ts'
 import { CommandFailure, EXIT, usage } from './exit.ts'
 import { wholeNumber } from './flags.ts'
@@ -138,10 +139,10 @@ async function withOffice(
 }
 
 function serverOf({ url, token }: OfficeFlags, { env }: Terminal): ConnectionOptions {
-  const server = url ?? env.BARTLEBY_URL ?? DEFAULT_URL
+  const server = url ?? variableOf(env, 'BARTLEBY_URL') ?? DEFAULT_URL
   if (!/^https?:/.test(server) || !URL.canParse(server))
     throw usage(`--url is '${server}'; expected for example ${DEFAULT_URL}`)
-  return { url: server, token: token ?? env.BARTLEBY_TOKEN }
+  return { url: server, token: token ?? variableOf(env, 'BARTLEBY_TOKEN') }
 }
 
 /** A shell word without its password. */

@@ -3,6 +3,7 @@
 import type { EventEmitter } from 'node:events'
 import { createInterface } from 'node:readline/promises'
 import type { Readable } from 'node:stream'
+import { variableOf } from '../core/settings/environment.ts'
 
 export interface Terminal {
   out(text: string): void
@@ -134,7 +135,7 @@ export const PLAIN: Style = { bold: asIs, dim: asIs, red: asIs, green: asIs, yel
 
 /** An empty NO_COLOR says nothing, by its convention. */
 export const styleOf = ({ screen, env }: Pick<Terminal, 'screen' | 'env'>): Style =>
-  screen !== undefined && (env.NO_COLOR ?? '') === '' && env.TERM !== 'dumb' ? COLOURED : PLAIN
+  screen !== undefined && variableOf(env, 'NO_COLOR') === undefined && env.TERM !== 'dumb' ? COLOURED : PLAIN
 
 export function statusIn(style: Style, status: string, text = status): string {
   if (status === 'Pending' || status === 'Failed') return style.yellow(text)

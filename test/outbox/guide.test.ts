@@ -3,9 +3,8 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { parse } from 'yaml'
-import { checkSettings } from '../../src/config/schema.ts'
+import { problemsOfFile } from '../../src/config/schema.ts'
 import { TestClock } from '../../src/core/test-clock.ts'
-import { DISPATCHER_DEFAULTS } from '../../src/sources/outbox/dispatcher/options.ts'
 import { DEFAULT_THRESHOLDS } from '../../src/sources/outbox/served/health.ts'
 import { OutboxMeter } from '../../src/sources/outbox/served/meter.ts'
 import { outboxMetrics } from '../../src/sources/outbox/served/readings.ts'
@@ -26,25 +25,6 @@ describe('the guide of the outbox', () => {
     const files = readdirSync(examplesFolder).filter((name) => name.endsWith('.ts'))
     expect(new Set(fromFiles.map(({ from }) => from))).toEqual(
       new Set(files.map((name) => `examples/outbox/${name}`)),
-    )
-  })
-
-  it('has the options of the dispatcher with their defaults', () => {
-    const { retention, ...others } = DISPATCHER_DEFAULTS
-    const defaults = {
-      ...others,
-      'retention.processed': retention.processed,
-      'retention.keys': retention.keys,
-    }
-    const shown = tableRows('| option | default |').map(([name = '', value = '']) => [
-      quoted(name)[0],
-      quoted(value)[0],
-    ])
-    expect(shown).toEqual(
-      Object.entries(defaults).map(([name, value]) => [
-        name,
-        typeof value === 'string' ? `'${value}'` : String(value),
-      ]),
     )
   })
 
@@ -71,7 +51,7 @@ describe('the guide of the outbox', () => {
   it('configures what a server takes', () => {
     const examples = codeBlocks.filter(({ language }) => language === 'yaml')
     expect(examples).not.toEqual([])
-    for (const { code } of examples) expect(checkSettings('docs/outbox.md', parse(code))).toEqual([])
+    for (const { code } of examples) expect(problemsOfFile('docs/outbox.md', parse(code))).toEqual([])
   })
 
   it('explains every column', () => {

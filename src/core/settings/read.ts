@@ -2,7 +2,7 @@
 import { resolve } from 'node:path'
 import Type, { type Static, type TSchema } from 'typebox'
 import { Value } from 'typebox/value'
-import { ConfigError, shown, unknownKey } from './config-error.ts'
+import { ConfigError, shown, unknownKey, withoutPassword } from './config-error.ts'
 import { isRecord, withoutNothing } from './given.ts'
 import type { Fixed, KeyWords } from './kinds.ts'
 
@@ -90,24 +90,43 @@ function elementsOf(schema: TSchema, value: unknown, key: string): readonly Elem
 /** The settings with paths that mean the same wherever the server was started: files lie beside the configuration. */
 export function withAbsoluteFiles(schema: TSchema, value: unknown, folder: string): unknown {
   if (wordsOf(schema).file === true && typeof value === 'string') return resolve(folder, value)
-  if (Type.IsArray(schema) && Array.isArray(value))
-    return value.map((element) => withAbsoluteFiles(schema.items, element, folder))
+  return mapped(schema, value, (inner, innerValue) => withAbsoluteFiles(inner, innerValue, folder))
+}
+
+/** The value with `map` done to everything in it that the schema knows. */
+function mapped(schema: TSchema, value: unknown, map: (schema: TSchema, value: unknown) => unknown): unknown {
+  if (Type.IsArray(schema) && Array.isArray(value)) return value.map((element) => map(schema.items, element))
   if (!isRecord(value)) return value
-  if (Type.IsUnion(schema))
-    return schema.anyOf
-      .filter(Type.IsObject)
-      .reduce((all: unknown, variant) => withAbsoluteFiles(variant, all, folder), value)
-  const schemaOf = (name: string): TSchema | undefined => {
-    if (Type.IsRecord(schema)) return Type.RecordValue(schema)
-    return Type.IsObject(schema) ? schema.properties[name] : undefined
+  if (Type.IsUnion(schema)) {
+    const variant = schema.anyOf.find(Type.IsObject)
+    return variant === undefined ? value : map(variant, value)
   }
   return Object.fromEntries(
     Object.entries(value).map(([name, inner]) => {
-      const known = schemaOf(name)
-      return [name, known === undefined ? inner : withAbsoluteFiles(known, inner, folder)]
+      const known = Type.IsRecord(schema) ? Type.RecordValue(schema) : propertyOf(schema, name)
+      return [name, known === undefined ? inner : map(known, inner)]
     }),
   )
 }
+
+/** The schema of a key of a section. */
+export const propertyOf = (schema: TSchema, name: string): TSchema | undefined =>
+  Type.IsObject(schema) && Object.hasOwn(schema.properties, name) ? schema.properties[name] : undefined
+
+/** The keys of a section that are no sections themselves, in the order of the schema. */
+export function leavesOf(schema: TSchema, key = ''): readonly (readonly [key: string, schema: TSchema])[] {
+  if (!Type.IsObject(schema)) return [[key, schema]]
+  return Object.entries(schema.properties).flatMap(([name, inner]) => leavesOf(inner, below(key, name)))
+}
+
+/** A value as it may be shown: secrets and passwords are masked. */
+export function masked(schema: TSchema, value: unknown): unknown {
+  if (wordsOf(schema).secret === true) return MASK
+  if (typeof value === 'string') return withoutPassword(value)
+  return mapped(schema, value, masked)
+}
+
+const MASK = '***'
 
 /** What something is, without its value: it may be a secret in the wrong place. */
 const kindOf = (value: unknown): string => {

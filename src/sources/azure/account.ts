@@ -8,6 +8,7 @@ import type { TableClient } from '@azure/data-tables'
 import type { QueueClient, QueueServiceClient } from '@azure/storage-queue'
 import { type Clock, type Instant, later } from '../../core/clock.ts'
 import { failure } from '../../core/errors.ts'
+import { variableOf } from '../../core/settings/environment.ts'
 import type { AzureTables } from '../../outgoing/azure/keys.ts'
 
 /** The releases whose calls are made here, as package.json has them too. */
@@ -221,7 +222,7 @@ const paused = (us: bigint): AzureTrouble =>
 /** By a connection string in a file or in the environment, else as `DefaultAzureCredential` finds somebody to be. */
 async function clientsOf(settings: AzureTables): Promise<Clients> {
   const { storageAccountName: name, connectionStringFile: file, dlqTableName, historyTableName } = settings
-  const given = file === undefined ? process.env[CONNECTION_STRING] : await readConnection(file)
+  const given = file === undefined ? variableOf(process.env, CONNECTION_STRING) : await readConnection(file)
   requireAzureLibraries([
     '@azure/data-tables',
     '@azure/storage-queue',

@@ -41,20 +41,24 @@ const retryTopic = text('Topic that its events are sent back to.', {
 
 /** What a service has unless it is told otherwise. */
 const ServiceSchema = section('What may be left out of a service.', {
-  profile: oneOf('How dead events are written: as hexkit does, or in any other way.', PROFILES, {
-    default: 'hexkit',
-  }),
-  aliases: list('Other names that its events come under.', nameKey('A name.'), {
+  profile: oneOf(
+    'How its events go back: as records of hexkit, or key, value and headers byte for byte.',
+    PROFILES,
+    {
+      default: 'hexkit',
+    },
+  ),
+  aliases: list('Other names of it, such as its consumer group.', nameKey('A name.'), {
     default: [],
     allowed: 'a list of names',
   }),
   original_topics: patterns(
-    'Topics that its events may come from, and go back to.',
+    'Topics that its events may come from, and go back to with `$original`; without any, all.',
     /^(?:[A-Za-z0-9._-]{1,249}|[A-Za-z0-9._-]{0,248}\*)$/,
     `${TOPIC_FORM}, or 'PREFIX*'`,
   ),
   types: patterns(
-    'Types that its events may have.',
+    'Types that its events may have; without any, all.',
     /^(?=.)[^\p{Cc}*]{0,255}\*?$/u,
     "1 to 255 characters without '*', or 'PREFIX*'",
   ),
@@ -64,7 +68,7 @@ const ServiceSchema = section('What may be left out of a service.', {
     "1 to 255 characters without '*', or 'PREFIX*'",
   ),
   key_format: oneOf(
-    "How keys of its records are read: as they are, or as Uber's library writes them.",
+    "How keys of its dead records are read: as they are, or as Uber's client writes them, with the original one inside.",
     ['plain', 'uber'],
     {
       default: 'plain',
@@ -153,7 +157,7 @@ export const KafkaSchema = section('Dead events of DLQ topics, and their way bac
     'Whether the `service` header of a record makes a service with the retry topic `retry-SERVICE`.',
     { default: false },
   ),
-  processors: list('Processors, in the order in which they are tried.', ProcessorSchema, {
+  processors: list('Code of yours that changes events before they are published.', ProcessorSchema, {
     default: [],
     allowed: 'a list of processors',
   }),

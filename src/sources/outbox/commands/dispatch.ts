@@ -1,6 +1,7 @@
 /** `bartleby outbox dispatch`: delivers from a process of its own. */
 import { Option } from 'commander'
 import { BartlebyError } from '../../../core/errors.ts'
+import { variableOf } from '../../../core/settings/environment.ts'
 import { EXIT, failureOf } from '../../../terminal/exit.ts'
 import { given } from '../../../terminal/flags.ts'
 import { listenForStop, type Terminal } from '../../../terminal/terminal.ts'
@@ -112,7 +113,7 @@ async function create(flags: Flags, terminal: Terminal): Promise<RunningDispatch
 
 async function posting({ to, header }: Flags, { env }: Terminal): Promise<Transport> {
   const { httpTransport } = await import('../transports/http.ts')
-  const secret = env.BARTLEBY_OUTBOX_SECRET
+  const secret = variableOf(env, 'BARTLEBY_OUTBOX_SECRET')
   try {
     return httpTransport({ url: to, ...(header && { headers: header }), ...(secret && { secret }) })
   } catch (error) {
