@@ -142,7 +142,7 @@ describeAzurite('entities of an account', (azurite) => {
     it('of engines that are not named stay where they are', async () => {
       await world.fail()
       await world.fail({ partitionKey: 'tls' })
-      const only = await world.another(undefined, { engines: ['tls'] })
+      const only = await world.another({ engines: ['tls'] })
       await only.round()
       expect((await world.list()).map(({ engine }) => engine)).toEqual(['tls'])
     })
@@ -259,7 +259,7 @@ describeAzurite('entities of an account', (azurite) => {
         .queue(poison)
         .sendMessage(Buffer.from('{"instanceId":"i1","correlationId":"c1"}').toString('base64'))
       await world.queue(poison).sendMessage('not json')
-      const server = await world.another(undefined, { poison: [poison] })
+      const server = await world.another({ poison: [poison] })
       await server.round()
       await server.round()
       expect(await world.messages(poison)).toEqual([])

@@ -6,6 +6,8 @@ import { fileURLToPath } from 'node:url'
 import type { TransactionAction } from '@azure/data-tables'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { microseconds } from '../../src/core/clock.ts'
+import type { AzureTables } from '../../src/outgoing/azure/keys.ts'
+import { STEPS, stopBehind } from '../world/azure-gate.ts'
 import { AzureWorld } from '../world/azure-world.ts'
 import { describeAzurite } from '../world/azurite.ts'
 import { isProof, sizeOf } from '../world/limits.ts'
@@ -14,7 +16,6 @@ import { stores } from '../world/stores.ts'
 const program = fileURLToPath(new URL('server-child.ts', import.meta.url))
 const ENTITIES = sizeOf(400, 10_000)
 const KILLS = sizeOf(2, 10)
-const STEPS = ['claimed', 'marked', 'intended', 'sent', 'settled'] as const
 
 describeAzurite('a server that is killed', (azurite) => {
   describe.each(stores)('on $name', (kind) => {
@@ -30,8 +31,8 @@ describeAzurite('a server that is killed', (azurite) => {
       }
     })
 
-    const begin = (mode: string, ...more: readonly string[]) =>
-      spawn(process.execPath, [program, mode, world.storeUrl, JSON.stringify(world.settings), ...more], {
+    const begin = (mode: string, settings: AzureTables = world.settings, ...more: readonly string[]) =>
+      spawn(process.execPath, [program, mode, world.storeUrl, JSON.stringify(settings), ...more], {
         stdio: ['ignore', 'pipe', 'inherit'],
       })
 
@@ -71,9 +72,14 @@ describeAzurite('a server that is killed', (azurite) => {
         const key = await world.fail()
         await world.server.round()
         const letter = await world.only()
-        const child = begin('send', String(letter.id), step)
-        const [, signal] = await once(child, 'exit')
-        expect(signal).toBe('SIGKILL')
+        const gate = await world.gate()
+        gate.decide(stopBehind(step))
+        const connectionStringFile = await world.connectionFile(gate)
+        const child = begin('send', { ...world.settings, connectionStringFile }, String(letter.id))
+        const ended = once(child, 'exit')
+        await gate.held
+        child.kill('SIGKILL')
+        await ended
         world.clock.thaw()
         world.clock.freeze(world.clock.now())
         world.clock.advance(microseconds(120))

@@ -1,7 +1,4 @@
-/**
- * A server on a store and an account, for tests that kill it: `take` reads the tables until it is killed, `send` sends a letter back and
- * dies by its own hand at a step.
- */
+/** A server on a store and an account, for tests that kill it: `take` reads the tables, `send` sends a letter back. */
 import { silentLog } from '../../src/core/log.ts'
 import { SystemClock } from '../../src/core/system-clock.ts'
 import { letterId } from '../../src/letters/letter.ts'
@@ -13,7 +10,7 @@ import '../../src/sources/index.ts'
 import { Azure } from '../../src/sources/azure/azure.ts'
 import { openDatabase } from '../../src/store/open.ts'
 
-const [mode = '', store = '', tables = '', letter = '0', step = ''] = process.argv.slice(2)
+const [mode = '', store = '', tables = '', letter = '0'] = process.argv.slice(2)
 const settings = azureTablesOf(JSON.parse(tables))
 if (settings === null) throw new Error('no account')
 const db = openDatabase(store, { poolSize: 4 })
@@ -26,9 +23,7 @@ const parts = {
   engines: new EngineDirectory(),
   settings,
 }
-const azure = await Azure.open(parts, (at) => {
-  if (at === step) process.kill(process.pid, 'SIGKILL')
-})
+const azure = await Azure.open(parts)
 
 if (mode === 'take') {
   console.log('begins')

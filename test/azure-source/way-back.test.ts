@@ -1,11 +1,11 @@
 /** Letters of an account go back once, and their entities say so. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { microseconds } from '../../src/core/clock.ts'
+import { later, microseconds } from '../../src/core/clock.ts'
 import { BartlebyError } from '../../src/core/errors.ts'
 import { formatMicros } from '../../src/core/timestamp.ts'
 import type { Letter } from '../../src/letters/letter.ts'
 import type { AzureTables } from '../../src/outgoing/azure/keys.ts'
-import type { Step } from '../../src/sources/azure/way-back.ts'
+import type { Step } from '../world/azure-gate.ts'
 import { type AzureServer, AzureWorld, type EntityDraft } from '../world/azure-world.ts'
 import { describeAzurite } from '../world/azurite.ts'
 import { stores } from '../world/stores.ts'
@@ -106,7 +106,7 @@ describeAzurite('letters of an account', (azurite) => {
     })
 
     it('are reopened by the mark in a message that died again', async () => {
-      const server = await world.another(undefined, { mark: true })
+      const server = await world.another({ mark: true })
       const { letter } = await one({ OriginalMessage: '{"n": 1e2, "n": 2}' })
       await server.letters.retry(letter, RETRY)
       const [message = ''] = await world.messages()
@@ -180,15 +180,7 @@ describeAzurite('letters of an account', (azurite) => {
       ['settled', 'sent'],
     ])('whose server dies when they are %s are %s, and nothing is sent twice', async (step, state) => {
       const { key, letter } = await one()
-      const begun = Promise.withResolvers<void>()
-      // It never comes back.
-      const dying = await world.another(async (at) => {
-        if (at !== step) return
-        begun.resolve()
-        await new Promise(() => {})
-      })
-      dying.letters.retry(letter, RETRY).catch(() => {})
-      await begun.promise
+      await world.sendAndDie(letter, step)
       world.clock.advance(microseconds(120))
       const next = await world.another()
       await next.round()
@@ -225,15 +217,8 @@ describeAzurite('letters of an account', (azurite) => {
     })
 
     /** A server sends a letter and dies before it can say so. */
-    async function sendAndDie(letter: Letter, settings: Partial<AzureTables> = {}): Promise<void> {
-      const begun = Promise.withResolvers<void>()
-      const dying = await world.another(async (at) => {
-        if (at !== 'sent') return
-        begun.resolve()
-        await new Promise(() => {})
-      }, settings)
-      dying.letters.retry(letter, RETRY).catch(() => {})
-      await begun.promise
+    async function leaveUncertain(letter: Letter, settings: Partial<AzureTables> = {}): Promise<void> {
+      await world.sendAndDie(letter, 'sent', settings)
       world.clock.advance(microseconds(120))
       await world.server.round('recovery')
       expect(await world.server.azure.state()).toMatchObject({ uncertain: 1 })
@@ -241,7 +226,7 @@ describeAzurite('letters of an account', (azurite) => {
 
     it('that are uncertain are settled by a second failure with their mark: it had arrived, and died again', async () => {
       const { key, letter } = await one()
-      await sendAndDie(letter, { mark: true })
+      await leaveUncertain(letter, { mark: true })
       const [message = ''] = await world.messages()
       expect(message).toContain(`"_bartleby":{"letter":"${letter.id}"`)
       // An engine may have made another correlation id of it; without the mark nobody would know.
@@ -267,7 +252,7 @@ describeAzurite('letters of an account', (azurite) => {
 
     it('that are uncertain are not settled by a second failure without a mark: it may be of another message', async () => {
       const { letter } = await one({ CorrelationId: 'c8' })
-      await sendAndDie(letter)
+      await leaveUncertain(letter)
       await world.fail({ CorrelationId: 'c8', ErrorMessage: 'again' })
       await world.server.round()
       expect((await world.list()).length).toBe(2)
@@ -277,12 +262,18 @@ describeAzurite('letters of an account', (azurite) => {
 
     it('that are uncertain are settled by what their engine writes', async () => {
       const { letter } = await one({ CorrelationId: 'c7' })
-      await sendAndDie(letter)
+      await leaveUncertain(letter)
       await world.ran({ CorrelationId: 'c7' })
       await world.server.round()
       expect(await again(letter)).toMatchObject({ status: 'Resolved', resolution: 'retry' })
       expect((await again(letter)).confirmedAt).not.toBe(null)
     })
+
+    /** Lets our clock pass what was written in Azure: Azurite tells its time to the millisecond. */
+    function passMoment(): void {
+      world.clock.thaw()
+      world.clock.freeze(later(world.clock.now(), 5_000n))
+    }
 
     it('follow what others do in Azure, and what lost stands in the case file', async () => {
       const { key, letter } = await one()
@@ -330,6 +321,7 @@ describeAzurite('letters of an account', (azurite) => {
       )
       // Ours is later: it is written over theirs, which stands in history.
       await world.dlq.updateEntity({ ...key, Status: 'Expired', ResolutionNotes: 'theirs again' }, 'Merge')
+      passMoment()
       await offline.change(letter, { status: 'Pending', notes: null, actor: 'nell' })
       await world.server.round()
       await world.server.round()
@@ -344,6 +336,7 @@ describeAzurite('letters of an account', (azurite) => {
         { ...key, Status: 'Resolved', ResolutionNotes: 'done by hand', ResolvedBy: 'ops' },
         'Merge',
       )
+      passMoment()
       await offline.change(letter, { status: 'Resolved', notes: 'no use', actor: 'nell' })
       await world.server.round()
       await world.server.round()
@@ -402,7 +395,7 @@ describeAzurite('letters of an account', (azurite) => {
     })
 
     it('are removed from the tables only where the office was told so, and never while they are pending', async () => {
-      const owner: AzureServer = await world.another(undefined, { retention: 'bartleby' })
+      const owner: AzureServer = await world.another({ retention: 'bartleby' })
       const old = { ResolvedAtUtc: { type: 'DateTime', value: '2026-11-01T00:00:00Z' } }
       for (let i = 0; i < 5; i++) await world.fail()
       for (let i = 0; i < 5; i++) await world.fail({ Status: 'Resolved', ...old })
@@ -419,9 +412,9 @@ describeAzurite('letters of an account', (azurite) => {
       world.clock.advance(microseconds(120 * 86_400))
       await world.server.round()
       expect([await count(world.dlq), await count(world.history)]).toEqual([15, 1])
-      const later = await world.another(undefined, { retention: 'bartleby' })
-      await later.round()
-      await later.round()
+      const owning = await world.another({ retention: 'bartleby' })
+      await owning.round()
+      await owning.round()
       expect([await count(world.dlq), await count(world.history)]).toEqual([5, 0])
       expect((await world.list({ status: 'Pending' })).length).toBe(5)
     })

@@ -22,10 +22,10 @@ import { EngineDirectory } from '../../src/queues/engines/engine-directory.ts'
 import { SeenEngines } from '../../src/queues/engines/seen-engines.ts'
 import { Azure } from '../../src/sources/azure/azure.ts'
 import { azureLetterSource } from '../../src/sources/azure/source.ts'
-import type { Step } from '../../src/sources/azure/way-back.ts'
 import type { Database } from '../../src/store/database.ts'
 import { migrate } from '../../src/store/migrations.ts'
 import { openDatabase } from '../../src/store/open.ts'
+import { type Gate, gateTo, type Step, stopBehind } from './azure-gate.ts'
 import { ACCOUNT, type Azurite } from './azurite.ts'
 import type { FreshStore, StoreKind } from './stores.ts'
 import { violationsIn } from './verified.ts'
@@ -66,6 +66,7 @@ export class AzureWorld {
   readonly #place: FreshStore
   readonly #folder: string
   readonly #servers: Azure[] = []
+  readonly #gates: Gate[] = []
   #made = 0
 
   private constructor(
@@ -118,18 +119,40 @@ export class AzureWorld {
     return this.server.letters
   }
 
-  /** Another server on the store; `pass` is called between the steps of the way back. */
-  async another(
-    pass?: (step: Step) => Promise<void> | void,
-    settings: Partial<AzureTables> = {},
-  ): Promise<AzureServer> {
+  /** Another server on the store. */
+  async another(settings: Partial<AzureTables> = {}): Promise<AzureServer> {
+    const server = await this.#opened({ ...this.settings, ...settings })
+    this.#servers.push(server.azure)
+    return server
+  }
+
+  /** A server sends a letter back and stands still behind a step, as good as dead: nobody hears of it again. */
+  async sendAndDie(letter: Letter, step: Step, settings: Partial<AzureTables> = {}): Promise<void> {
+    const gate = await this.gate()
+    gate.decide(stopBehind(step))
+    const connectionStringFile = await this.connectionFile(gate)
+    const dying = await this.#opened({ ...this.settings, ...settings, connectionStringFile })
+    dying.letters.retry(letter, { edit: null, notes: null, actor: 'nell' }).catch(() => {})
+    await gate.held
+  }
+
+  /** A gate before the account, which closes with this world. */
+  async gate(): Promise<Gate> {
+    const gate = await gateTo(this.azurite.ports)
+    this.#gates.push(gate)
+    return gate
+  }
+
+  /** A file with the connection string of a gate. */
+  async connectionFile({ connectionString }: Gate): Promise<string> {
+    const path = join(this.#folder, `connection-${randomUUID()}`)
+    await writeFile(path, connectionString)
+    return path
+  }
+
+  async #opened(settings: AzureTables): Promise<AzureServer> {
     const { db, clock, registers, engines } = this
-    const azure = await Azure.open(
-      { db, clock, log: silentLog, registers, engines, settings: { ...this.settings, ...settings } },
-      pass,
-    )
-    // One that stands still between two steps is as good as dead: nobody waits for it.
-    if (pass === undefined) this.#servers.push(azure)
+    const azure = await Azure.open({ db, clock, log: silentLog, registers, engines, settings })
     const source = azureLetterSource(() => azure)
     const sources = new Map([[source.name, source]])
     const letters = new Letters(db, clock, {
@@ -257,6 +280,7 @@ export class AzureWorld {
     await Promise.all(this.#servers.map((azure) => azure.stop()))
     await this.#runs.stop()
     await this.db.close()
+    await Promise.all(this.#gates.map((gate) => gate.close()))
     await this.#place.dispose()
     await rm(this.#folder, { recursive: true })
   }

@@ -41,8 +41,10 @@ export function requireAzureLibraries(names: readonly Library[]): void {
 const PATIENCE_MS = 15_000
 /** How long to wait when the service says nothing about it. */
 const SLOW_DOWN_US = 5_000_000n
-/** The service tells its time in seconds: less than this is no difference. */
-const SAME_TIME_US = 2_000_000n
+/** The service tells its time in whole seconds. */
+const SECOND_US = 1_000_000n
+/** Less than this is no difference: clocks of one data centre are as far apart. */
+const SAME_TIME_US = 1_000_000n
 
 type TroubleKind = 'throttled' | 'away' | 'denied' | 'gone' | 'changed' | 'refused'
 
@@ -156,8 +158,9 @@ export class Account {
       pipeline.addPolicy({
         name: 'bartleby.time',
         sendRequest: async (request, next) => {
+          const sentAt = this.#clock.now()
           const response = await next(request)
-          this.#noteTime(response.headers.get('date'))
+          this.#noteTime(response.headers.get('date'), sentAt)
           return response
         },
       })
@@ -203,11 +206,15 @@ export class Account {
     }
   }
 
-  #noteTime(date: string | undefined): void {
+  /** The service looked at its clock between the call and its answer: an answer that was long on its way is no difference of clocks. */
+  #noteTime(date: string | undefined, sentAt: Instant): void {
     const ms = date === undefined ? Number.NaN : Date.parse(date)
     if (Number.isNaN(ms)) return
-    const ahead = BigInt(ms) * 1_000n - this.#clock.now()
-    this.#aheadUs = ahead > -SAME_TIME_US && ahead < SAME_TIME_US ? 0n : ahead
+    const told = BigInt(ms) * 1_000n
+    const atLeast = told - this.#clock.now()
+    const atMost = told + SECOND_US - sentAt
+    if (atLeast > SAME_TIME_US) this.#aheadUs = atLeast
+    else this.#aheadUs = atMost < -SAME_TIME_US ? atMost : 0n
   }
 }
 

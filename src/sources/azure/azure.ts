@@ -9,7 +9,7 @@ import { Intake } from './intake.ts'
 import { AzureCounters, type AzureParts } from './parts.ts'
 import { standingOf } from './register.ts'
 import { retentionRounds } from './retention.ts'
-import { type Step, WayBack } from './way-back.ts'
+import { WayBack } from './way-back.ts'
 import { writeRounds } from './writes.ts'
 
 export class Azure implements AzureAccount, Service {
@@ -23,24 +23,21 @@ export class Azure implements AzureAccount, Service {
   readonly #writes: Rounds
   readonly #retention: Rounds | null
 
-  private constructor(parts: AzureParts, pass: ((step: Step) => Promise<void> | void) | undefined) {
+  private constructor(parts: AzureParts) {
     this.#parts = parts
     this.settings = parts.settings
     this.account = parts.account
     this.counters = parts.counters
     this.#intake = new Intake(parts)
     this.#writes = writeRounds(parts)
-    this.#way = new WayBack(parts, { written: () => this.written(), ...(pass !== undefined && { pass }) })
+    this.#way = new WayBack(parts, () => this.written())
     this.#retention = parts.settings.retention === 'bartleby' ? retentionRounds(parts) : null
   }
 
   /** Throws where a library is missing or the connection string cannot be read. Asks nothing of the account. */
-  static async open(
-    parts: Omit<AzureParts, 'account' | 'counters'>,
-    pass?: (step: Step) => Promise<void> | void,
-  ): Promise<Azure> {
+  static async open(parts: Omit<AzureParts, 'account' | 'counters'>): Promise<Azure> {
     const account = await Account.open(parts.settings, parts.clock)
-    return new Azure({ ...parts, account, counters: new AzureCounters() }, pass)
+    return new Azure({ ...parts, account, counters: new AzureCounters() })
   }
 
   get rounds(): readonly Rounds[] {

@@ -59,9 +59,6 @@ interface Claim {
   readonly sending: Sending
 }
 
-/** Where tests stand still; nothing happens there otherwise. */
-export type Step = 'claimed' | 'marked' | 'intended' | 'sent' | 'settled'
-
 export class WayBack {
   readonly recovery: Rounds
   readonly #parts: AzureParts
@@ -71,15 +68,11 @@ export class WayBack {
   /** One attempt after the other for each letter of this server. */
   readonly #turns = new Map<LetterId, Promise<unknown>>()
   readonly #written: () => void
-  readonly #pass: (step: Step) => Promise<void> | void
 
-  constructor(
-    parts: AzureParts,
-    on: { readonly written: () => void; readonly pass?: (step: Step) => Promise<void> | void },
-  ) {
+  /** `written` is told of acts on file that their entities do not say yet. */
+  constructor(parts: AzureParts, written: () => void) {
     this.#parts = parts
-    this.#written = on.written
-    this.#pass = on.pass ?? (() => {})
+    this.#written = written
     let isFirst = true
     this.recovery = new Rounds({
       ...{ name: 'azure.recovery', clock: parts.clock, log: parts.log, everyUs: RECOVER_US },
@@ -125,12 +118,10 @@ export class WayBack {
       }
       this.#live.add(claim.token)
       try {
-        await this.#pass('claimed')
         if (!(await this.#mark(claim))) {
           if (++tries === MOST_TRIES) throw failure('letter_entity_busy')
           continue
         }
-        await this.#pass('marked')
         return await this.#deliver(claim)
       } finally {
         this.#live.delete(claim.token)
@@ -206,7 +197,6 @@ export class WayBack {
     const { letter, edit, queue } = claim
     const text = this.#messageOf(letter, edit, queue)
     if (!(await this.#intend(claim))) throw failure('letter_entity_busy')
-    await this.#pass('intended')
     let receipt: { readonly messageId: string; readonly insertedOn: Date }
     try {
       receipt = await account.call((abortSignal) =>
@@ -217,7 +207,6 @@ export class WayBack {
       await this.#settleUnsent(claim, trouble)
       throw trouble.isCertain ? refusalOf(trouble, queue) : failure('letter_send_unknown', { queue })
     }
-    await this.#pass('sent')
     const sentAt = instant(BigInt(receipt.insertedOn.getTime()) * 1_000n)
     await this.#settle(
       claim,
@@ -225,7 +214,6 @@ export class WayBack {
       Number.isNaN(receipt.insertedOn.getTime()) ? clock.now() : sentAt,
     )
     this.#written()
-    await this.#pass('settled')
     return { letter, messageId: receipt.messageId, queue }
   }
 
