@@ -1,4 +1,4 @@
-/** The sources that the command line knows by name, in the order in which they are shown: those that bring commands, and the one that takes reports. */
+/** Sources that the command line knows, in the order shown: those with commands, and the one that takes reports. */
 import { azureCommand } from './azure/commands.ts'
 import { enginesCommand } from './engines/commands.ts'
 import { kafkaCommand } from './kafka/commands.ts'

@@ -23,10 +23,9 @@ export const SOURCES: readonly SourceModule[] = LIST
 
 for (const { name, kind } of SOURCES) declareKind({ ...kind, name })
 
-/** Which they are, with what each brings. */
 export type ListedSource = (typeof LIST)[number]
 
-/** What sources are given by whoever opens an office, each under its name. */
+/** Options of `Office.open`, each under its source's name. */
 export type SourceOptions = {
   readonly [Module in ListedSource as OptionsOf<Module> extends undefined
     ? never
@@ -35,12 +34,12 @@ export type SourceOptions = {
 
 type OptionsOf<Module> = Module extends SourceModule<string, infer _, infer Options> ? Options : never
 
-/** What they add to an office, all together. */
+/** Everything that sources add to an office. */
 export type SourceFaces = AllOf<ListedSource extends infer Module ? FaceOf<Module> : never>
 
 type FaceOf<Module> = Module extends SourceModule<string, infer _, infer __, infer Face> ? Face : never
 
-/** Every one of a union at once. */
+/** A union as an intersection. */
 type AllOf<Union> = (Union extends unknown ? (one: Union) => void : never) extends (all: infer All) => void
   ? All
   : never

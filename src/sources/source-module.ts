@@ -1,6 +1,6 @@
 /**
- * What a source brings to the office. Office, server, configuration, metrics, health, verify, migrations, command line and demo are
- * loops over one list of these (`index.ts`); none of them knows a source by its name.
+ * What a source brings to the office. Office, server, configuration, metrics, health, verify, migrations, command line
+ * and demo are loops over one list of these (`index.ts`); none knows a source by its name.
  */
 import type { Static, TSchema } from 'typebox'
 import type { ServedSource } from '../api/source-http.ts'
@@ -26,8 +26,8 @@ import type { Database } from '../store/database.ts'
 import type { Migration } from '../store/migrations.ts'
 
 /**
- * A source as the list has it. `Schema` is that of its section in a configuration, `Options` what whoever opens an office gives in its
- * place, `Face` what it adds to the office.
+ * `Schema` is its section of a configuration, `Options` what whoever opens an office gives instead, `Face` what it adds
+ * to the office.
  */
 export interface SourceModule<
   Name extends string = string,
@@ -35,57 +35,52 @@ export interface SourceModule<
   Options = unknown,
   Face extends object = object,
 > {
-  /** The name of its letters' source, of its section in a configuration, and of its command. */
+  /** Names its letters' source, its section of the configuration, and its command. */
   readonly name: Name
-  /** As people say it. */
+  /** For people. */
   readonly title: string
-  /** What the heart has to know of its letters; its name is the module's. */
+  /** What the heart must know of its letters; the name is the module's. */
   readonly kind: Omit<SourceKind, 'name'>
-  /** Left out: there is nothing to configure. */
+  /** Left out: nothing to configure. */
   readonly settings?: SourceSettings<Schema>
-  /** Their numbers are unique over all modules. */
+  /** Numbers are unique over all modules. */
   readonly migrations?: readonly Migration[]
-  /** What it promises beside that; `verify` proves it on a store that no office has open. */
+  /** `verify` proves them on a store that no office has open. */
   readonly invariants?: readonly Invariant[]
-  /** What others may use of it, known before anything is open. */
+  /** For other sources, known before anything is open. */
   offers?(options: Options | undefined): Offers
-  /** Makes it ready, on a store that is up to date. Nothing runs before it is started. */
+  /** On a store that is up to date. Nothing runs before it is started. */
   open(parts: OfficeParts, options: Options | undefined): OpenSource<Face> | Promise<OpenSource<Face>>
-  /** Its part in the demo, which is loaded there alone. Left out: it is not configured in a demo. */
+  /** Loaded only there. Left out: not configured in a demo. */
   demo?(): Promise<SourceDemo<SectionOf<Schema>, Face>>
 }
 
-/** The section of a configuration that has the source's name. */
 export interface SourceSettings<Schema extends TSchema = TSchema> {
-  /** Its keys, their defaults and what they allow. */
   readonly schema: Schema
-  /** Keys of it that are known as sections of their own too: `{ engineTablesConfig: 'tables' }`. */
+  /** Keys that are also sections of their own: `{ engineTablesConfig: 'tables' }`. */
   readonly aliases?: Readonly<Record<string, string>>
-  /** An office that a command opens for a moment does without it, and leaves the work to servers. */
+  /** Offices that a command opens for a moment do without it. */
   readonly isForServers?: boolean
-  /** What several keys decide, of a section whose keys are right one by one, or of `all` settings; each opens with its key. */
+  /** Problems of several keys together, or with `all` settings; each opens with its key. */
   problems?(given: Given<SectionOf<Schema>>, all: Settings): readonly string[]
 }
 
-/** What a configuration has under the source's name. */
 export type SectionOf<Schema extends TSchema> = Fixed<Static<Schema>>
 
-/** What one source has and another may use. */
 export interface Offers {
-  /** How brokers are reached, where that is configured. */
+  /** How brokers are reached, if configured. */
   readonly brokers?: ConnectionSettings | null
-  /** Where the unified tables are, if they are in a storage account. */
+  /** The unified tables, if they are in a storage account. */
   readonly tables?: AzureTables | null
 }
 
-/** What a source has of its office. */
 export interface OfficeParts {
-  /** Where the office is kept; `url` as it was given. */
+  /** `url` as given. */
   readonly store: { readonly url: string; readonly db: Database }
   readonly clock: Clock
-  /** Tells an outage of the store once. */
+  /** Logs an outage of the store once. */
   readonly log: Log
-  /** Tells everything: for what lies in other databases, with outages of their own. */
+  /** Logs everything: for other databases, with outages of their own. */
   readonly plainLog: Log
   readonly registers: Registers
   readonly runs: OfficeRuns
@@ -93,23 +88,16 @@ export interface OfficeParts {
   readonly letters: Letters
   readonly history: History
   readonly engines: EngineDirectory
-  /** Redrives by their numbers. */
   readonly redriveOf: typeof readRedriveRef
   readonly offers: Offers
 }
 
-/** A source that is open. */
 export interface OpenSource<Face extends object = object> extends ServedSource {
-  /** The way back of its letters. */
   readonly letters: LetterSource
-  /** What it adds to the office: `office.webhooks`. */
+  /** Added to the office: `office.webhooks`. */
   readonly face: Face
-  /**
-   * What runs by itself. Services stop within a few seconds, all of them at once: runs and redrives are over by then, and queues still
-   * take what is settled.
-   */
+  /** Services stop within a few seconds, all at once: runs and redrives are over by then, and queues still take what is settled. */
   readonly services: readonly Service[]
 }
 
-/** As an office has it. */
 export type NamedSource = OpenSource & Pick<SourceModule, 'name' | 'title'>

@@ -161,47 +161,36 @@ const SQLITE_COLUMNS = [
   'correlationId',
 ] as const satisfies readonly ColumnName[]
 
-type SqliteShape = InsertShape & { readonly hasId: boolean }
-
-/** `parameter` gives the one of a place, from 1. */
-function sqliteParameters(
+/**
+ * Rows on SQLite. RETURNING takes as long as the insert itself: many rows that are all new do without it (`madeOnSqlite`).
+ * `hasId`: ids are given.
+ */
+export function insertOnSqlite(
   layout: Layout,
-  { hasId, timed }: SqliteShape,
-  parameter: (place: number) => string,
-): Assignment[] {
-  const columns: readonly ColumnName[] = hasId ? [...SQLITE_COLUMNS, 'id'] : SQLITE_COLUMNS
-  const assignments: Assignment[] = columns.map((column, at) => [column, parameter(at + 1)])
-  const time = `CAST(${parameter(columns.length + 1)} AS INTEGER)`
-  return timed ? [...assignments, ['createdAt', layout.time('createdAt', time)]] : assignments
-}
-
-const sqliteConstants = (layout: Layout, { timed }: SqliteShape): readonly Assignment[] =>
-  timed ? constants(layout) : [['createdAt', layout.presentTime('createdAt')], ...constants(layout)]
-
-const isNewOnSqlite = (layout: Layout, tenant: string, key: string): string =>
-  `NOT EXISTS (SELECT 1 FROM ${layout.keys.sqlTable} AS known
-     WHERE known.tenant_id = ${tenant} AND known.idempotency_key = ${key})`
-
-/** One row on SQLite. Tenant and key follow its parameters once more when it is guarded and keys are kept. */
-export const insertOneOnSqlite = (layout: Layout, shape: SqliteShape): string =>
-  insert(layout, [...sqliteParameters(layout, shape, () => '?'), ...sqliteConstants(layout, shape)], {
-    guarded: shape.guarded,
-    isNew: isNewOnSqlite(layout, '?', '?'),
-    returning: `RETURNING ${asText(layout.c.id)} AS id`,
-  })
-
-/** Many rows on SQLite. RETURNING takes as long as the insert itself; rows that are all new do without (`madeOnSqlite`). */
-export function insertManyOnSqlite(layout: Layout, shape: SqliteShape, rows: number): string {
+  { guarded, timed, hasId, rows }: InsertShape & { readonly hasId: boolean; readonly rows: number },
+): string {
   const { c } = layout
-  const parameters = sqliteParameters(layout, shape, (place) => `m.column${place}`)
-  const row = `(${parameters.map(() => '?').join(', ')})`
-  return insert(layout, [...parameters, ...sqliteConstants(layout, shape)], {
-    guarded: shape.guarded,
-    isNew: isNewOnSqlite(layout, 'm.column1', 'm.column4'),
+  const columns: readonly ColumnName[] = hasId ? [...SQLITE_COLUMNS, 'id'] : SQLITE_COLUMNS
+  const createdAt = timed
+    ? layout.time('createdAt', `CAST(m.column${columns.length + 1} AS INTEGER)`)
+    : layout.presentTime('createdAt')
+  const assignments = [
+    ...columns.map((column, at): Assignment => [column, `m.column${at + 1}`]),
+    ['createdAt', createdAt] as const,
+    ...constants(layout),
+  ]
+  const row = `(${Array(columns.length + (timed ? 1 : 0))
+    .fill('?')
+    .join(', ')})`
+  return insert(layout, assignments, {
+    guarded,
+    isNew: `NOT EXISTS (SELECT 1 FROM ${layout.keys.sqlTable} AS known
+      WHERE known.tenant_id = m.column1 AND known.idempotency_key = m.column4)`,
     source: `FROM (VALUES ${Array(rows).fill(row).join(', ')}) AS m`,
-    returning: shape.guarded
-      ? `RETURNING ${asText(c.id)} AS id, ${asText(c.tenantId)} AS tenant, ${c.idempotencyKey} AS "key"`
-      : '',
+    returning:
+      guarded || rows === 1
+        ? `RETURNING ${asText(c.id)} AS id, ${asText(c.tenantId)} AS tenant, ${c.idempotencyKey} AS "key"`
+        : '',
   })
 }
 

@@ -5,9 +5,8 @@ import { existingOf } from '../sql/existing.ts'
 import {
   type InsertShape,
   insertManyOnPostgres,
-  insertManyOnSqlite,
-  insertOneOnSqlite,
   insertOnPostgres,
+  insertOnSqlite,
   madeOnSqlite,
   OPTIONAL_VALUES,
 } from '../sql/insert.ts'
@@ -176,13 +175,8 @@ export function insertionOnSqlite(layout: Layout): Insertion {
   const hasId = makesIds(layout)
   const whereMade = madeOnSqlite(layout)
   const find = existingOf(layout)
-  const oneText = remembered(
-    (shape: InsertShape) => insertOneOnSqlite(layout, { ...shape, hasId }),
-    ({ guarded, timed }) => `${guarded} ${timed}`,
-  )
-  const manyText = remembered(
-    (shape: InsertShape & { readonly rows: number }) =>
-      insertManyOnSqlite(layout, { ...shape, hasId }, shape.rows),
+  const textOf = remembered(
+    (shape: InsertShape & { readonly rows: number }) => insertOnSqlite(layout, { ...shape, hasId }),
     ({ rows, guarded, timed }) => `${rows} ${guarded} ${timed}`,
   )
 
@@ -205,24 +199,20 @@ export function insertionOnSqlite(layout: Layout): Insertion {
     return rows.map((_, at) => String(first + BigInt(at)))
   }
 
+  async function insert(run: RunSql, rows: readonly NewRow[], createdAt: bigint | null) {
+    const guarded = rows.some(({ keyIsGiven }) => keyIsGiven)
+    const text = textOf({ guarded, timed: createdAt !== null, rows: rows.length })
+    const parameters = rows.flatMap((row) => parametersOf(row, createdAt))
+    const inserted = await run(text, parameters)
+    if (rows.length === 1) return [idOf(inserted[0])]
+    return guarded ? idsAmong(inserted, rows) : idsOf(run, rows)
+  }
+
   return {
-    async one(run, row, createdAt) {
-      const guarded = row.keyIsGiven
-      const parameters = parametersOf(row, createdAt)
-      if (guarded && layout.hasKeys) parameters.push(row.tenantId, row.key)
-      return idOf((await run(oneText({ guarded, timed: createdAt !== null }), parameters))[0])
-    },
+    one: async (run, row, createdAt) => (await insert(run, [row], createdAt))[0],
     async many(run, rows, createdAt) {
       const made: MadeId[] = []
-      for (const chunk of chunksOf(rows)) {
-        const guarded = chunk.some(({ keyIsGiven }) => keyIsGiven)
-        const text = manyText({ guarded, timed: createdAt !== null, rows: chunk.length })
-        const inserted = await run(
-          text,
-          chunk.flatMap((row) => parametersOf(row, createdAt)),
-        )
-        made.push(...(guarded ? idsAmong(inserted, chunk) : await idsOf(run, chunk)))
-      }
+      for (const chunk of chunksOf(rows)) made.push(...(await insert(run, chunk, createdAt)))
       return made
     },
   }
