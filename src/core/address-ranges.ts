@@ -1,14 +1,10 @@
-/**
- * Ranges of addresses that must not be connected to: by name, or as `10.0.0.0/8` and `fd00::/8`. An IPv4 address is the same in
- * its own form and within an IPv6 address.
- */
+/** Ranges of addresses that must not be connected to, by name or as `10.0.0.0/8`. An IPv4 address is the same within an IPv6 address. */
 import { BlockList, isIP } from 'node:net'
 
-/** What the names stand for. */
 const NAMED: ReadonlyMap<string, readonly string[]> = new Map([
-  // Connecting to the unspecified address reaches this host too.
+  // The unspecified address reaches this host too.
   ['loopback', ['127.0.0.0/8', '0.0.0.0/8', '::1/128', '::/128']],
-  // With what providers share among customers, and the outdated or local forms of IPv6 that lead to such addresses.
+  // With addresses that providers share among customers, and IPv6 forms that lead to such addresses.
   [
     'private',
     [
@@ -17,8 +13,7 @@ const NAMED: ReadonlyMap<string, readonly string[]> = new Map([
     ],
   ],
   ['link-local', ['169.254.0.0/16', 'fe80::/10']],
-  // Where clouds hand out the credentials of the machine to whoever asks from it, as far as that is not link-local: AWS, Google Cloud,
-  // Oracle Cloud, Alibaba Cloud, Azure.
+  // Clouds hand out the machine's credentials there: AWS, Google, Oracle, Alibaba, Azure.
   [
     'metadata',
     [
@@ -28,10 +23,10 @@ const NAMED: ReadonlyMap<string, readonly string[]> = new Map([
   ],
 ])
 
-/** What nobody delivers to on purpose. Refused unless a list is given. */
+/** Nobody delivers there on purpose. */
 export const REFUSED_BY_DEFAULT: readonly string[] = ['link-local', 'metadata']
 
-/** IPv4 addresses travel in these, in the given bytes: translated by a gateway, tunnelled, or written in an outdated form. */
+/** IPv6 forms that carry IPv4 addresses in the given bytes: translated, tunnelled or outdated. */
 const CARRIERS = [
   { prefix: '64:ff9b::', bits: 96, bytes: [12, 13, 14, 15] },
   { prefix: '64:ff9b:1::', bits: 48, bytes: [12, 13, 14, 15] },
@@ -47,7 +42,7 @@ const CARRIERS = [
 
 type AddressRanges = { readonly problem: string } | { refuses(address: string): boolean }
 
-/** Reads a list of ranges; `problem` says what is wrong with the first one that is none. */
+/** `problem` describes the first entry that is no range. */
 export function addressRanges(list: readonly string[]): AddressRanges {
   const ranges = new BlockList()
   for (const entry of list) {
@@ -72,23 +67,22 @@ function add(ranges: BlockList, range: string): boolean {
   const longest = family === 4 ? 32 : 128
   const bits = length === undefined ? longest : Number(length)
   if (family === 0 || bits > longest) return false
-  // A subnet of the form ::ffff:10.0.0.0/104 is the IPv4 one that it stands for.
+  // ::ffff:10.0.0.0/104 is the IPv4 range it stands for.
   ranges.addSubnet(address, bits, family === 4 ? 'ipv4' : 'ipv6')
   return true
 }
 
 function isWithin(ranges: BlockList, address: string): boolean {
-  // A zone says where an address is valid, and is no part of it.
+  // A zone is no part of the address.
   const [plain = ''] = address.split('%')
   const family = isIP(plain)
-  // What is no address is none that is known to be harmless.
+  // Anything that is no address may be harmful.
   if (family === 0) return true
   if (family === 4) return ranges.check(plain, 'ipv4')
   if (ranges.check(plain, 'ipv6')) return true
   return carriedBy(plain).some((carried) => ranges.check(carried, 'ipv4'))
 }
 
-/** The IPv4 addresses that an IPv6 address of one of the known forms may stand for. */
 function carriedBy(address: string): readonly string[] {
   const all = bytesOf(address)
   return CARRIERS.filter(({ within }) => within.check(address, 'ipv6')).map(({ bytes }) =>
@@ -110,7 +104,7 @@ const LOOPBACK = new BlockList()
 LOOPBACK.addSubnet('127.0.0.0', 8, 'ipv4')
 LOOPBACK.addAddress('::1', 'ipv6')
 
-/** True for a host that only this machine can reach. Names other than localhost may resolve to anything. */
+/** Only this machine can reach it. Names other than localhost may resolve to anything. */
 export function isLoopback(host: string): boolean {
   const family = isIP(host)
   if (family === 0) return host.toLowerCase() === 'localhost'

@@ -1,24 +1,23 @@
 /**
- * Calls that gather while those before them are under way are done together: many callers share one transaction, and a
- * single one never waits for a timer.
+ * Calls that gather while earlier ones are under way share one transaction; a single call never waits for a timer.
  *
- * A batch begins when everything that has arrived in this turn of the event loop was read. On SQLite nothing of a batch leaves the
- * loop: begun any sooner, every call would be a batch of its own, with its own wait for the disk.
+ * A batch begins at the end of the event loop's turn. On SQLite a batch never leaves the loop: begun sooner, every call would be a batch
+ * with a disk sync of its own.
  */
 import { setImmediate as endOfTurn } from 'node:timers/promises'
 
 export interface BatcherOptions<In = never> {
-  /** How many batches may be under way at the same time. Default 1. */
+  /** Batches under way at once. Default 1. */
   readonly atOnce?: number
-  /** How many calls make a batch at most. Default 1,000. */
+  /** Calls per batch. Default 1,000. */
   readonly most?: number
-  /** How much a batch may weigh; one call alone may weigh more. */
+  /** Weight per batch; a single call may exceed it. */
   readonly mostWeight?: number
-  /** What a call is about. No two batches are about the same at once: they would wait for each other, or for ever. Default: nothing. */
+  /** Subjects of a call. No two batches share one: they would wait for each other, perhaps for ever. */
   readonly subjectsOf?: (one: In) => readonly string[]
-  /** How often a batch may be about the same; one call alone may be more often. */
+  /** Calls per subject and batch; a single call may exceed it. */
   readonly mostOfSubject?: number
-  /** Whether an error would meet every call alone too, as when the store is away. Default: none would. */
+  /** Errors that would meet every call alone too, such as an absent store. */
   readonly meetsAll?: (error: unknown) => boolean
 }
 
@@ -34,12 +33,12 @@ export class Batcher<In, Out> {
   readonly #perform: (batch: readonly In[]) => Promise<readonly Out[]>
   readonly #options: Required<BatcherOptions<In>>
   #calls: Call<In, Out>[] = []
-  /** What the batches that are under way are about. */
+  /** Of batches under way. */
   readonly #subjects = new Set<string>()
   readonly #underWay = new Set<Promise<unknown>>()
   #isAboutToBegin = false
 
-  /** `perform` does a batch and gives the result of each of its calls, in their order. */
+  /** `perform` returns a result for each call, in order. */
   constructor(perform: (batch: readonly In[]) => Promise<readonly Out[]>, options: BatcherOptions<In> = {}) {
     this.#perform = perform
     this.#options = {
@@ -53,7 +52,6 @@ export class Batcher<In, Out> {
     }
   }
 
-  /** Does one, together with others that come at the same time. */
   do(one: In, weight = 1): Promise<Out> {
     const subjects = this.#options.subjectsOf(one)
     return new Promise((resolve, reject) => {
@@ -62,7 +60,6 @@ export class Batcher<In, Out> {
     })
   }
 
-  /** Resolves once nothing is waiting or under way. */
   async idle(): Promise<void> {
     while (this.#calls.length > 0 || this.#underWay.size > 0)
       await Promise.all([...this.#underWay, endOfTurn()])
@@ -81,7 +78,7 @@ export class Batcher<In, Out> {
   #begin(): void {
     while (this.#calls.length > 0 && this.#underWay.size < this.#options.atOnce) {
       const batch = this.#take()
-      // The next is about what is under way, and begins at the end of that.
+      // Its subject is under way; it begins after that.
       if (batch.length === 0) return
       const subjects = batch.flatMap((call) => call.subjects)
       for (const subject of subjects) this.#subjects.add(subject)
@@ -116,12 +113,12 @@ export class Batcher<In, Out> {
     return batch
   }
 
-  /** Gives the error that would meet every other call too, if there was one. */
+  /** Returns the error that would meet every other call too. */
   async #run(batch: readonly Call<In, Out>[]): Promise<{ readonly met: unknown } | null> {
     try {
       const outs = await this.#perform(batch.map(({ one }) => one))
       if (outs.length !== batch.length) throw new Error(`${batch.length} calls got ${outs.length} results`)
-      // As many as there are calls.
+      // Lengths are equal.
       for (const [i, call] of batch.entries()) call.resolve(outs[i] as Out)
       return null
     } catch (error) {
@@ -131,7 +128,7 @@ export class Batcher<In, Out> {
         return meetsAll ? { met: error } : null
       }
     }
-    // One of them may be to blame: the others must not fail with it.
+    // One may be to blame: the others must not fail with it.
     let away: { readonly met: unknown } | null = null
     for (const call of batch) {
       if (away === null) away = await this.#run([call])

@@ -1,12 +1,9 @@
-/**
- * Text and payload as the stores keep them. Those of items are bytes, with NULL for "empty": U+0000 is legal in their text, and
- * PostgreSQL would refuse it as such. What others say (errors, notes, names) is text, cut and cleaned.
- */
+/** Text and payload as stored: of items as bytes, NULL for empty, because PostgreSQL refuses U+0000; of others as text, cut and cleaned. */
 import type { ErrorDescription } from './thrown.ts'
 
 const EMPTY = new Uint8Array(0)
 
-/** The bytes to store for a text; null when it is empty. */
+/** null when empty. */
 export const textBytes = (text: string): Uint8Array | null => (text === '' ? null : Buffer.from(text, 'utf8'))
 
 export const storedText = (bytes: Uint8Array | null): string =>
@@ -14,7 +11,7 @@ export const storedText = (bytes: Uint8Array | null): string =>
 
 export const storedPayload = (bytes: Uint8Array | null): Uint8Array => bytes ?? EMPTY
 
-/** What an item or a letter holds, as it is stored. */
+/** Of an item or a letter, as stored. */
 export interface StoredContent {
   readonly encoding: Uint8Array | null
   readonly kind: Uint8Array | null
@@ -22,13 +19,13 @@ export interface StoredContent {
   readonly payload: Uint8Array | null
 }
 
-/** The payload to store: strings are their UTF-8 bytes. */
+/** Strings as UTF-8. */
 export function payloadBytes(payload: Uint8Array | string | undefined): Uint8Array {
   if (payload === undefined) return EMPTY
   return typeof payload === 'string' ? Buffer.from(payload, 'utf8') : payload
 }
 
-/** Bytes as base64, for parameters that travel as JSON. */
+/** For parameters that travel as JSON. */
 export const base64 = (bytes: Uint8Array | null | undefined): string | null =>
   bytes == null ? null : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('base64')
 
@@ -37,7 +34,6 @@ const MAX_STACK_BYTES = 65_536
 const MAX_CLASS_BYTES = 256
 const CUT_MARK = '… [cut]'
 
-/** The texts of an error as letters keep them. */
 export const storableError = ({
   errorClass,
   errorMessage,
@@ -51,29 +47,26 @@ export const storableError = ({
 /** HTTP allows notes a quarter of this. */
 const MAX_SAID_BYTES = 16_384
 
-/** What people say, as both stores take it. */
+/** People's words, cut and cleaned. */
 export function said(text: string): string
 export function said(text: string | null): string | null
 export function said(text: string | null): string | null {
   return text === null ? null : storable(text, MAX_SAID_BYTES)
 }
 
-/**
- * A text of the outside that both stores take: at most `maxBytes` of UTF-8, with a mark where it was cut; without
- * U+0000, which PostgreSQL refuses, and without halves of characters.
- */
+/** At most `maxBytes` of UTF-8, with a mark where it was cut; without U+0000, which PostgreSQL refuses, and half characters. */
 export function storable(text: string, maxBytes: number): string {
-  // A character takes at most three bytes per UTF-16 unit: what is beyond cannot be needed.
+  // At most three bytes per UTF-16 unit: the rest cannot be needed.
   const cut = text.length > maxBytes ? text.slice(0, maxBytes) : text
   const clean = cut.toWellFormed().replaceAll('\0', '\uFFFD')
   const bytes = Buffer.from(clean, 'utf8')
   if (bytes.length <= maxBytes && cut.length === text.length) return clean
   const room = maxBytes - Buffer.byteLength(CUT_MARK)
   let end = Math.min(room, bytes.length)
-  // Not in the middle of a character: continuation bytes are 10xxxxxx.
+  // Not within a character: continuation bytes are 10xxxxxx.
   while (end > 0 && ((bytes[end] ?? 0) & 0xc0) === 0x80) end--
   return bytes.subarray(0, end).toString('utf8') + CUT_MARK
 }
 
-/** Whether an id or a name holds a control character, which terminals and logs would obey instead of showing. */
+/** Terminals and logs would obey control characters. */
 export const hasControlCharacter = (text: string): boolean => /\p{Cc}/u.test(text)

@@ -1,7 +1,6 @@
 /**
- * Durations as Go writes them ("90s", "1h30m0s"), because that is how the queue API carries them.
- * Parsing accepts and refuses exactly what Go does, with Go's error texts; clients compare those.
- * Nanoseconds are bigint: as a number they are exact only up to 104 days.
+ * Go's durations ("90s", "1h30m0s"), as the queue API carries them. Accepts and refuses what Go does, with Go's texts, which clients
+ * compare. Nanoseconds are bigint: numbers are exact only up to 104 days.
  */
 
 type ParsedDuration =
@@ -25,14 +24,14 @@ const UNITS: ReadonlyMap<string, bigint> = new Map([
   ['h', HOUR],
 ])
 
-/** The size of the most negative int64; the largest positive one is one less. */
+/** The size of the most negative int64. */
 const INT64_REACH = 1n << 63n
 const INT64_DIGITS = 19
 
-/** One `number unit` step: digits, fraction with its dot, unit. Any of them may be empty. */
+/** One step: digits, fraction, unit; any may be empty. */
 const STEP = /([0-9]*)(\.[0-9]*)?([^0-9.]*)/y
 
-/** Reads a Go duration. The reason of a refusal is Go's own error text. */
+/** The reason of a refusal is Go's text. */
 export function parseGoDuration(text: string): ParsedDuration {
   const negative = text.startsWith('-')
   const unsigned = negative || text.startsWith('+') ? text.slice(1) : text
@@ -58,7 +57,7 @@ export function parseGoDuration(text: string): ParsedDuration {
   return { ok: true, ns: negative ? -total : total }
 }
 
-/** Writes a duration as Go does: `0s`, `1.5µs`, `300ms`, `1m30s`, `24h0m0s`. */
+/** `0s`, `1.5µs`, `300ms`, `1m30s`, `24h0m0s`. */
 export function formatGoDuration(ns: bigint): string {
   if (ns === 0n) return '0s'
   if (ns < 0n) return `-${formatGoDuration(-ns)}`
@@ -71,7 +70,7 @@ export function formatGoDuration(ns: bigint): string {
   return ns < HOUR ? minutes : `${ns / HOUR}h${minutes}`
 }
 
-/** Whole microseconds of a duration; what is finer is cut down, never rounded up. */
+/** Rounded down. */
 export function usFromNs(ns: bigint): bigint {
   const us = ns / MICROSECOND
   return ns < 0n && us * MICROSECOND !== ns ? us - 1n : us
@@ -82,7 +81,7 @@ const malformed = (text: string): ParsedDuration => ({
   reason: `time: invalid duration ${quote(text)}`,
 })
 
-/** null when the digits exceed int64; a long string of them is never turned into a huge bigint. */
+/** null beyond int64, without building a huge bigint. */
 function wholeNumber(digits: string): bigint | null {
   const significant = digits.replace(/^0+/, '')
   if (significant.length > INT64_DIGITS) return null
@@ -90,10 +89,7 @@ function wholeNumber(digits: string): bigint | null {
   return value > INT64_REACH ? null : value
 }
 
-/**
- * Go keeps the digits that fit 63 bits, drops the others, and scales by a double. The same steps here give
- * the same nanosecond: 0.3333333333333333333h is 20m0s, where exact division would fall one short.
- */
+/** Go keeps 63 bits of digits and scales by a double; so does this: 0.3333333333333333333h is 20m0s, where exact division falls one short. */
 function fractionNs(digits: string, unitNs: bigint): bigint {
   let kept = 0n
   let scale = 1
@@ -106,13 +102,13 @@ function fractionNs(digits: string, unitNs: bigint): bigint {
   return BigInt(Math.trunc(Number(kept) * (Number(unitNs) / scale)))
 }
 
-/** `ns` in `unit`s with `places` digits after the point, trailing zeros left out. */
+/** `places` digits after the point, without trailing zeros. */
 function decimal(ns: bigint, unit: bigint, places: number): string {
   const fraction = (ns % unit).toString().padStart(places, '0').replace(/0+$/, '')
   return fraction === '' ? `${ns / unit}` : `${ns / unit}.${fraction}`
 }
 
-/** Quotes like Go's time package: backslash before `"` and `\`, `\xNN` for bytes that are not printable ASCII. */
+/** Like Go's time package: `\` before `"` and `\`, `\xNN` for bytes outside printable ASCII. */
 function quote(text: string): string {
   let quoted = '"'
   for (const byte of Buffer.from(text, 'utf8')) {

@@ -1,14 +1,13 @@
 /**
- * The one table of errors that a user can meet: code, message, HTTP status per facade, worth retrying or not.
- * `docs/errors.md` is generated from it and compared in the tests. Texts of the queue facade are part of its
- * contract: clients split them at the first ';', the part before it is constant.
+ * Every error that a user can meet: code, message, HTTP status per facade, whether a retry may help. `docs/errors.md` is generated from it.
+ * Texts of the queue API are part of its contract: clients split them at the first ';', and the part before it is constant.
  */
 
 interface ErrorEntry {
   readonly message: string
-  /** Status on the queue API (`/v1/`). */
+  /** Status on `/v1/`. */
   readonly queues: number
-  /** Status on the office API (`/api/`), where it is not the one that follows from the queue API's. */
+  /** Status on `/api/`, where it does not follow from `queues`. */
   readonly api?: number
   readonly retryable: boolean
 }
@@ -395,7 +394,6 @@ export const ERRORS = {
 
 export type ErrorCode = keyof typeof ERRORS
 
-/** The names between braces in a message template. */
 type Placeholders<T extends string> = T extends `${string}{${infer Name}}${infer Rest}`
   ? Name | Placeholders<Rest>
   : never
@@ -404,11 +402,11 @@ type Details<C extends ErrorCode> = Readonly<
   Record<Placeholders<(typeof ERRORS)[C]['message']>, string | number>
 >
 
-/** A failure that the caller can understand and act on. Anything else that is thrown is a bug or an outage. */
+/** The caller can understand and act on it. Anything else thrown is a bug or an outage. */
 export class BartlebyError extends Error {
   override readonly name = 'BartlebyError'
   readonly code: ErrorCode
-  /** What the message names, for programs. */
+  /** For programs. */
   readonly details: Readonly<Record<string, string | number>>
 
   constructor(
@@ -427,7 +425,7 @@ export class BartlebyError extends Error {
   }
 }
 
-/** Builds the error for `code`; the details are what its message template names. */
+/** `details` fill the message template. */
 export function failure<C extends ErrorCode>(
   code: C,
   ...[details, options]: Placeholders<(typeof ERRORS)[C]['message']> extends never
@@ -439,6 +437,5 @@ export function failure<C extends ErrorCode>(
   return new BartlebyError(code, message, given, options)
 }
 
-/** The error for a parameter or field of a request that is wrong: which, and why. */
 export const refuse = (parameter: string, reason: string): BartlebyError =>
   failure('parameter_invalid', { parameter: parameter.toWellFormed(), reason })

@@ -1,12 +1,8 @@
-/**
- * KSUIDs: 160-bit ids of 27 base62 characters whose byte order is their order in time. Ours are a random prefix of
- * 18 characters plus a serial number in the last 9. Ids of one prefix ascend with their serial, and 62^9 exceeds 2^53,
- * so a plain number counts them.
- */
+/** KSUIDs: 27 base62 characters in the order of time. Ours are a random prefix of 18 and a serial in the last 9 (62^9 > 2^53). */
 import { randomBytes } from 'node:crypto'
 import type { Instant } from './clock.ts'
 
-/** The largest KSUID: 160 one bits. */
+/** 160 one bits. */
 export const MAX_KSUID = 'aWgEPTl1tmebfsQzFP4bxwgy80V'
 
 const MIN_KSUID = '000000000000000000000000000'
@@ -21,23 +17,23 @@ const BASE = 62
 const PAIR = BASE ** 2
 const FOUR = BASE ** 4
 
-/** KSUID seconds count from here, 2014-05-13T16:53:20Z. */
+/** 2014-05-13T16:53:20Z. */
 const EPOCH_SECONDS = 1_400_000_000
 const PAYLOAD_BITS = 128n
 const LARGEST = (1n << 160n) - 1n
 
-/** The value of each ASCII character, -1 for the foreign ones. */
+/** By ASCII code; -1 for foreign characters. */
 const DIGIT_OF_CODE = Int8Array.from({ length: 128 }, (_, code) =>
   ALPHABET.indexOf(String.fromCharCode(code)),
 )
 
-/** All two-character numerals, so that nine characters cost five look-ups. */
+/** Two-character numerals: nine characters cost five look-ups. */
 const PAIRS: readonly string[] = Array.from(
   { length: PAIR },
   (_, n) => ALPHABET.charAt(Math.floor(n / BASE)) + ALPHABET.charAt(n % BASE),
 )
 
-/** Why `text` is no KSUID, or null when it is one. Cheap: completing checks every id. */
+/** Why `text` is no KSUID; null if it is one. Cheap: completing checks every id. */
 export function checkKsuid(text: string): string | null {
   if (text.length !== KSUID_LENGTH) return refusal(text)
   for (let i = 0; i < KSUID_LENGTH; i++) {
@@ -55,10 +51,7 @@ export function formatKsuid(value: bigint): string {
   return text
 }
 
-/**
- * A random prefix of the second of `at`: what a partition starts from. Every serial fits behind it, because
- * the very last second is never used and so no prefix reaches the largest KSUID's.
- */
+/** A random prefix of the second of `at`. The very last second is never used, so every serial fits behind it. */
 export function newIdPrefix(at: Instant): string {
   const seconds = Number(at / 1_000_000n) - EPOCH_SECONDS
   const stamp = BigInt(Math.min(Math.max(seconds, 0), 2 ** 32 - 2))
@@ -66,7 +59,6 @@ export function newIdPrefix(at: Instant): string {
   return formatKsuid((stamp << PAYLOAD_BITS) | payload).slice(0, PREFIX_LENGTH)
 }
 
-/** The id of serial number `serial` behind `prefix`. */
 export function idFromSerial(prefix: string, serial: number): string {
   if (!(serial >= 0 && serial <= Number.MAX_SAFE_INTEGER)) throw new RangeError(`serial ${serial} is no id`)
   // Both halves fit 32 bits, where division is cheap: 2^53 / 62^4 < 2^30.
@@ -82,7 +74,7 @@ export function idFromSerial(prefix: string, serial: number): string {
   return prefix + tail
 }
 
-/** The serial of an id, or null when it is no KSUID, lies behind another prefix or beyond all serials. */
+/** null: no KSUID, another prefix, or beyond all serials. */
 export function serialFromId(prefix: string, id: string): number | null {
   if (id.length !== KSUID_LENGTH || !id.startsWith(prefix)) return null
   const high = numberOf(id, PREFIX_LENGTH, PREFIX_LENGTH + 5)
@@ -92,12 +84,11 @@ export function serialFromId(prefix: string, id: string): number | null {
   return high < 0 || low < 0 || serial > Number.MAX_SAFE_INTEGER ? null : serial
 }
 
-/** What an id that was made of a prefix and a serial begins with. */
 export const prefixOf = (id: string): string => id.slice(0, PREFIX_LENGTH)
 
 const digitOf = (code: number): number => DIGIT_OF_CODE[code] ?? -1
 
-/** The number between two places; -1 where a character is none of the alphabet. */
+/** -1 for foreign characters. */
 function numberOf(text: string, from: number, to: number): number {
   let value = 0
   for (let i = from; i < to; i++) {
@@ -108,6 +99,6 @@ function numberOf(text: string, from: number, to: number): number {
   return value
 }
 
-/** Length is counted in bytes of UTF-8, as everywhere on the queue API. */
+/** Length in bytes of UTF-8, as everywhere on the queue API. */
 const refusal = (text: string): string =>
   Buffer.byteLength(text) === KSUID_LENGTH ? OUT_OF_BOUNDS : WRONG_LENGTH

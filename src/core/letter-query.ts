@@ -1,14 +1,14 @@
 /**
- * The little language in which letters are asked for, in the console and on the command line:
+ * The query language for letters, in the console and on the command line:
  *
  *   engine:hmac status:pending queue:orders age:>2d attempts:>=3 "connection reset"
  *
- * A term is `key:value`; what has no key is text to search for. Values with spaces stand in double quotes, in which `\"` is
- * a quote and `\\` a backslash. All terms must hold. Pure and without Node, because browsers read it too.
+ * A term is `key:value`; words without a key are searched for. Values with spaces stand in double quotes, with `\"` and `\\`. All terms must
+ * hold. Pure and without Node, because browsers use it too.
  */
 import { parseTimestamp } from './timestamp.ts'
 
-/** The parameters of `GET /api/dlq`, as texts. */
+/** Parameters of `GET /api/dlq`, as texts. */
 export type LetterParameter =
   | 'engine'
   | 'status'
@@ -25,24 +25,22 @@ export type LetterParameter =
 
 export type LetterParameters = { readonly [Name in LetterParameter]?: string }
 
-/** A term that cannot be asked for. */
 export interface LetterQueryProblem {
-  /** The term as it stands in the text, and where it starts. */
+  /** The term as written, and where it starts. */
   readonly given: string
   readonly start: number
-  /** What is wrong and what to write instead, as one sentence. */
+  /** What is wrong and what to write instead, in one sentence. */
   readonly message: string
-  /** Keys or values that could stand there; empty when there are too many to list. */
+  /** Keys or values that could stand there; empty if too many. */
   readonly allowed: readonly string[]
 }
 
 interface ParsedLetterQuery {
-  /** What the terms without problems ask for. */
+  /** Of terms without problems. */
   readonly filter: LetterParameters
   readonly problems: readonly LetterQueryProblem[]
 }
 
-/** A key of the language, for lists of what can be asked. */
 interface LetterQueryKey {
   readonly key: string
   readonly means: string
@@ -54,7 +52,6 @@ interface LetterQueryKey {
 const MIN_SEARCH = 3
 const MAX_SEARCH = 200
 
-/** What a value asks for, or why it asks for nothing. */
 type Reading =
   | { readonly parameter: LetterParameter; readonly text: string }
   | { readonly message: string; readonly allowed?: readonly string[] }
@@ -74,7 +71,7 @@ const oneOf =
     return { message: `'${value}' is none of ${allowed.join(', ')}`, allowed }
   }
 
-/** A key, the parameter that it is written for (none for `age`, which is written for dates where it is exact), and how its value is read. */
+/** `age` has no parameter: it is written for dates. */
 interface KnownKey extends LetterQueryKey {
   readonly parameter: LetterParameter | null
   readonly read: Read
@@ -97,11 +94,11 @@ const plainKey = (name: string, parameter: LetterParameter, means: string, examp
 const wordKey = (name: 'status' | 'outcome', words: readonly string[], means: string, example: string) =>
   key(name, name, [means, example], oneOf(name, words), words)
 
-/** All keys, in the order in which `formatLetterQuery` writes them. */
+/** In the order in which `formatLetterQuery` writes them. */
 const KEYS: readonly KnownKey[] = [
   wordKey('status', ['Pending', 'Resolved', 'Expired'], 'what became of it', 'status:pending'),
   wordKey('outcome', ['confirmed', 'unconfirmed'], 'what is known of its retry', 'outcome:unconfirmed'),
-  // Which there are is for the server to say.
+  // The server knows which there are.
   key('source', 'source', ['the kind of place it came from', 'source:queues'], (value) => ({
     parameter: 'source',
     text: value.toLowerCase(),
@@ -120,7 +117,7 @@ const KEYS: readonly KnownKey[] = [
 
 export const LETTER_QUERY_KEYS: readonly LetterQueryKey[] = KEYS
 
-/** Reads a query. Terms with problems ask for nothing, the others still count: a caller decides whether that is enough. */
+/** Terms with problems are ignored; the caller decides whether that is enough. */
 export function parseLetterQuery(text: string, nowMs: number): ParsedLetterQuery {
   const found = new Map<LetterParameter, string>()
   const problems: LetterQueryProblem[] = []
@@ -145,7 +142,7 @@ export function parseLetterQuery(text: string, nowMs: number): ParsedLetterQuery
   return { filter: Object.fromEntries(found), problems: problems.sort((a, b) => a.start - b.start) }
 }
 
-/** Writes the query that asks for this. Dates that lie a round time back are written as `age`. */
+/** Dates a round time back are written as `age`. */
 export function formatLetterQuery(filter: LetterParameters, nowMs: number): string {
   const { q, ...named }: LetterParameters = filter
   const terms = KEYS.flatMap(({ key: name, parameter }) => {
@@ -166,11 +163,11 @@ interface Term {
   /** null: text to search for. */
   readonly key: string | null
   readonly value: string
-  /** False when its quote has no end. */
+  /** False: its quote has no end. */
   readonly closed: boolean
 }
 
-/** An optional key, then a quoted value up to its end, or else everything up to the next space. */
+/** An optional key, then a quoted value, or everything up to the next space. */
 const TERM = /(?:([A-Za-z]+):)?(?:"((?:[^"\\]|\\.)*)("?)|(\S*))/suy
 const SPACES = /\s*/y
 
@@ -207,7 +204,7 @@ const quoted = (text: string): string => `"${text.replace(/["\\]/g, '\\$&')}"`
 
 const quoteIfNeeded = (text: string): string => (/^[^\s"][^\s]*$/u.test(text) ? text : quoted(text))
 
-/** Words stand as they are where they are read as the same words again. */
+/** Unquoted where the words would be read back the same. */
 function formatSearch(q: string): string {
   const words = q.split(' ')
   const plain = words.every((word) => /^[^\s"]\S*$/u.test(word) && !/^[A-Za-z]+:/.test(word))
@@ -245,7 +242,7 @@ const twice = (parameter: LetterParameter): string => {
 
 const ATTEMPTS = /^(>=?)?(\d{1,9})$/
 
-/** `3` is `>=3`: nobody looks for letters that failed exactly three times. */
+/** `3` means `>=3`: nobody looks for exactly three failures. */
 function readAttempts(value: string): Reading {
   const [, operator, digits] = ATTEMPTS.exec(value) ?? []
   const count = Number(digits ?? Number.NaN) + (operator === '>' ? 1 : 0)
@@ -269,15 +266,15 @@ function readAge(value: string, nowMs: number): Reading {
     return { message: `'${value}' is no age such as >2d or <1h; the units are s, m, h, d and w` }
   }
   const at = new Date(nowMs - Number(digits) * (UNITS_MS.get(unit) ?? 0))
-  // Dates before the year 1 are written in a form that the server does not read.
+  // The server does not read the form of dates before the year 1.
   if (!(at.getUTCFullYear() >= 1)) return { message: `'${value}' lies before all dates, give a shorter age` }
   return { parameter: operator.startsWith('>') ? 'toDate' : 'fromDate', text: at.toISOString() }
 }
 
-/** More of a unit than this is read with difficulty: the date itself says more. */
+/** Beyond this the date itself reads better. */
 const MAX_ROUND = 999
 
-/** The whole number of a unit that this instant lies back; null when it is none. */
+/** null: not a whole number of any unit. */
 function roundAge(instant: string, nowMs: number): string | null {
   const parsed = parseTimestamp(dateTimeOf(instant))
   if (!parsed.ok || parsed.at % 1000n !== 0n) return null

@@ -1,4 +1,4 @@
-/** The part of a logger that modules use; pino's loggers fit, and so does `silentLog`. */
+/** The part of a logger that modules use; pino's loggers fit. */
 export interface Log {
   debug(details: object, message: string): void
   info(details: object, message: string): void
@@ -8,5 +8,5 @@ export interface Log {
 
 const ignore = (): void => {}
 
-/** For embedded use, where the application did not give a logger. */
+/** For applications that give no logger. */
 export const silentLog: Log = { debug: ignore, info: ignore, warn: ignore, error: ignore }

@@ -1,12 +1,11 @@
 /**
- * Makes errors comparable: what differs from one occurrence to the next is replaced by a mask, and what the error
- * *says* stays. One pass from left to right over a bounded piece of the text; every look ahead is bounded or is made
- * once per text, so no text, however hostile, costs more than a small multiple of its length.
+ * Makes errors comparable: masks replace what differs between occurrences. One pass over a bounded piece of the text; every look ahead is
+ * bounded or made once, so no text costs more than a small multiple of its length.
  *
  *   '#' numbers, hex, UUIDs and other ids · '<text>' quoted · '<path>' '<url>' '<email>' '<ip>' '<time>'
  */
 
-// Kinds of characters, as far as masking tells them apart: one bit each, to be joined and tested.
+// Kinds of characters, one bit each.
 const SPACE = 1
 const QUOTE = 2
 const DELIMITER = 4
@@ -16,7 +15,7 @@ const LOWER = 32
 const SLASH = 64
 const AT = 128
 const COLON = 256
-/** What ends a chunk: a run of characters that is looked at as a whole. */
+/** Ends a chunk, a run of characters looked at as a whole. */
 const END = SPACE | QUOTE | DELIMITER
 const ALPHANUMERIC = DIGIT | UPPER | LOWER
 
@@ -34,24 +33,24 @@ for (let code = 0; code < 128; code++) {
   else if (character === ':') KINDS[code] = COLON
 }
 
-/** Opening quotes and what closes them. */
+/** By opening quote. */
 const CLOSERS: ReadonlyMap<number, number> = new Map(
   ['""', "''", '``', '“”', '‘’', '«»'].map((pair) => [pair.charCodeAt(0), pair.charCodeAt(1)]),
 )
 const WIDE_SPACE = /[\x80-\xa0\u2000-\u200f\u2028-\u202f\u205f-\u2064\u3000\ufeff]/
 
-/** The kind of a UTF-16 code unit; 0 for other punctuation. */
+/** Of a UTF-16 unit; 0 for other punctuation. */
 function kindOf(code: number): number {
   if (code < 128) return KINDS[code] ?? 0
   if (CLOSERS.has(code)) return QUOTE
-  // Letters of other scripts count as lower case; nothing here asks for more.
+  // Letters of other scripts count as lower case.
   return WIDE_SPACE.test(String.fromCharCode(code)) ? SPACE : LOWER
 }
 
 const APOSTROPHE = 39
 const BACKSLASH = 92
 
-// Matched at a given position only; every part is bounded.
+// Sticky; every part is bounded.
 const UUID = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}(?![0-9a-z])/iy
 const DATE =
   /(?:\d{4}[-/]\d{1,2}[-/]\d{1,2}|\d{1,2}[-/]\d{1,2}[-/]\d{4})(?:T\d{2}:?\d{2}(?::?\d{2}(?:\.\d{1,9})?)?)?(?:Z|[+-]\d{2}:?\d{2})?(?![0-9a-z])/iy
@@ -65,28 +64,25 @@ const HEX = /^(?:0x)?[0-9a-f]+$/i
 const TOKEN = /^[\w+/-]+$/
 const TOP_LEVEL_DOMAIN = /^[a-z]{2,24}$/i
 
-/** Shorter runs of hex digits are words ('add', 'decade') too often. */
+/** Shorter runs of hex digits are often words ('add', 'decade'). */
 const MIN_HEX = 8
-/** From here on a word that holds a digit is an id: KSUIDs, ULIDs, hashes. */
+/** Longer words with a digit are ids: KSUIDs, ULIDs, hashes. */
 const MIN_ID = 16
-/** Shorter words with two numbers in them ('x9k2m4') are ids, names of products ('h264') have one. */
+/** Shorter words with two numbers ('x9k2m4') are ids; product names ('h264') have one. */
 const MIN_SHORT_ID = 6
 /** Base64, which may hold separators. */
 const MIN_TOKEN = 20
-/** Longer chunks are looked at in pieces, so that looking at their parts again stays cheap. */
+/** Longer chunks are split, so that looking at parts again stays cheap. */
 const MAX_CHUNK = 1_000
 
-/** The first `limit` characters; half a surrogate pair is left out. */
+/** Leaves out half a surrogate pair. */
 export function cut(text: string, limit: number): string {
   if (text.length <= limit) return text
   const last = text.charCodeAt(limit - 1)
   return text.slice(0, last >= 0xd800 && last <= 0xdbff ? limit - 1 : limit)
 }
 
-/**
- * The text with masks in it and its white space collapsed, at most `limit` characters of it. Reads at most
- * `readLimit` characters.
- */
+/** Masks a text and collapses white space; at most `limit` characters, of `readLimit` read. */
 export function maskText(text: string, limit: number, readLimit: number): string {
   return new Masking(text, limit, readLimit).run()
 }
@@ -131,7 +127,7 @@ class Masking {
     return to
   }
 
-  /** A list of three ids says the same as one of five, and so do pieces of one thing: one mask stands for all. */
+  /** One mask for a list of ids, whatever its length, and for pieces of one thing. */
   #mask(mask: string, to: number): number {
     const gap = mask === this.#lastMask ? this.#out.slice(this.#lastMaskEnd) : null
     if (gap === ',' || (gap === '' && (!this.#spaceDue || mask === '<time>'))) {
@@ -164,7 +160,7 @@ class Masking {
     return at + 1
   }
 
-  /** Where the quotation ends; null when the quote opens none. What is cut off before its end ends there. */
+  /** null: the quote opens nothing. A cut-off quotation ends at the cut. */
   #closer(quote: number, from: number): number | null {
     if (this.#unclosed.has(quote)) return null
     for (let at = from; at < this.#end; at++) {
@@ -173,7 +169,7 @@ class Masking {
       else if (code === quote && !(code === APOSTROPHE && this.#kindAt(at + 1) & ALPHANUMERIC)) return at + 1
     }
     if (this.#end < this.#text.length) return this.#end
-    // There is none further on either: nobody has to look for it again.
+    // None follows: nobody has to look again.
     this.#unclosed.add(quote)
     return null
   }
@@ -199,20 +195,20 @@ class Masking {
     return isLabel ? from + label + 1 : to
   }
 
-  /** Sentences end with what paths, urls and addresses ('fe80::') may also contain. */
+  /** Sentences end with characters that paths, urls and addresses ('fe80::') may contain. */
   #withoutPunctuation(from: number, to: number): number {
     let end = to
     while (end > from + 1 && '.:!?'.includes(this.#text.charAt(end - 1))) end -= 1
     return end + 2 <= to && this.#text.startsWith('::', end) ? end + 2 : end
   }
 
-  /** Masks a chunk that is one thing as a whole; gives null when it is not. */
+  /** Masks a chunk that is one thing; null if it is not. */
   #whole(from: number, to: number, kinds: number): number | null {
     if (!(kinds & (DIGIT | SLASH | AT | COLON))) return null
     const chunk = this.#text.slice(from, to)
     if (kinds & COLON) {
       if (chunk.includes('://')) return this.#mask('<url>', this.#extended(from, to, '(),;=[]{}|'))
-      // From five colons on it is an IPv6 or a MAC address; fewer are times and places in files.
+      // Five colons make an IPv6 or MAC address; fewer are times and places in files.
       const grouped = chunk.includes('::') || chunk.split(':', 6).length === 6
       if (grouped && kinds & DIGIT && IPV6.test(chunk)) {
         return this.#mask('<ip>', to)
@@ -224,7 +220,7 @@ class Masking {
     return null
   }
 
-  /** Where a thing ends that may go on after some characters that separate words elsewhere. */
+  /** Extends over some characters that separate words elsewhere. */
   #extended(from: number, to: number, allowed: string): number {
     let end = to
     while (end < this.#end && (!(this.#kindAt(end) & END) || allowed.includes(this.#text.charAt(end))))
@@ -243,7 +239,7 @@ class Masking {
     return at
   }
 
-  /** '-5' is a number; the minus of '10-5' and of 'order-5' is not part of it. */
+  /** '-5' is a number; the minus of '10-5' and 'order-5' is no sign. */
   #isSign(at: number): boolean {
     const sign = this.#text.charAt(at)
     if (sign !== '-' && sign !== '+') return false
@@ -273,14 +269,14 @@ class Masking {
     return this.#literal(from, to)
   }
 
-  /** 'Mon, 02 Jan 2006': days and months beside numbers, so that 'may' stays a word. */
+  /** 'Mon, 02 Jan 2006': only beside numbers, so that 'may' stays a word. */
   #isNameOfTime(from: number, to: number): boolean {
     if (!NAME_OF_TIME.test(this.#text.slice(from, to))) return false
     DAY_OR_YEAR_NEXT.lastIndex = to
     return DAY_OR_YEAR_NEXT.test(this.#text)
   }
 
-  /** Masks what begins here with a shape of its own: UUIDs, dates, times, addresses. */
+  /** UUIDs, dates, times, addresses. */
   #known(from: number, to: number): number | null {
     const next = this.#text.charAt(to)
     const length = to - from
@@ -296,7 +292,7 @@ class Masking {
     return shape.test(this.#text) ? this.#mask(mask, shape.lastIndex) : null
   }
 
-  /** Where the number ends that begins here: '1,000.5', '1.2.3', '6.02e23'. */
+  /** '1,000.5', '1.2.3', '6.02e23'. */
   #number(from: number): number {
     let at = this.#digits(from)
     while (/^[.,]$/.test(this.#text.charAt(at)) && this.#kindAt(at + 1) & DIGIT) at = this.#digits(at + 1)
@@ -335,7 +331,7 @@ function isToken(chunk: string, kinds: number): boolean {
   const mixed = UPPER | LOWER | DIGIT
   if (chunk.length < MIN_TOKEN || (kinds & mixed) !== mixed) return false
   if (chunk.startsWith('eyJ')) return true
-  // Paths have slashes close to each other, or at their start.
+  // Paths have slashes close together, or at their start.
   const slashes = kinds & SLASH ? chunk.split('/').length - 1 : 0
   return !chunk.startsWith('/') && slashes * 12 <= chunk.length && TOKEN.test(chunk)
 }

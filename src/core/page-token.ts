@@ -1,17 +1,13 @@
 /**
- * Continuation tokens: where the next page of a list begins, in a form that nobody needs to understand. A token is
- * bound to the filters of its list, because a place in one list means nothing in another.
- *
- * The seal is no secret, and needs none: whoever forges it gets a page of what they may read anyway. It tells a
- * mistake (a token cut short, or used with other filters) from a place in the list.
+ * Continuation tokens: opaque cursors, bound to the filters of their list. The seal is no secret: a forger only gets a page that they may
+ * read anyway. It tells a mistake (cut short, other filters) from a cursor.
  */
 import { createHash } from 'node:crypto'
 import { failure } from './errors.ts'
 
-/** Names; their order does not matter. Name the list among them: two lists may have the same filters. */
+/** Unordered. Name the list among them: two lists may have the same filters. */
 export type TokenFields = Readonly<Record<string, string>>
 
-/** Which page: how long, and the token of the one before. */
 export interface PageRequest {
   readonly limit?: number
   readonly continuationToken?: string | null
@@ -22,22 +18,22 @@ const SEAL_BYTES = 16
 /** Far beyond what any list needs, and little to hash. */
 const MAX_CHARACTERS = 4_096
 
-/** What a token of a list is bound to: the filters that are given. */
+/** Filters that are given. */
 export const boundTo = (list: string, filters: Readonly<Record<string, unknown>>): TokenFields => {
   const given = Object.entries(filters).filter(([, value]) => value != null)
   return { ...Object.fromEntries(given.map(([name, value]) => [name, String(value)])), list }
 }
 
-/** The token of the page after `cursor`, in a list with these filters. The page size is none of them. */
+/** The page size is none of the filters. */
 export function encodePageToken(filters: TokenFields, cursor: TokenFields): string {
   const place = Buffer.from(JSON.stringify(cursor))
   return Buffer.concat([seal(filters, place), place]).toString('base64url')
 }
 
-/** The cursor of a token; throws when the token is none, or was made for other filters. */
+/** Throws for no token, or one made for other filters. */
 export function decodePageToken(filters: TokenFields, token: string): Record<string, string> {
   const bytes = Buffer.from(token.slice(0, MAX_CHARACTERS), 'base64url')
-  // Decoding skips what it does not know; only what encodes to the same text again was a token.
+  // Decoding skips foreign characters; only a token encodes to the same text again.
   if (bytes.toString('base64url') !== token || bytes.length <= SEAL_BYTES) throw malformed()
   const place = bytes.subarray(SEAL_BYTES)
   if (!bytes.subarray(0, SEAL_BYTES).equals(seal(filters, place))) {
@@ -72,5 +68,4 @@ function seal(filters: TokenFields, place: Uint8Array): Buffer {
 
 const unusable = (reason: string) => failure('continuation_token_invalid', { reason })
 
-/** The refusal of a token whose cursor is none of its list. */
 export const malformed = () => unusable('it is malformed')

@@ -1,22 +1,19 @@
 /**
- * What is done every so often: one named loop on a clock, once at a time, until it is stopped. A round that fails is told of once per
- * outage and tried again with the next; when the last one was and what it met can be read.
- *
- * It lies in core, below work/, because the store has rounds too: folding of counts, the time of servers, hellos.
+ * A named loop on a clock, one round at a time, until it is stopped. A failing round is logged once per outage and tried again with the
+ * next; the last run and error can be read. In core, not work/, because the store has rounds too.
  */
 import { type Alarm, after, type Clock, type Instant, microseconds } from './clock.ts'
 import type { Log } from './log.ts'
 import { describeError, type ErrorDescription } from './thrown.ts'
 import { holdProcess } from './waiting.ts'
 
-/** Whatever is started and stopped, once each. */
+/** Started and stopped once each. */
 export interface Service {
   readonly name: string
-  /** Left out: nothing of it runs by itself, and something is to be ended all the same. */
+  /** Left out: nothing runs by itself. */
   start?(): void | Promise<void>
-  /** Resolves when nothing of it is under way any more. */
+  /** Resolves when nothing is under way any more. */
   stop(): Promise<void>
-  /** What it does every so often, for whoever watches over that. */
   readonly rounds?: readonly Rounds[]
 }
 
@@ -25,35 +22,32 @@ export interface RoundsOptions {
   readonly name: string
   readonly clock: Clock
   readonly log: Log
-  /** From the end of a round to the next. A function is asked after each, with how many failed in a row; null: none before `now`. */
+  /** From the end of a round to the next. A function gets the failures in a row; null: none before `now`. */
   readonly everyUs: bigint | ((failures: number) => bigint | null)
-  /** What failures are tried again by. Left out: the clock. A store that is away comes back in real time, also where a clock stands still. */
+  /** For retries; default `clock`. A store comes back in real time, even if the clock stands still. */
   readonly outageClock?: Clock
-  /** One round; `signal` aborts when it has to come to an end. It begins again at once when it calls `now` itself. */
+  /** `signal` aborts when the round must end. It may call `now` itself. */
   readonly act: (signal: AbortSignal) => unknown
-  /** Logged when rounds begin to fail, and when they fail for another reason than before. */
+  /** Logged when rounds begin to fail, or fail for another reason. */
   readonly trouble: string
-  /** Logged with it. */
   readonly about?: object
-  /** How loudly. Default: a warning. */
+  /** Default: a warning. */
   readonly level?: 'debug' | 'warn' | 'error'
-  /** True: the first round is one interval after the start. Default: at the start. */
+  /** The first round is one interval after the start. */
   readonly isFirstLater?: boolean
-  /** True: the process lives as long as this is not stopped. */
+  /** Keeps the process alive until stopped. */
   readonly holdsProcess?: boolean
 }
 
-/** How the rounds of one name stand. */
 export interface RoundState {
   readonly name: string
-  /** When the last one ended; null before the first. */
+  /** End of the last round. */
   readonly lastRunAt: Instant | null
   readonly lastTookMs: number | null
-  /** Rounds that failed, since the start. */
+  /** Since the start. */
   readonly failures: number
-  /** Whether the last one did. */
+  /** The last round failed. */
   readonly isFailing: boolean
-  /** Of the last that failed. */
   readonly lastError: ErrorDescription | null
 }
 
@@ -65,7 +59,6 @@ export class Rounds implements Service {
   #letProcessGo: (() => void) | undefined
   #alarm: Alarm | undefined
   #expected: { readonly at: Instant; readonly alarm: Alarm } | undefined
-  /** The round under way. */
   #acting: Promise<void> | undefined
   /** One more was asked for meanwhile. */
   #again: PromiseWithResolvers<void> | undefined
@@ -93,7 +86,7 @@ export class Rounds implements Service {
     else void this.now()
   }
 
-  /** Resolves when the round under way is over; no other one begins. */
+  /** Resolves after the current round; no other begins. */
   async stop(): Promise<void> {
     this.#stopped.abort()
     this.#alarm?.cancel()
@@ -102,7 +95,7 @@ export class Rounds implements Service {
     await this.#acting
   }
 
-  /** A round at once; one more when one is under way. Resolves at its end, whatever comes of it. */
+  /** A round at once, or one more after the current one. Resolves at its end, also after a failure. */
   now(): Promise<void> {
     if (this.#stopped.signal.aborted) return this.#acting ?? Promise.resolve()
     if (this.#acting === undefined) return this.#begin()
@@ -110,7 +103,7 @@ export class Rounds implements Service {
     return this.#again.promise
   }
 
-  /** A round as soon as `at` is over, if none comes before. */
+  /** A round once `at` has passed, if none comes before. */
   expect(at: Instant): void {
     if (this.#stopped.signal.aborted || (this.#expected !== undefined && this.#expected.at <= at)) return
     this.#expected?.alarm.cancel()
@@ -131,14 +124,14 @@ export class Rounds implements Service {
     const startedAt = clock.now()
     const startedMs = performance.now()
     const { promise, resolve } = Promise.withResolvers<void>()
-    // Before the act, which may ask for another one.
+    // Before the act, which may ask for another round.
     this.#acting = promise
     void this.#round().then(() => {
       this.#acting = undefined
       resolve()
       const again = this.#again
       this.#again = undefined
-      // A clock that was moved during the round has come closer to the next one.
+      // A clock moved during the round has come closer to the next.
       const movedUs = clock.now() - startedAt - microseconds((performance.now() - startedMs) / 1_000)
       if (again === undefined) this.#arm(movedUs > 0n ? movedUs : 0n)
       else if (this.#stopped.signal.aborted) again.resolve()
@@ -147,7 +140,7 @@ export class Rounds implements Service {
     return promise
   }
 
-  /** `sinceUs`: how much of the interval is over already. */
+  /** `sinceUs` of the interval have passed. */
   #arm(sinceUs = 0n): void {
     if (!this.#isStarted || this.#stopped.signal.aborted) return
     const { clock, outageClock = clock, everyUs } = this.#options
@@ -156,7 +149,6 @@ export class Rounds implements Service {
     if (us !== null) this.#alarm = after(by, us - sinceUs, () => void this.now())
   }
 
-  /** Never rejects. */
   async #round(): Promise<void> {
     const { act, clock } = this.#options
     const startedMs = performance.now()

@@ -1,24 +1,22 @@
 /**
- * Row keys: `{name}-{YYYYMMDDTHHMMSSffffff}{number}Z`, the key that a letter or a history row has within its engine. The number of
- * the row stands behind the microseconds as if they had more digits: no two keys are the same, and as texts they are in the order of
- * time and number. Rows of versions before 19 of the schema have none: they had a microsecond for themselves.
+ * Row keys, `{name}-{YYYYMMDDTHHMMSSffffff}{number}Z`, of letters and history rows within their engine. The number follows the microseconds
+ * like further digits: keys are unique and sort by time and number. Rows before version 19 of the schema have none.
  *
- * Clients keep keys in Azure tables too, so what Azure forbids in a key is percent-encoded, in the key only.
+ * Clients keep keys in Azure tables too: characters that Azure forbids are percent-encoded, in the key only.
  */
 import { type Instant, instant } from './clock.ts'
 import { isTimestamp, parseTimestamp } from './timestamp.ts'
 
-/** What Azure forbids in a key (`/ \ # ?` and control characters), and the sign that marks an encoded one. */
+/** Forbidden by Azure (`/ \ # ?` and control characters), and the sign of encoding. */
 const FORBIDDEN = /[%/\\#?\p{Cc}]/gu
 
 const ENCODED = /(?:%[0-9A-F]{2})+/g
 
-/** Digits that a number has at least: up to a million millions, keys sort as their numbers do. */
+/** At least; up to a million millions, keys sort like their numbers. */
 export const NUMBER_DIGITS = 12
 
 const KEY = /^(.*)-(\d{4})(\d{2})(\d{2})T(\d{2})(\d{2})(\d{2})(\d{6})(\d{12}|[1-9]\d{12,17})?Z$/su
 
-/** A row key in its parts. */
 export interface RowKey {
   readonly name: string
   readonly at: Instant
@@ -26,7 +24,6 @@ export interface RowKey {
   readonly number: bigint | null
 }
 
-/** The row key of what has this name, this time and this number. */
 export function formatRowKey({ name, at, number }: RowKey): string {
   if (!isTimestamp(at)) throw new RangeError(`instant ${at} lies outside the years 0001 to 9999`)
   const micros = ((at % 1_000_000n) + 1_000_000n) % 1_000_000n
@@ -34,7 +31,7 @@ export function formatRowKey({ name, at, number }: RowKey): string {
   return `${encodeName(name)}-${secondsOf(at - micros)}${String(micros).padStart(6, '0')}${digits}Z`
 }
 
-/** The last whole second that was written: rows that are written or read together have few of them. */
+/** Cached: rows written or read together share few seconds. */
 let lastSecond = { at: 0n, text: '19700101T000000' }
 
 function secondsOf(at: bigint): string {
@@ -45,7 +42,7 @@ function secondsOf(at: bigint): string {
   return lastSecond.text
 }
 
-/** The parts of a row key; null when `formatRowKey` would never write it. */
+/** null if `formatRowKey` would never write it. */
 export function parseRowKey(rowKey: string): RowKey | null {
   const match = KEY.exec(rowKey)
   if (match === null) return null
@@ -56,7 +53,7 @@ export function parseRowKey(rowKey: string): RowKey | null {
   return parsed.ok && name !== null ? { name, at: instant(parsed.at), number } : null
 }
 
-/** The number that a stored row has in its key; `shortKey` is NULL, unless it has none there. */
+/** `shortKey` is NULL unless the key has no number. */
 export const keyNumber = (id: number | bigint | string, shortKey: unknown): bigint | null =>
   shortKey === null ? BigInt(id) : null
 
@@ -75,7 +72,7 @@ const encodeName = (name: string): string => name.replace(FORBIDDEN, percentEnco
 const percentEncode = (character: string): string =>
   [...Buffer.from(character)].map((byte) => `%${byte.toString(16).toUpperCase().padStart(2, '0')}`).join('')
 
-/** Only what encodes back to the same text: of two spellings of one name, one is no key. */
+/** Of two spellings of a name, only the one that encodes to itself is a key. */
 function decodeName(encoded: string): string | null {
   const name = encoded.replace(ENCODED, (bytes) =>
     Buffer.from(bytes.replaceAll('%', ''), 'hex').toString('utf8'),

@@ -1,7 +1,7 @@
-/** Whether a token is the one that is known, in a time that does not tell how much of it was right. */
+/** Compares tokens in a time that does not tell how much was right. */
 import { timingSafeEqual } from 'node:crypto'
 
-/** Of another length, the known one is compared with itself: that takes as long. (Comparing digests instead takes ten times longer.) */
+/** At another length the known token is compared with itself. Comparing digests takes ten times longer. */
 export function sameToken(known: string, given: string): boolean {
   const expected = Buffer.from(known)
   const found = Buffer.from(given)

@@ -1,4 +1,4 @@
-/** Room for a bounded number at a time. The others wait in their order; a wait can be ended. */
+/** Room for a bounded number at a time; others wait in order. */
 export class Semaphore {
   #free: number
   readonly #waiting = new Set<() => void>()
@@ -7,7 +7,7 @@ export class Semaphore {
     this.#free = most
   }
 
-  /** Resolves when there is room, which is then taken; rejects with the signal's reason when it is aborted before. */
+  /** Rejects with the signal's reason. */
   async take(signal?: AbortSignal): Promise<void> {
     signal?.throwIfAborted()
     if (this.#free > 0) {
@@ -28,7 +28,7 @@ export class Semaphore {
     })
   }
 
-  /** Gives the room to who has waited longest. */
+  /** Passes the room to the longest waiter. */
   giveBack(): void {
     const [next] = this.#waiting
     if (next === undefined) {

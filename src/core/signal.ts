@@ -1,9 +1,9 @@
-/** Waiting within a process until something is so: whoever changes what others may wait for notifies them. */
+/** A condition within a process: whoever changes it notifies those who wait. */
 export class Signal {
-  /** null: nobody waits, and nobody has to be told. */
+  /** null: nobody waits. */
   #next: PromiseWithResolvers<void> | null = null
 
-  /** Resolves once `isSo()`; it is asked again after every change. */
+  /** Asks `isSo` again after every change. */
   async until(isSo: () => boolean): Promise<void> {
     while (!isSo()) {
       this.#next ??= Promise.withResolvers<void>()
@@ -11,7 +11,7 @@ export class Signal {
     }
   }
 
-  /** The same, and at the latest after so long. */
+  /** Resolves after `ms` at the latest. */
   async within(ms: number, isSo: () => boolean): Promise<void> {
     let isLate = false
     const timer = setTimeout(() => {

@@ -1,9 +1,6 @@
 /**
- * Signatures: the fingerprint of an error without what differs from one occurrence to the next, so that letters with
- * the same cause form a group. Pure, and bounded in time and length whatever the error holds.
- *
- * A fingerprint is kept for ever. Whoever changes what an error's fingerprint is gives the algorithm a new version,
- * which is part of the fingerprint; the table of the test beside this file notices when that was forgotten.
+ * Signatures: fingerprints of errors without what differs between occurrences, so that letters with one cause form a group. Pure, bounded
+ * in time and length. Fingerprints are kept for ever: a change of the algorithm needs a new version, which the test's table enforces.
  */
 import { hash } from 'node:crypto'
 import { cut, maskText } from './mask.ts'
@@ -11,10 +8,10 @@ import { cut, maskText } from './mask.ts'
 export const SIGNATURE_VERSION = 1
 
 export interface Signature {
-  /** The version of the algorithm and the hash of the normalised error: '1-9f86d081884c7d65'. */
+  /** Version and hash of the normalised error: '1-9f86d081884c7d65'. */
   readonly fingerprint: string
   readonly errorClass: string
-  /** The normalised error, for people: what all letters of the group have in common. At most 200 characters. */
+  /** The normalised error, at most 200 characters. */
   readonly title: string
 }
 
@@ -26,16 +23,15 @@ export interface ErrorText {
 
 const MAX_TITLE = 200
 const MAX_CLASS = 200
-/** How much of the normalised message counts, and how much is read to get it. */
+/** Characters that count, and characters read for them. */
 const MAX_MESSAGE = 200
 const MAX_MESSAGE_READ = 4_000
 const MAX_FRAME = 120
 const HASH_DIGITS = 16
 
-/** Signatures by the error that they were worked out of: who prepares a death does so before its transaction. */
+/** Cached by object: whoever prepares a death does so before its transaction. */
 const known = new WeakMap<ErrorText, Signature>()
 
-/** The group that an error belongs to. Of the same object it is worked out once. */
 export function signatureOf(error: ErrorText): Signature {
   const signature = known.get(error) ?? workedOut(error)
   known.set(error, signature)
@@ -47,7 +43,7 @@ function workedOut({ errorClass, errorMessage, errorStack }: ErrorText): Signatu
   const message = maskText(errorMessage, MAX_MESSAGE, MAX_MESSAGE_READ)
   const frame =
     errorStack === null ? '' : maskText(topFrame(errorStack, errorMessage), MAX_FRAME, 2 * MAX_FRAME)
-  // None of the parts holds a line break, so that no two errors give the same three lines.
+  // No part holds a line break, so three lines identify an error.
   const digest = hash('sha256', `${kind}\n${message.toLowerCase()}\n${frame.toLowerCase()}`, 'hex')
   return {
     fingerprint: `${SIGNATURE_VERSION}-${digest.slice(0, HASH_DIGITS)}`,
@@ -62,7 +58,7 @@ function titleOf(kind: string, message: string, frame: string): string {
   return [shown, place].filter((part) => part !== '').join(' ') || kind || 'no error message'
 }
 
-/** The start of a text, with its white space and control characters collapsed. */
+/** White space and control characters collapsed. */
 function plainText(text: string, limit: number): string {
   return cut(text, limit)
     .replace(/[\s\p{Cc}]+/gu, ' ')
@@ -76,20 +72,17 @@ const MAX_LINE = 500
 
 interface Frame {
   readonly call: string
-  /** A file's path or name, without line numbers. */
+  /** Without line numbers. */
   readonly file: string
 }
 
-/** Files of runtimes and libraries. */
 const FOREIGN_FILE =
   /^node:|^internal\/|node_modules[/\\]|(?:site|dist)-packages[/\\]|[/\\]lib[/\\]python|\/go\/src\/|\/pkg\/mod\/|\/vendor\/|^<|<anonymous>/
-/** Calls of the runtime. */
 const FOREIGN_CALL = /^(?:javax?|jdk|(?:com\.)?sun|kotlin|scala|runtime)\./
 
 /**
- * Where in the application an error arose: `function (file)` of the topmost frame that is neither the runtime's nor a library's; '' when
- * there is none. Reads the stacks of JavaScript, Java, Python and Go, a bounded number of bounded lines of them; line numbers are left
- * out, because they change with every release.
+ * `function (file)` of the topmost frame outside runtime and libraries; '' if there is none. Reads stacks of JavaScript, Java, Python and Go,
+ * bounded; without line numbers, which change with every release.
  */
 function topFrame(stack: string, message: string): string {
   const frame = stack.slice(0, MAX_LINE).trimStart().startsWith('Traceback ')
@@ -100,7 +93,7 @@ function topFrame(stack: string, message: string): string {
   return frame.call === '' ? `(${file})` : `${frame.call} (${file})`
 }
 
-/** Of a Python stack the last frame is where it happened. */
+/** Python's last frame is where it happened. */
 function pythonFrame(stack: string): Frame | null {
   for (const line of lines(stack.slice(-MAX_STACK)).slice(-MAX_LINES).reverse()) {
     if (!line.startsWith('File "')) continue
@@ -124,7 +117,7 @@ function firstFrame(stack: string, message: string): Frame | null {
   return null
 }
 
-/** JavaScript's stacks repeat the message, which may be longer than what is read of them. */
+/** JavaScript's stacks repeat the message, which may be longer than what is read. */
 function endOfMessage(stack: string, message: string): number {
   if (message.length < MAX_LINE) return 0
   const start = stack.slice(0, 2 * MAX_LINE).indexOf(message.slice(0, MAX_LINE))
@@ -140,20 +133,20 @@ function atFrame(line: string): Frame | null {
   const open = line.endsWith(')') ? line.lastIndexOf('(') : -1
   const place = open < 0 ? line : line.slice(open + 1, -1)
   const file = withoutNumbers(place)
-  // Frames without a line have no file either: 'native', '<anonymous>', 'index 0'.
+  // Without a line there is no file: 'native', '<anonymous>', 'index 0'.
   if (file === place) return null
   const call = open < 0 ? '' : line.slice(0, open).trim()
   return { call: file.includes('/') || file.includes('\\') ? scriptCall(call) : javaCall(call), file }
 }
 
-/** 'async Object.<anonymous>' is no name; 'new Order' and 'Order.ship [as send]' are Order and Order.ship. */
+/** 'async Object.<anonymous>' is no name; 'new Order' is Order, 'Order.ship [as send]' is Order.ship. */
 function scriptCall(call: string): string {
   const alias = call.indexOf(' [as ')
   const bare = (alias < 0 ? call : call.slice(0, alias)).replace('async ', '').replace('new ', '')
   return named(bare)
 }
 
-/** Class and method, without their package and without what compilers add. JDK modules keep theirs, to be known. */
+/** Class and method without package; the JDK's keep theirs, to be recognised. */
 function javaCall(call: string): string {
   const bare = call.slice(call.lastIndexOf('/') + 1)
   return FOREIGN_CALL.test(bare) ? bare : bare.split('.').slice(-2).join('.')
@@ -175,7 +168,7 @@ const named = (call: string): string => (call.includes('<') ? '' : call)
 const isOwn = ({ call, file }: Frame): boolean =>
   file !== '' && !FOREIGN_FILE.test(file) && !FOREIGN_CALL.test(call)
 
-/** 'a.ts:12:5' without ':12:5'. */
+/** 'a.ts:12:5' becomes 'a.ts'. */
 function withoutNumbers(place: string): string {
   let end = place.length
   for (let numbers = 0; numbers < 2; numbers++) {

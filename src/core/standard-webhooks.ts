@@ -1,22 +1,19 @@
-/**
- * Signatures of outgoing messages as the Standard Webhooks specification has them, so that receivers can check them
- * with its libraries in any language. What is signed is `id.timestamp.body`, with HMAC-SHA256.
- */
+/** Signatures of outgoing messages by the Standard Webhooks specification: HMAC-SHA256 over `id.timestamp.body`. */
 import { createHmac, createSecretKey, type KeyObject } from 'node:crypto'
 
 const PREFIX = 'whsec_'
 const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/
 
-/** What the specification allows, in bytes. */
+/** Bytes, by the specification. */
 const SHORTEST_SECRET = 24
 const LONGEST_SECRET = 64
 
-/** What is wrong with a secret, when something is; the secret itself is never part of it. */
+/** The reason never contains the secret. */
 type ReadSecret =
   | { readonly ok: true; readonly key: KeyObject }
   | { readonly ok: false; readonly reason: string }
 
-/** Reads a secret: base64, with or without `whsec_` before it. */
+/** Base64, with or without `whsec_`. */
 export function readWebhookSecret(secret: string): ReadSecret {
   const text = secret.startsWith(PREFIX) ? secret.slice(PREFIX.length) : secret
   const hint = `make one with: echo "${PREFIX}$(openssl rand -base64 32)"`
@@ -29,10 +26,7 @@ export function readWebhookSecret(secret: string): ReadSecret {
   return { ok: true, key: createSecretKey(bytes) }
 }
 
-/**
- * The headers that sign a message, one signature per key: while a secret is replaced, receivers that know the old one
- * and receivers that know the new one both accept it. `id` must stay the same when the message is sent again.
- */
+/** One signature per key, so that receivers with an old or a new secret both accept. `id` stays the same when a message is sent again. */
 export function signWebhook(
   keys: readonly KeyObject[],
   message: { readonly id: string; readonly unixSeconds: number; readonly body: Uint8Array },

@@ -1,43 +1,37 @@
 /**
- * The computer's own time at microsecond grain. Node tells wall time in whole milliseconds only, so it is
- * computed as a steady high-resolution reading plus an offset. Each reading of the wall clock proves an
- * interval in which the true offset lies; the offset is kept inside it. Catching the wall clock in the act
- * of ticking makes that interval some hundred nanoseconds wide, and its lower end is taken: the clock is
- * never ahead of the system's and a few microseconds behind it at most.
+ * The system's time at microsecond grain. Node's wall clock has whole milliseconds, so time is a steady high-resolution reading plus an
+ * offset. Each wall reading proves an interval for the offset; catching a tick narrows it to some hundred nanoseconds. The lower end is
+ * taken: never ahead of the system, at most a few microseconds behind.
  */
 import { type Alarm, type Clock, type Instant, instant } from './clock.ts'
 
-/** Where time comes from; replaced in tests. */
+/** Replaced in tests. */
 export interface TimeSources {
-  /** Wall time in whole milliseconds since 1970, cut down. */
+  /** Whole milliseconds since 1970, rounded down. */
   wallMs(): number
-  /** Milliseconds since some moment, with a fraction, running steadily. */
+  /** Milliseconds with a fraction, running steadily. */
   steadyMs(): number
 }
 
-/** The clocks of the machine, as Node reads them. */
 export const NODE_SOURCES: TimeSources = { wallMs: () => Date.now(), steadyMs: () => performance.now() }
 
 const TICK_US = 1_000
 
-/** A step back of the system clock is followed when larger than this, else waited out by standing still. */
+/** Larger steps back are followed, smaller ones waited out. */
 const FOLLOWED_STEP_US = 1_000_000
 
-/**
- * The offset is checked against a tick this often, when the clock is read at all. The steady and the wall
- * clock run at the same rate on Linux, elsewhere they part by some parts per million; a check costs 0.5 ms.
- */
+/** The offset is checked against a tick so often. Off Linux the clocks part by some parts per million; a check costs 0.5 ms. */
 const ANCHOR_VALID_US = 30_000_000
 
-/** Ends the wait for a tick when the wall clock is a stopped one, as under a test's fake timers. */
+/** Ends the wait for a tick of a stopped clock, as under fake timers. */
 const MOST_PROBES = 200_000
 
-/** Timers run steadily: waking at least this often follows steps of the wall clock, and never overflows. */
+/** Waking so often follows steps of the wall clock and never overflows a timer. */
 const LONGEST_TIMER_MS = 60_000
 
 export class SystemClock implements Clock {
   readonly #sources: TimeSources
-  /** Wall time minus steady time, in microseconds. */
+  /** Wall minus steady time. */
   #offsetUs = Number.NEGATIVE_INFINITY
   /** In steady time. */
   #anchorExpiryUs = 0
@@ -65,16 +59,16 @@ export class SystemClock implements Clock {
     return ringOnce(() => endUs - this.#steadyUs(), wake)
   }
 
-  /** Never backwards, except to follow a large step of the system clock: standing still for hours is worse. */
+  /** Never backwards, except after a large step: standing still for hours is worse. */
   #ascending(us: number): Instant {
     if (us > this.#lastUs || us < this.#lastUs - FOLLOWED_STEP_US) this.#lastUs = us
     return instant(BigInt(this.#lastUs))
   }
 
-  /** The present, after moving the offset to where a steady reading and the wall reading after it want it. */
+  /** Moves the offset to fit a steady reading and the wall reading after it. */
   #correctedUs(steadyUs: number, wallUs: number): number {
     const aheadUs = steadyUs + this.#offsetUs - (wallUs + TICK_US - 1)
-    // The tick may have fallen between the two readings: only a later steady reading proves that we lag.
+    // The tick may fall between the two readings: only a later steady reading proves a lag.
     const behindUs = wallUs - (this.#steadyUs() + this.#offsetUs)
     if (aheadUs > TICK_US || behindUs > TICK_US || steadyUs >= this.#anchorExpiryUs) this.#anchor()
     else if (aheadUs > 0) this.#offsetUs -= aheadUs
@@ -82,7 +76,7 @@ export class SystemClock implements Clock {
     return this.#steadyUs() + this.#offsetUs
   }
 
-  /** Waits for the wall clock to tick, at most a millisecond, and moves the offset into what that proves. */
+  /** Waits for a tick, at most a millisecond, and moves the offset into the proved interval. */
   #anchor(): void {
     const { wallMs } = this.#sources
     let probeUs = this.#steadyUs()
@@ -110,19 +104,18 @@ export class SystemClock implements Clock {
 
 let shared: Clock | undefined
 
-/** One for all that measure real time, whatever time tests make it for the office: watchdogs, hellos, the wait for a database. */
+/** For real time whatever tests set: watchdogs, hellos, waits for a database. */
 export const systemClock = (): Clock => {
   shared ??= new SystemClock()
   return shared
 }
 
-/** Calls `wake` as soon as less than nothing is left. */
 function ringOnce(leftUs: () => number, wake: () => void): Alarm {
   let timer: NodeJS.Timeout
   const arm = (us: number): void => {
     const ms = Math.trunc(us / 1_000) + 1
     timer = setTimeout(ring, Math.min(Math.max(ms, 1), LONGEST_TIMER_MS))
-    // An idle library must not keep its process alive; a server is kept alive by its socket.
+    // An idle library must not keep its process alive; a server's socket does.
     timer.unref()
   }
   const ring = (): void => {

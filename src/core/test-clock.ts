@@ -1,7 +1,4 @@
-/**
- * A clock that tests move. It passes the system's time through until it is frozen; from then on it stands
- * still and only `advance` (or another `freeze`) moves it, ringing the alarms it passes, until it is thawed.
- */
+/** A clock that tests move: it follows the system until frozen, then only `freeze`, `advance` and `thaw` move it, ringing the alarms passed. */
 import { type Alarm, type Clock, type Instant, later } from './clock.ts'
 import { formatGoDuration } from './duration.ts'
 import { failure } from './errors.ts'
@@ -10,7 +7,7 @@ import { SystemClock } from './system-clock.ts'
 interface PendingAlarm {
   readonly deadline: Instant
   readonly wake: () => void
-  /** Stops what would ring it on its own: the system's alarm, or the immediate of a deadline already past. */
+  /** Cancels the system's alarm, or the immediate of a past deadline. */
   disarm: () => void
 }
 
@@ -28,7 +25,7 @@ export class TestClock implements Clock {
     return this.#frozenAt ?? this.#system.now()
   }
 
-  /** Never rings within this call, also when the deadline is already past. */
+  /** Never rings within this call, even for a past deadline. */
   alarm(deadline: Instant, wake: () => void): Alarm {
     const pending: PendingAlarm = { deadline, wake, disarm: () => {} }
     this.#pending.add(pending)
@@ -45,7 +42,7 @@ export class TestClock implements Clock {
     }
   }
 
-  /** Stands still at `at`, which may lie before the present; rings what lies before it. */
+  /** `at` may lie in the past; rings what lies before it. */
   freeze(at: Instant): void {
     if (this.#frozenAt === null) {
       for (const pending of this.#pending) pending.disarm()
@@ -54,7 +51,6 @@ export class TestClock implements Clock {
     this.#ringDue(at)
   }
 
-  /** Passes the system's time through again. */
   thaw(): void {
     if (this.#frozenAt === null) return
     this.#frozenAt = null
@@ -67,7 +63,7 @@ export class TestClock implements Clock {
     pending.disarm = () => alarm.cancel()
   }
 
-  /** Moves the frozen clock forward and rings what it passed, in the order of deadlines, before returning. */
+  /** Rings passed alarms in the order of deadlines, before returning. */
   advance(us: bigint): void {
     if (this.#frozenAt === null) throw failure('clock_not_frozen')
     if (us < 0n) throw failure('clock_backwards', { given: formatGoDuration(us * 1_000n) })
@@ -75,7 +71,7 @@ export class TestClock implements Clock {
     this.#ringDue(this.#frozenAt)
   }
 
-  /** Alarms set while these ring wait for the next move or turn, so that a bad one cannot loop here for ever. */
+  /** Alarms set meanwhile wait for the next move, so that none can loop here. */
   #ringDue(at: Instant): void {
     const due = [...this.#pending].filter((pending) => at > pending.deadline)
     due.sort((a, b) => (a.deadline < b.deadline ? -1 : a.deadline > b.deadline ? 1 : 0))

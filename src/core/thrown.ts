@@ -1,12 +1,11 @@
-/** What code of the user's may throw, and how anything thrown is described. */
+/** Errors that users' code throws, and descriptions of anything thrown. */
 import { inspect } from 'node:util'
 
-/** Thrown by a handler or a transport that cannot succeed, however often it is tried: a letter is made at once. */
+/** Thrown by a handler or transport that can never succeed: a letter is made at once. */
 export class PermanentError extends Error {
   override readonly name: string = 'PermanentError'
 }
 
-/** What is kept of an error. */
 export interface ErrorDescription {
   readonly errorClass: string
   readonly errorMessage: string
@@ -19,7 +18,7 @@ const UNREADABLE: ErrorDescription = {
   errorStack: null,
 }
 
-/** Describes whatever was thrown; also what is no Error, and what throws when it is looked at. */
+/** Also of what is no Error, and of what throws when looked at. */
 export function describeError(thrown: unknown): ErrorDescription {
   try {
     return thrown instanceof Error ? describeErrorObject(thrown) : describeOther(thrown)

@@ -1,7 +1,4 @@
-/**
- * Instants as text (RFC 3339, HTTP dates) and as protobuf parts (seconds and nanoseconds). Microseconds are kept, what
- * is finer is cut down: rounding up would differ from what the client sent. Years 0001 to 9999.
- */
+/** Instants as RFC 3339, HTTP dates and protobuf parts, in the years 0001 to 9999. Anything finer than microseconds is cut, never rounded up. */
 
 import { type Instant, instant } from './clock.ts'
 
@@ -9,7 +6,7 @@ type ParsedTimestamp =
   | { readonly ok: true; readonly at: Instant }
   | { readonly ok: false; readonly reason: string }
 
-/** 0001-01-01T00:00:00Z, which means "none" on the wire. */
+/** Means "none" on the wire. */
 export const ZERO_TIME: Instant = instant(-62_135_596_800_000_000n)
 
 const LAST_TIME: Instant = instant(253_402_300_799_999_999n)
@@ -19,17 +16,16 @@ const RFC_3339 =
 
 const SHOWN_CHARACTERS = 64
 
-/** True for what RFC 3339 can write: the years 0001 to 9999. */
 export const isTimestamp = (at: Instant): boolean => at >= ZERO_TIME && at <= LAST_TIME
 
-/** Reads RFC 3339 with `Z` or an offset and up to nine fractional digits. */
+/** `Z` or an offset, up to nine fractional digits. */
 export function parseTimestamp(text: string): ParsedTimestamp {
   const match = RFC_3339.exec(text)
   if (match === null) {
     return refuse(text, 'is not an RFC 3339 timestamp such as 2027-01-01T00:00:00.123456Z')
   }
   const [year, month, day, hour, minute, second] = match.slice(1, 7).map(Number) as [
-    // The expression has six mandatory groups of digits before the fraction.
+    // Six mandatory groups of digits.
     number,
     number,
     number,
@@ -55,7 +51,7 @@ export function parseTimestamp(text: string): ParsedTimestamp {
   return isTimestamp(at) ? { ok: true, at } : refuse(text, 'lies outside the years 0001 to 9999')
 }
 
-/** Writes RFC 3339 in UTC with as few of 0, 3 or 6 fractional digits as lose nothing. */
+/** UTC, with as few of 0, 3 or 6 fractional digits as lose nothing. */
 export function formatTimestamp(at: Instant): string {
   if (!isTimestamp(at)) throw new RangeError(`instant ${at} lies outside the years 0001 to 9999`)
   const micros = Number(floorMod(at, 1000n))
@@ -64,24 +60,24 @@ export function formatTimestamp(at: Instant): string {
   return text.endsWith('.000Z') ? `${text.slice(0, -5)}Z` : text
 }
 
-/** Writes RFC 3339 in UTC with exactly six fractional digits, as the office API shows every instant. */
+/** UTC, always six fractional digits, as the office API has it. */
 export function formatMicros(at: Instant): string {
   const short = formatTimestamp(at).slice(0, -1)
   const dot = short.indexOf('.')
   return dot < 0 ? `${short}.000000Z` : `${short.slice(0, dot)}${short.slice(dot).padEnd(7, '0')}Z`
 }
 
-/** Writes RFC 3339 in UTC with whole seconds, cut down, as the webhook API shows every instant. */
+/** UTC, whole seconds, as the webhook API has it. */
 export const formatSeconds = (at: Instant): string => formatTimestamp(instant(at - floorMod(at, 1_000_000n)))
 
-/** The HTTP date of the second in which `at` lies, such as `Sun, 15 Nov 2026 01:08:28 GMT`: cut down and never rounded. */
+/** Such as `Sun, 15 Nov 2026 01:08:28 GMT`; cut, never rounded. */
 export const formatHttpDate = (at: Instant): string =>
   new Date(Number((at - floorMod(at, 1_000_000n)) / 1_000n)).toUTCString()
 
 export const instantFromParts = (seconds: bigint, nanos: number): Instant =>
   instant(seconds * 1_000_000n + BigInt(Math.floor(nanos / 1000)))
 
-/** The protobuf timestamp of an instant; nanos count forward also before 1970. */
+/** Nanos count forward also before 1970. */
 export function partsFromInstant(at: Instant): { seconds: bigint; nanos: number } {
   const micros = floorMod(at, 1_000_000n)
   return { seconds: (at - micros) / 1_000_000n, nanos: Number(micros) * 1000 }

@@ -1,8 +1,8 @@
-/** The version of this program, as its package states it. */
+/** The version of the package. */
 import { readFileSync } from 'node:fs'
 
 const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as {
-  // The package of this very file; it always has a version.
+  // Our own package always has one.
   readonly version: string
 }
 

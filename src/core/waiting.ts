@@ -1,7 +1,7 @@
-/** Waiting that ends when it is told to. Nothing here is Node's alone: the client waits with it too. */
+/** Waiting that can be ended. Nothing is Node's alone: the client uses it too. */
 import { type Alarm, after, type Clock } from './clock.ts'
 
-/** Waits until what `arm` arms calls `end`; false when `signal` came before. */
+/** False when `signal` came first. */
 async function waitFor(arm: (end: () => void) => () => void, signal: AbortSignal): Promise<boolean> {
   if (signal.aborted) return false
   const { promise, resolve: end } = Promise.withResolvers<void>()
@@ -14,21 +14,21 @@ async function waitFor(arm: (end: () => void) => () => void, signal: AbortSignal
   return !signal.aborted
 }
 
-/** Waits by a clock; false when `signal` came meanwhile. */
+/** By a clock. */
 export const pause = (clock: Clock, us: bigint, signal: AbortSignal): Promise<boolean> =>
   waitFor((end) => {
     const alarm = after(clock, us, end)
     return () => alarm.cancel()
   }, signal)
 
-/** Waits, and holds the process meanwhile; false when `signal` came meanwhile. */
+/** Keeps the process alive. */
 export const sleep = (ms: number, signal: AbortSignal): Promise<boolean> =>
   waitFor((end) => {
     const timer = setTimeout(end, ms)
     return () => clearTimeout(timer)
   }, signal)
 
-/** The same, without holding the process. */
+/** Does not keep the process alive. */
 export const rest = (ms: number, signal: AbortSignal): Promise<boolean> =>
   waitFor((end) => {
     const timer = setTimeout(end, ms)
@@ -36,7 +36,7 @@ export const rest = (ms: number, signal: AbortSignal): Promise<boolean> =>
     return () => clearTimeout(timer)
   }, signal)
 
-/** What `work` gives, unless the signal is aborted before; the work itself goes on. */
+/** Rejects on abort; the work itself goes on. */
 export async function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   const { promise: aborted, reject } = Promise.withResolvers<never>()
   const end = (): void => reject(signal.reason)
@@ -54,14 +54,14 @@ export const aborted = (signal: AbortSignal): Promise<void> =>
     ? Promise.resolve()
     : new Promise((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }))
 
-/** Waits for work, whatever comes of it, but not for ever: brokers and stores may not answer. */
+/** Waits for any result, but not for ever: brokers and stores may not answer. */
 export async function atMost(ms: number, work: Promise<unknown>): Promise<void> {
   const done = new AbortController()
   const settled = work.catch(() => {}).finally(() => done.abort())
   await Promise.race([settled, sleep(ms, done.signal)])
 }
 
-/** What it gives, or `otherwise` when it fails or takes longer. */
+/** `otherwise` when it fails or takes longer. */
 export async function within<T, Otherwise>(
   ms: number,
   asked: Promise<T>,
@@ -76,16 +76,16 @@ export async function within<T, Otherwise>(
   }
 }
 
-/** The longest a timer can be: it is never meant to ring. */
+/** Never meant to ring. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1
 
-/** Keeps the process alive until what it gives is called. */
+/** Keeps the process alive until the returned function is called. */
 export function holdProcess(): () => void {
   const timer = setInterval(() => {}, LONGEST_TIMER_MS)
   return () => clearInterval(timer)
 }
 
-/** A clock whose alarms hold the process until they ring or are cancelled. */
+/** Its alarms keep the process alive. */
 export function holding(clock: Clock): Clock {
   const held = (arm: (wake: () => void) => Alarm, wake: () => void): Alarm => {
     const letGo = holdProcess()

@@ -1,13 +1,10 @@
-/**
- * Xids: 96-bit ids of 20 characters whose order is about their order in time: four bytes of seconds, three that stand for the
- * machine, two for the process, three of a counter. Clients of webhooks read ids of this form, and some check them.
- */
+/** Xids: 96-bit ids of 20 characters, about in the order of time: seconds, machine, process, counter. Clients of webhooks know the form. */
 import { randomBytes } from 'node:crypto'
 import type { Clock } from './clock.ts'
 
 declare const xidBrand: unique symbol
 
-/** 20 characters of `0-9a-v`; the last one has only one bit. */
+/** Of `0-9a-v`; the last one has a single bit. */
 export type Xid = string & { readonly [xidBrand]: true }
 
 const ALPHABET = '0123456789abcdefghijklmnopqrstuv'
@@ -15,25 +12,24 @@ const FORM = /^[0-9a-v]{19}[0g]$/
 const COUNTERS = 2 ** 24
 const SUFFIX_BITS = 4n
 
-/** The text as an xid, or null when it is none. */
 export const parseXid = (text: string): Xid | null => (FORM.test(text) ? (text as Xid) : null)
 
-/** Names a text from the store as the xid that it is. */
+/** For texts from the store. */
 export const xid = (text: string): Xid => text as Xid
 
-/** When it was made, in whole seconds since 1970. */
+/** Seconds since 1970. */
 export const secondsOfXid = (id: Xid): number => Number(numberOf(id) >> 64n)
 
-/** No id that was made in this second or later comes before it. */
+/** No id of this second or later comes before it. */
 export const firstXidOf = (second: bigint): Xid => format(second << 64n)
 
-/** The id `steps` after this one in its block. */
+/** In the same block. */
 export const xidAfter = (id: Xid, steps: number): Xid => format(numberOf(id) + BigInt(steps))
 
-/** The counter is in the last characters, together with two bits before it. */
+/** Characters of the counter, with two bits before it. */
 const TAIL = 6
 
-/** The first `count` ids of a block. Within a block only the counter differs, which makes this quick. */
+/** The first ids of a block, in which only the counter differs. */
 export function xidsFrom(first: Xid, count: number): Xid[] {
   const head = first.slice(0, -TAIL)
   const tail = tailOf(first)
@@ -68,14 +64,14 @@ function format(value: bigint): Xid {
   return xid(text)
 }
 
-/** Makes ids that no other process makes. Those of one process ascend, unless it makes 16 million of them in a second. */
+/** Unique to the process and ascending, unless it makes 16 million in a second. */
 export class Xids {
   readonly #clock: Clock
-  /** Machine and process: random, so that processes in containers, which share both, differ too. */
+  /** Machine and process, random: containers may share both. */
   readonly #maker = randomBytes(5).readUIntBE(0, 5)
   #second = 0
   #counter = 0
-  /** What all ids of the second begin with, and the end of the first of them. */
+  /** Common head of the second's ids, and the tail of the first. */
   #head = ''
   #tail = 0
 
@@ -88,7 +84,7 @@ export class Xids {
     return this.block(1)
   }
 
-  /** The first of `count` new ids that follow each other: the others are `xidAfter(first, 1)` and so on. */
+  /** The first of `count` consecutive ids; `xidAfter(first, 1)` and so on are the others. */
   block(count: number): Xid {
     if (count > COUNTERS)
       throw new RangeError(`a block of ${count} ids is larger than the ${COUNTERS} of a second`)
@@ -100,7 +96,7 @@ export class Xids {
     return xid(this.#head + tailText(this.#tail + first * 16))
   }
 
-  /** Big numbers are needed once a second only: they would cost more than all the rest of an id. */
+  /** Once a second: bigints would cost more than the rest of an id. */
   #begin(second: number): void {
     const id = format((BigInt(second) << 64n) | (BigInt(this.#maker) << 24n))
     this.#second = second

@@ -1,22 +1,21 @@
-/** JSON Patch (RFC 6902) on the text of a document: all operations, or none and the reason. What they do not name keeps its bytes. */
+/** JSON Patch (RFC 6902) on text: all operations, or none and the reason. Unnamed parts keep their bytes. */
 import { parseExactly, sameJson } from './exact.ts'
 import { elementNumber, isBelow, MOST_LEVELS, pointerBelow, showPointer, stepsOf } from './pointer.ts'
 import { JsonText, withValue } from './text.ts'
 import { isNestedDeeper } from './tokens.ts'
 
-/** An operation of JSON Patch (RFC 6902). Values are exact (see exact.ts), and nested at most `MOST_LEVELS` deep. */
+/** Values are exact (see exact.ts), and nested at most `MOST_LEVELS` deep. */
 export type PatchOperation =
   | { readonly op: 'add' | 'replace' | 'test'; readonly path: string; readonly value: unknown }
   | { readonly op: 'remove'; readonly path: string }
   | { readonly op: 'move' | 'copy'; readonly from: string; readonly path: string }
 
-/** The new text, or what stood in the way. */
 type PatchResult =
   | { readonly ok: true; readonly text: string }
-  /** Why the operation with this number cannot be done. */
+  /** Why operation `index` cannot be done. */
   | { readonly ok: false; readonly index: number; readonly reason: string }
 
-/** `text` is JSON. The new one has at most `mostCharacters`; copies of copies would have no end otherwise. */
+/** `text` is JSON. `mostCharacters` bounds copies of copies. */
 export function patchText(
   text: string,
   operations: readonly PatchOperation[],
@@ -30,10 +29,9 @@ export function patchText(
   return { ok: true, text: withValue(text, patch.root) }
 }
 
-/** A document on which operations are done, one after the other. */
 class Patch {
   root: JsonText
-  /** Characters that may still come in by copies. */
+  /** Characters left for copies. */
   #room: number
 
   constructor(root: JsonText, room: number) {
@@ -41,7 +39,7 @@ class Patch {
     this.#room = room
   }
 
-  /** Why it cannot be done; null when it was. */
+  /** null when done, else why not. */
   apply(operation: PatchOperation): string | null {
     const { path } = operation
     if (operation.op === 'add') return this.#put(path, JsonText.from(operation.value))
@@ -71,7 +69,7 @@ class Patch {
     return stepsOf(path).reduce<JsonText | undefined>((found, step) => found?.at(step), this.root)
   }
 
-  /** Where it is not that there would be something at `path`. */
+  /** Where the path ends. */
   #missing(path: string): string {
     let found = this.root
     let way = ''
@@ -87,7 +85,7 @@ class Patch {
     return `there is nothing at ${showPointer(way)}`
   }
 
-  /** Adds a member or element, or gives a member another value. */
+  /** Adds a member or element, or replaces a member. */
   #put(path: string, value: JsonText): string | null {
     if (path === '') return this.#replace(path, value)
     const { parent, step } = this.#parent(path)
@@ -103,7 +101,7 @@ class Patch {
     return null
   }
 
-  /** There is something at `path`. */
+  /** Something is at `path`. */
   #replace(path: string, value: JsonText): null {
     const { parent, step } = this.#parent(path)
     if (path === '') this.root = value
@@ -111,7 +109,7 @@ class Patch {
     return null
   }
 
-  /** There is something at `path`. */
+  /** Something is at `path`. */
   #remove(path: string): string | null {
     if (path === '') return 'the whole payload cannot be removed'
     const { parent, step } = this.#parent(path)
@@ -119,7 +117,7 @@ class Patch {
     return null
   }
 
-  /** What a path leads into, if that is there, and its last step. */
+  /** The container, if there is one, and the last step. */
   #parent(path: string): { readonly parent: JsonText | undefined; readonly step: string } {
     const at = path.lastIndexOf('/')
     const [step = ''] = stepsOf(path.slice(at))
@@ -127,7 +125,7 @@ class Patch {
   }
 }
 
-/** Whether a text means an exact value, which is nested less deep than some texts. */
+/** The value is nested less deep than some texts. */
 function means(text: JsonText, value: unknown): boolean {
   const now = text.toString()
   return !isNestedDeeper(now, MOST_LEVELS) && sameJson(parseExactly(now), value)

@@ -1,17 +1,17 @@
-/** Changes the text of a document so that it means another value: what is the same in both keeps its bytes. */
+/** Changes a text so that it means another value: equal parts keep their bytes. */
 import { membersOf, parseExactly, sameJson } from './exact.ts'
 import { JsonText, withValue } from './text.ts'
 
-/** The text with what differs written anew. `after` is exact, and neither of them is nested without end. */
+/** `after` is exact; neither is nested without end. */
 export function rewriteText(text: string, after: unknown): string {
   const root = JsonText.of(text)
   return withValue(text, change(() => root, parseExactly(text), after) ?? root)
 }
 
-/** Texts are looked into where they change, and not before. */
+/** Texts are parsed only where they change. */
 type Found = () => JsonText | undefined
 
-/** Changes a text within, or gives another for its place; null: it stays in it. */
+/** Changes a text within, or returns a replacement; null: it stays. */
 function change(text: Found, before: unknown, after: unknown): JsonText | null {
   if (Array.isArray(before) && Array.isArray(after)) return changeList(text, before, after)
   const old = membersOf(before)
@@ -38,15 +38,12 @@ function changeObject(text: Found, before: Members, after: Members): null {
   return null
 }
 
-/**
- * What is the same at both ends stays. Between these, elements are compared one by one, and what is left over is removed or added:
- * not the fewest changes, but as many steps as there are elements.
- */
+/** Equal ends stay; between them elements are compared one by one. Not the fewest changes, but linear. */
 function changeList(text: Found, before: readonly unknown[], after: readonly unknown[]): null {
   const shorter = Math.min(before.length, after.length)
   let start = 0
   let rest = 0
-  // Lists of one length are compared one by one in any case.
+  // Lists of one length are compared one by one anyway.
   if (before.length !== after.length) {
     while (start < shorter && sameJson(before[start], after[start])) start++
     while (rest < shorter - start && sameJson(before.at(-1 - rest), after.at(-1 - rest))) rest++

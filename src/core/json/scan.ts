@@ -1,8 +1,6 @@
 /**
- * Whether bytes are JSON, and what a consumer needs to know of it, without making a value of them: one pass over the bytes, without
- * recursion, so that no nesting is too deep. Intake runs it on every record.
- *
- * JSON here is what Python reads: bare `NaN`, `Infinity` and `-Infinity` are numbers. A byte order mark is not JSON, nor is nothing.
+ * Whether bytes are JSON, and facts about it, in one pass without recursion or values; intake runs it on every record. JSON as Python reads it:
+ * `NaN`, `Infinity` and `-Infinity` are numbers. A byte order mark is not JSON, nor is an empty text.
  */
 import { isAscii, isUtf8 } from 'node:buffer'
 
@@ -12,18 +10,16 @@ export type JsonScan =
       readonly ok: true
       readonly kind: 'object' | 'array' | 'scalar'
       readonly ascii: boolean
-      /** How many arrays and objects stand in each other at most; 0 for a scalar. */
+      /** Nesting of arrays and objects; 0 for a scalar. */
       readonly depth: number
-      /** The digits of the longest number that has neither fraction nor exponent. */
+      /** Digits of the longest integer. */
       readonly longestInteger: number
-      /** Whether NaN or an infinity is in it. */
       readonly nonFinite: boolean
     }
 
 const NOT_JSON: JsonScan = { ok: false, why: 'not_json' }
 const NOT_UTF8: JsonScan = { ok: false, why: 'not_utf8' }
 
-/** What a position is when there is none. */
 const NOWHERE = -1
 
 const [SPACE, QUOTE, PLUS, COMMA, MINUS, DOT, ZERO] = [0x20, 0x22, 0x2b, 0x2c, 0x2d, 0x2e, 0x30]
@@ -39,27 +35,27 @@ const NAME = 3
 const COLON_NEXT = 4
 const COMMA_OR_END = 5
 
-/** By their first bytes. Numbers that begin with a minus are looked at before. */
+/** By first byte. Numbers with a minus are checked before. */
 const WORDS: readonly (Uint8Array | undefined)[] = Array.from({ length: 256 }, (_, first) =>
   ['true', 'false', 'null', 'NaN', 'Infinity', '-Infinity']
     .map((word) => Buffer.from(word))
     .find((word) => word[0] === first),
 )
 
-/** Bytes that end a plain run in a string: quote, backslash and controls. */
+/** Quote, backslash and controls. */
 const SPECIAL_IN_STRING = new Uint8Array(256)
 SPECIAL_IN_STRING.fill(1, 0, SPACE)
 SPECIAL_IN_STRING[QUOTE] = 1
 SPECIAL_IN_STRING[BACKSLASH] = 1
 
-/** What may stand behind a backslash, besides `u`. */
+/** After a backslash, besides `u`. */
 const ESCAPED = new Uint8Array(256)
 for (const byte of Buffer.from('"\\/bfnrt')) ESCAPED[byte] = 1
 
-/** What the containers are that stand around a place, for usual depths: nothing else runs while a scan does. */
+/** Enclosing containers; shared, because nothing else runs during a scan. */
 const USUAL_DEPTHS = new Uint8Array(512)
 
-/** Says whether bytes are JSON, and which. One loop over the tokens: with a function for each part of the grammar it takes twice as long. */
+/** One loop over the tokens: a function per grammar rule takes twice as long. */
 export function scanJson(bytes: Uint8Array): JsonScan {
   const ascii = isAscii(bytes)
   if (!ascii && !isUtf8(bytes)) return NOT_UTF8
@@ -136,10 +132,10 @@ export function scanJson(bytes: Uint8Array): JsonScan {
   return { ok: true, kind, ascii, depth: deepest, longestInteger, nonFinite }
 }
 
-/** A byte, or −1 behind the end: reading there would make every later read slow. */
+/** −1 behind the end: reading there would make later reads slow. */
 const byteAt = (bytes: Uint8Array, at: number): number => (at < bytes.length ? (bytes[at] ?? -1) : -1)
 
-/** Behind the closing quote of the string whose first character is at `from`. */
+/** Behind the closing quote. */
 function stringEnd(bytes: Uint8Array, from: number): number {
   let at = from
   while (at < bytes.length) {
@@ -172,7 +168,7 @@ function digitsEnd(bytes: Uint8Array, from: number): number {
   return at
 }
 
-/** Behind the fraction and the exponent of a number, if it has them. */
+/** Behind fraction and exponent. */
 function numberEnd(bytes: Uint8Array, integerEnd: number): number {
   let at = integerEnd
   if (byteAt(bytes, at) === DOT) {
@@ -188,7 +184,6 @@ function numberEnd(bytes: Uint8Array, integerEnd: number): number {
   return end === digits ? NOWHERE : end
 }
 
-/** Behind the word that begins at `from`. */
 function wordEnd(bytes: Uint8Array, from: number): number {
   const word = WORDS[byteAt(bytes, from)]
   if (word === undefined) return NOWHERE

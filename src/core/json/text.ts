@@ -1,15 +1,13 @@
 /**
- * A JSON value as text that can be changed in places. What is not changed stays as it was written: white space, the order of members,
- * duplicates, numbers of any length, escapes. Only what is looked into is taken apart, level by level and without recursion, so that a
- * payload that is nested a million levels deep costs no more than another.
+ * A JSON value as text that can be changed in places. Everything else stays as written: white space, order, duplicates, long numbers, escapes.
+ * Only what is looked into is parsed, level by level and without recursion, so deep nesting costs nothing.
  *
- * Of several members with the same name the last one counts, as JSON.parse takes it; once it is set or removed the others are gone
- * too, so that no reader finds the old value.
+ * Of members with one name the last counts, as in JSON.parse; setting or removing it removes the others, so that no reader finds an old value.
  */
 import { elementNumber } from './pointer.ts'
 import { isClosing, isOpening, nameAt, skipSpace, tokenEnd } from './tokens.ts'
 
-/** A text of JSON, and where its objects and arrays end once somebody asks. */
+/** A text, and the ends of its containers once asked for. */
 class Source {
   readonly text: string
   #ends: Int32Array | null = null
@@ -18,10 +16,7 @@ class Source {
     this.text = text
   }
 
-  /**
-   * Behind the value that begins at `start`. What lies inside is not read again at each level: a value at the bottom of 500 levels would
-   * be read 500 times otherwise.
-   */
+  /** Behind the value at `start`. Ends are computed once: the bottom of 500 levels would be read 500 times otherwise. */
   endOf(start: number): number {
     if (!isOpening(this.text.charCodeAt(start))) return tokenEnd(this.text, start)
     this.#ends ??= containerEnds(this.text)
@@ -29,7 +24,7 @@ class Source {
   }
 }
 
-/** By where they begin. One number for each character: as objects, the ends of millions of arrays would not fit into a repair's memory. */
+/** By start. An Int32Array: as objects, the ends of millions of arrays would not fit into a repair's memory. */
 function containerEnds(text: string): Int32Array {
   const ends = new Int32Array(text.length)
   const open: number[] = []
@@ -42,18 +37,18 @@ function containerEnds(text: string): Int32Array {
   return ends
 }
 
-/** A member or an element: one object each, since lists may have millions of them. */
+/** A member or element; lists may have millions. */
 interface Part {
-  /** Where its value stands. */
+  /** Of its value. */
   readonly start: number
   readonly end: number
-  /** From the end of the one before to its own beginning: a comma and white space; null when it was put in, or is the first. */
+  /** Comma and white space before it; null when added, or first. */
   readonly separator: string | null
-  /** The name and all up to the value, as it was written; empty for an element. */
+  /** Name and all up to the value, as written; empty for an element. */
   readonly label: string
-  /** The member before it with the same name. */
+  /** The previous member of the same name. */
   readonly earlier: Part | null
-  /** Stands for what was written once somebody has looked at it, or put another in its place. */
+  /** Replaces the written text once looked at or set. */
   value: JsonText | null
   isGone: boolean
 }
@@ -70,20 +65,19 @@ const added = (value: JsonText, label = ''): Part => ({
 
 interface Inside {
   parts: Part[]
-  /** The members that count; null: it is an array. */
+  /** Members that count; null: an array. */
   readonly byName: Map<string, Part> | null
-  /** White space behind the opening bracket and before the closing one; both empty when nothing was inside. */
+  /** White space inside the brackets; empty when nothing was inside. */
   readonly open: string
   readonly close: string
   /** White space when nothing was inside. */
   readonly blank: string
-  /** What goes between two parts where nothing was written. */
+  /** Between two parts where nothing was written. */
   readonly separator: string
-  /** What goes between the name and the value of a new member. */
+  /** Between the name and value of a new member. */
   readonly colon: string
 }
 
-/** A value of a document: as it was written, or as it was changed. */
 export class JsonText {
   readonly #source: Source
   readonly #start: number
@@ -96,12 +90,12 @@ export class JsonText {
     this.#end = end
   }
 
-  /** The value of a text, which is JSON: nothing is checked here. */
+  /** Unchecked. */
   static of(text: string): JsonText {
     return new JsonText(new Source(text), skipSpace(text, 0), text.trimEnd().length)
   }
 
-  /** A value with exact numbers. */
+  /** With exact numbers. */
   static from(value: unknown): JsonText {
     return JsonText.of(JSON.stringify(value))
   }
@@ -111,12 +105,11 @@ export class JsonText {
     return first === '{' ? 'object' : first === '[' ? 'array' : 'other'
   }
 
-  /** The text before any change. */
   get written(): string {
     return this.#source.text.slice(this.#start, this.#end)
   }
 
-  /** The same value again, to be changed on its own. */
+  /** To be changed on its own. */
   copy(): JsonText {
     if (this.#inside !== null) return JsonText.of(this.toString())
     return new JsonText(this.#source, this.#start, this.#end)
@@ -127,14 +120,14 @@ export class JsonText {
     return this.#opened().parts.length
   }
 
-  /** A member of an object, or an element of an array; from here on it is one and the same for all who ask. */
+  /** Always the same object for the same part. */
   at(step: string | number): JsonText | undefined {
     const part = this.#part(step)
     if (part !== undefined) part.value ??= new JsonText(this.#source, part.start, part.end)
     return part?.value ?? undefined
   }
 
-  /** Gives a member or an element another value, or adds a member behind the others. */
+  /** Replaces a member or element, or adds a member at the end. */
   set(step: string | number, value: JsonText): void {
     const part = this.#part(step)
     if (part !== undefined) {
@@ -148,7 +141,6 @@ export class JsonText {
     byName?.set(String(step), member)
   }
 
-  /** Removes a member or an element, if it is there. */
   remove(step: string): void {
     const part = this.#part(step)
     if (part === undefined) return
@@ -160,11 +152,11 @@ export class JsonText {
     this.#opened().byName?.delete(step)
   }
 
-  /** Of an array: puts these in the place of `removed` elements from `index` on; those behind move. */
+  /** Of an array: replaces `removed` elements from `index` on. */
   replaceElements(index: number, removed: number, values: readonly JsonText[]): void {
     const inside = this.#opened()
     const { parts } = inside
-    // Not by splice: a call takes only so many arguments.
+    // Not splice: a call takes only so many arguments.
     inside.parts = parts.slice(0, index).concat(
       values.map((value) => added(value)),
       parts.slice(index + removed),
@@ -178,7 +170,7 @@ export class JsonText {
     return pieces.join('')
   }
 
-  /** Adds the text to others: one that was joined at every level would be copied as often. Recursion goes as deep as was looked. */
+  /** Into pieces: joined at every level, texts would be copied as often. Recurses as deep as was looked into. */
   #writeInto(pieces: string[]): void {
     if (this.#inside === null) {
       pieces.push(this.written)
@@ -188,7 +180,7 @@ export class JsonText {
     const left = parts.filter(({ isGone }) => !isGone)
     pieces.push(this.kind === 'object' ? '{' : '[', left.length === 0 ? blank : open)
     left.forEach((part, index) => {
-      // What was the first may stand behind another now, and the other way round.
+      // The first part may have moved.
       if (index > 0) pieces.push(part.separator ?? separator)
       pieces.push(part.label)
       if (part.value === null) pieces.push(this.#source.text.slice(part.start, part.end))
@@ -210,7 +202,7 @@ export class JsonText {
   }
 }
 
-/** A document with another value; white space around it stays. */
+/** Keeps the white space around it. */
 export const withValue = (text: string, value: JsonText): string =>
   `${text.slice(0, skipSpace(text, 0))}${value}${text.slice(text.trimEnd().length)}`
 
@@ -218,7 +210,6 @@ function discard(part: Part | null): void {
   for (let one = part; one !== null; one = one.earlier) one.isGone = true
 }
 
-/** What is directly in the object or array that stands there. */
 function insideOf(source: Source, start: number, end: number): Inside {
   const { text } = source
   const byName = text[start] === '{' ? new Map<string, Part>() : null
@@ -247,13 +238,13 @@ function insideOf(source: Source, start: number, end: number): Inside {
     }
     const next = skipSpace(text, part.end)
     if (text[next] !== ',') {
-      // As between the last two; of a single one, as before it; else as behind the colon.
+      // As between the last two; for a single one as before it, else as behind the colon.
       const usual = separator ?? `,${open || (colon.endsWith(' ') ? ' ' : '')}`
       return { parts, byName, open, close: text.slice(part.end, next), blank: '', separator: usual, colon }
     }
     at = skipSpace(text, next + 1)
     const between = text.slice(part.end, at)
-    // One text for all that are alike, in lists of millions.
+    // One string for equal separators, in lists of millions.
     if (between !== separator) separator = between
   }
 }

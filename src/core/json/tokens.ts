@@ -1,6 +1,5 @@
 /**
- * The tokens of a text that is JSON already: nothing is checked here. For all who keep, cut or show JSON as it was written. Bare `NaN` and
- * the infinities of Python are words like others.
+ * Tokens of text that is JSON already, unchecked, for all who keep, cut or show JSON as written. Python's `NaN` and infinities are words.
  *
  *   for (let at = skipSpace(text, 0), end = 0; at < text.length; at = skipSpace(text, end)) {
  *     end = tokenEnd(text, at)
@@ -12,29 +11,25 @@ const QUOTE = 0x22
 const COLON = 0x3a
 const BACKSLASH = 0x5c
 
-/** What ends a number or a word. */
 const ENDS_WORD = new Uint8Array(128)
 for (const end of ' \n\r\t,:[]{}') ENDS_WORD[end.charCodeAt(0)] = 1
 
-/** In JSON nothing else is below: behind the end of a text there is NaN, which is not either. */
+/** Nothing else in JSON is below; NaN, behind the end, is not either. */
 const isSpace = (code: number): boolean => code <= 0x20
 
 export const isQuote = (code: number): boolean => code === QUOTE
 
-/** An object or array begins here. */
 export const isOpening = (code: number): boolean => code === 0x7b || code === 0x5b
 
-/** An object or array is over here. */
 export const isClosing = (code: number): boolean => code === 0x7d || code === 0x5d
 
-/** At the first character from `from` on that is no white space. */
 export function skipSpace(text: string, from: number): number {
   let at = from
   while (isSpace(text.charCodeAt(at))) at++
   return at
 }
 
-/** Behind the string, number, word or mark that begins at `start`, which is no white space. */
+/** Behind the string, number, word or mark at `start`. */
 export function tokenEnd(text: string, start: number): number {
   const first = text.charCodeAt(start)
   if (first === QUOTE) return stringEnd(text, start)
@@ -46,7 +41,7 @@ export function tokenEnd(text: string, start: number): number {
 
 const STEPS = 16
 
-/** Behind the closing quote. Names are short, payloads are long: the search begins by steps and goes on by leaps. */
+/** Behind the closing quote. Searches by steps, then by leaps: names are short, payloads long. */
 export function stringEnd(text: string, start: number): number {
   let at = start + 1
   for (const near = at + STEPS; at < near; at++) {
@@ -57,30 +52,28 @@ export function stringEnd(text: string, start: number): number {
   for (let quote = text.indexOf('"', at); quote !== -1; quote = text.indexOf('"', quote + 1)) {
     let before = quote
     while (before > at && text.charCodeAt(before - 1) === BACKSLASH) before--
-    // Backslashes in pairs stand for themselves; one more takes the quote into the string.
+    // Backslashes in pairs stand for themselves; an odd one escapes the quote.
     if ((quote - before) % 2 === 0) return quote + 1
   }
   return text.length
 }
 
-/** The name of the member that begins at `start`, where it ends and where its value begins. */
 export function nameAt(text: string, start: number) {
   const nameEnd = stringEnd(text, start)
   const valueStart = skipSpace(text, skipSpace(text, nameEnd) + 1)
   return { name: stringOf(text.slice(start, nameEnd)), nameEnd, valueStart }
 }
 
-/** Whether the string that ends before `end` is the name of a member. */
+/** Whether the string that ends at `end` is a name. */
 export function isName(text: string, end: number): boolean {
   const code = text.charCodeAt(end)
   return code === COLON || (isSpace(code) && text.charCodeAt(skipSpace(text, end)) === COLON)
 }
 
-/** The characters that a string stands for. */
 export const stringOf = (written: string): string =>
   written.includes('\\') ? String(JSON.parse(written)) : written.slice(1, -1)
 
-/** What is wrong with a text as JSON, as the engine says it; null when nothing is. What is read is thrown away: it has lost digits. */
+/** The engine's message; null for valid JSON. */
 export function jsonProblem(text: string): string | null {
   try {
     JSON.parse(text)
@@ -92,7 +85,6 @@ export function jsonProblem(text: string): string | null {
 
 export const isJson = (text: string): boolean => jsonProblem(text) === null
 
-/** Whether arrays and objects lie more than `levels` deep in one another. */
 export function isNestedDeeper(text: string, levels: number): boolean {
   let depth = 0
   for (let at = skipSpace(text, 0); at < text.length; at = skipSpace(text, tokenEnd(text, at))) {
@@ -104,7 +96,7 @@ export function isNestedDeeper(text: string, levels: number): boolean {
   return false
 }
 
-/** The text with a line for each member and element; null when it is no JSON. Only white space differs: nothing is read. */
+/** One line per member and element; null for invalid JSON. Changes white space only. */
 export function indentJson(text: string): string | null {
   if (!isJson(text)) return null
   const parts: string[] = []

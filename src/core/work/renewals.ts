@@ -1,11 +1,11 @@
-/** Keeps claims alive: those that are due together, again soon where that failed. The run of a claim that is lost is ended. */
+/** Renews claims that are due together, and soon again after a failure. The run of a lost claim is ended. */
 import { type Alarm, type Instant, later } from '../clock.ts'
 import type { Held } from './held.ts'
 import type { WorkerOptions } from './work-table.ts'
 
-/** After failures, and when a claim is about to end, renewals come no closer than this. */
+/** Between renewals after failures, and when a claim is about to end. */
 const SHORTEST_PAUSE_US = 200_000n
-/** Claims of one call. */
+/** Claims per call. */
 const MOST_RENEWED = 1_000
 
 export class Renewals<Job, Result> {
@@ -21,7 +21,7 @@ export class Renewals<Job, Result> {
     this.#all = all
   }
 
-  /** Something is held that has to be looked at then. */
+  /** Looks at claims then. */
   watch(at: Instant): void {
     const { clock, table } = this.#options
     if (this.#isStopped || table.renew === undefined) return
@@ -39,7 +39,7 @@ export class Renewals<Job, Result> {
     this.#alarm?.alarm.cancel()
   }
 
-  /** Renews one claim now; rejects when it is lost or the table cannot say. */
+  /** Rejects when the claim is lost or the table cannot say. */
   async renewNow(held: Held<Job>): Promise<void> {
     held.signal.throwIfAborted()
     const failure = await this.#renew([held])
@@ -54,9 +54,9 @@ export class Renewals<Job, Result> {
     for (const held of this.#all()) {
       if (held.isLost) continue
       const dropAt = this.#dropAt(held)
-      // Before somebody else begins it as well.
+      // Before somebody else begins the job.
       if (dropAt !== null && held.isInDoubt && dropAt <= now) this.#lose(held, null)
-      // With those that are due soon, a tenth of a claim from now.
+      // Together with those due within a tenth of a claim.
       else if (!this.#underWay.has(held) && held.renewAt - (held.until - held.renewAt) / 7n <= now)
         due.push(held)
     }
@@ -65,7 +65,7 @@ export class Renewals<Job, Result> {
     this.#watchFirst(now)
   }
 
-  /** When a claim that could not be renewed is given up. null: never; what is over is only still to be written. */
+  /** When an unrenewed claim is given up; null: never, or only the result is to be written. */
   #dropAt({ until, isOver }: Held<Job>): Instant | null {
     const { dropUs } = this.#options
     return dropUs === undefined || isOver ? null : later(until, -dropUs)
@@ -86,7 +86,7 @@ export class Renewals<Job, Result> {
     if (first !== undefined) this.watch(first)
   }
 
-  /** One call after the other: others need the connections, too. */
+  /** One call at a time: others need connections too. */
   async #renewGroup(group: readonly Held<Job>[]): Promise<void> {
     for (const held of group) {
       held.isInDoubt = true
@@ -109,7 +109,7 @@ export class Renewals<Job, Result> {
     this.#watchFirst(now)
   }
 
-  /** Gives the error after which nothing is known. */
+  /** Returns the error after which nothing is known. */
   async #renew(some: readonly Held<Job>[]): Promise<{ readonly error: unknown } | null> {
     const { clock, table } = this.#options
     const calledAt = clock.now()
@@ -129,7 +129,7 @@ export class Renewals<Job, Result> {
         const others = some.filter((held) => held !== blamed && !held.isOver)
         return others.length === 0 ? null : this.#renew(others)
       }
-      // One that is gone refuses all of them: find out which.
+      // One that is gone refuses all: find out which.
       if (some.length === 1) for (const held of some) this.#lose(held, error)
       else for (const held of some) if (!held.isOver) await this.#renew([held])
       return null

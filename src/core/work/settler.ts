@@ -1,6 +1,6 @@
 /**
- * Writes results: what has gathered while one call is under way goes with the next, group by group. Nothing is forgotten while the
- * table is away. A result that is refused is tried alone, a few times while its claim lasts, and does not hold up the others.
+ * Writes results: those that gather during a call go with the next, group by group. None is forgotten while the table is away. A refused
+ * result is tried alone, a few times while its claim lasts, and does not hold up others.
  */
 import { backoffDelayMs } from '../backoff.ts'
 import { type Alarm, after } from '../clock.ts'
@@ -8,13 +8,13 @@ import { pause } from '../waiting.ts'
 import type { Held } from './held.ts'
 import type { Settlement, WorkerOptions } from './work-table.ts'
 
-/** Tries of what cannot be written once the worker stops: at least once is promised, and claims lapse. */
+/** After the worker stops; claims lapse, and at least once is promised. */
 const LAST_TRIES = 4
 
 interface Line<Job, Result> {
   readonly results: Settlement<Job, Result>[]
   isWriting: boolean
-  /** So many from the front are written one by one, to find the one that is refused. */
+  /** So many from the front are written one by one, to find the refused one. */
   singly: number
 }
 
@@ -29,7 +29,7 @@ export class Settler<Job, Result> {
   #unwritten = 0
   #triesLeft: number
 
-  /** `onSettled`: these are held no longer. */
+  /** `onSettled`: no longer held. */
   constructor(options: WorkerOptions<Job, Result>, onSettled: (held: readonly Held<Job>[]) => void) {
     this.#options = options
     this.#onSettled = onSettled
@@ -46,12 +46,12 @@ export class Settler<Job, Result> {
     this.#add(settlement)
   }
 
-  /** From now on outages are not waited out: some tries more, soon. */
+  /** Outages are no longer waited out: a few more tries, soon. */
   hurry(): void {
     this.#hurry.abort()
   }
 
-  /** What is not written is left. */
+  /** Leaves what is not written. */
   stop(): void {
     this.#stopped.abort()
     for (const alarm of this.#later.values()) alarm.cancel()
@@ -73,7 +73,7 @@ export class Settler<Job, Result> {
     const { table, mostSettled } = this.#options
     line.isWriting = true
     for (let failures = 0; line.results.length > 0 && !this.#stopped.signal.aborted; ) {
-      // What ends in the same turn of the event loop is written together: over HTTP ten times fewer commits than without.
+      // Results of one event loop turn are written together: over HTTP ten times fewer commits.
       if (failures === 0) await endOfTurn()
       const [first] = line.results
       if (first === undefined) break

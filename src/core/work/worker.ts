@@ -1,19 +1,15 @@
 /**
- * The one worker: claims jobs of a table, does them, and writes down what came of each. Engines, consumers, outboxes and
- * webhooks are tables and runs of their own; claiming, holding, renewing, settling, outages and stopping are here.
+ * The one worker: claims jobs of a table, runs them and writes their results. Engines, consumers, outboxes and webhooks bring tables and
+ * runs; claiming, holding, renewing, settling, outages and stopping are here.
  *
  *            room, and woken or due              a place                    run ends
  *   [table] ──────── claim ────────► (waiting) ────────────► (running) ──────────────► (over) ── settle ──► gone
  *      ▲                                 │ stop                  │ lost, late, stopped: its signal aborts     │
  *      └───────── given back ◄───────────┴───────────────────────┴─────────── store away: kept, tried later ◄─┘
  *
- * A job is held from its claim until its result is written. What is held is renewed when a third of its claim has passed,
- * so that two renewals may fail before one is lost. Results are written many at a time while others go on; none is
- * forgotten while the store is away. A worker that is stopped claims no more, gives back what it had not begun, waits for
- * what runs, cuts it short at its deadline, and leaves what cannot be written to claims that lapse.
- *
- * It knows no store: the client, which runs in browsers and stands on core alone, is a worker too. Hence core/work and not
- * work/. All time is the clock's.
+ * A job is held from its claim until its result is written, and renewed after a third of its claim: two renewals may fail before one is
+ * lost. A stopped worker claims no more, gives back what it had not begun, waits for runs, cuts them short at its deadline, and leaves
+ * unwritten results to claims that lapse. It knows no store, because the client, which runs in browsers, is a worker too.
  */
 import { backoffDelayMs } from '../backoff.ts'
 import { type Alarm, after, type Clock, type Instant, later } from '../clock.ts'
@@ -34,22 +30,21 @@ export class Worker<Job, Result> {
   readonly #changes = new Signal()
   /** By id, or by the job itself. */
   readonly #held = new Map<unknown, Held<Job>>()
-  /** In the order in which they were begun, so that the first is the first to be late. */
+  /** In the order of their beginning: the first is the first to be late. */
   readonly #running = new Set<Held<Job>>()
   #lateAlarm: Alarm | undefined
   #lookAlarm: Alarm | undefined
   #isWoken = true
-  /** Set while claiming waits for room, or for something to claim. */
+  /** Set while claiming waits for room or jobs. */
   #resume: (() => void) | undefined
   #claiming: Promise<void> | undefined
-  /** Under way. */
   #claims = 0
   readonly #stopping = new AbortController()
   #stopped: Promise<void> | undefined
   #letProcessGo: (() => void) | undefined
-  /** A stop has waited long enough: what runs is cut short. */
+  /** A stop has waited long enough. */
   #isCut = false
-  /** Nothing more is done: whatever ends from now on is left. */
+  /** Whatever ends from now on is left. */
   #isOver = false
 
   constructor(options: WorkerOptions<Job, Result>) {
@@ -61,7 +56,7 @@ export class Worker<Job, Result> {
     this.#settler = new Settler(options, (settled) => this.#drop(settled))
   }
 
-  /** Jobs that were claimed and are not settled. */
+  /** Claimed and not settled. */
   get held(): number {
     return this.#held.size
   }
@@ -70,7 +65,7 @@ export class Worker<Job, Result> {
     return this.#running.size
   }
 
-  /** Jobs whose results are being written. */
+  /** Results being written. */
   get settling(): number {
     return this.#settler.unwritten
   }
@@ -79,20 +74,20 @@ export class Worker<Job, Result> {
     return this.#stopping.signal.aborted
   }
 
-  /** Begins to work. Resolves when claiming has ended; rejects with the error that ended it. */
+  /** Resolves when claiming has ended; rejects with the error that ended it. */
   start(): Promise<void> {
     if (this.#options.holdsProcess === true && !this.isStopping) this.#holdProcess()
     this.#claiming ??= this.#claimAll()
     return this.#claiming
   }
 
-  /** There may be something to claim, or room for it. */
+  /** There may be jobs, or room for them. */
   wake(): void {
     this.#isWoken = true
     this.#look()
   }
 
-  /** Claims once, room or not, beside what `start` claims; when to look again is left to that. */
+  /** Claims once, room or not, beside what `start` claims. */
   async claimOnce(claim: (signal: AbortSignal) => Promise<Claimed<Job>>): Promise<Claimed<Job>> {
     this.#claims += 1
     try {
@@ -111,12 +106,12 @@ export class Worker<Job, Result> {
     return this.#changes.until(() => this.isStopping || this.#held.size === 0)
   }
 
-  /** Renews one claim now; rejects when it is lost or the table cannot say. */
+  /** Rejects when the claim is lost or the table cannot say. */
   renew(held: Held<Job>): Promise<void> {
     return this.#renewals.renewNow(held)
   }
 
-  /** Claims no more and gives back what was not begun. What runs is cut short after `withinMs`. */
+  /** Gives back what was not begun; cuts runs short after `withinMs`. */
   stop(withinMs: number): Promise<void> {
     this.#stopped ??= this.#stop(withinMs)
     return this.#stopped
@@ -133,7 +128,7 @@ export class Worker<Job, Result> {
     this.#changes.notify()
     const isQuiet = () => this.#claims === 0 && this.#running.size === 0
     const isDone = () => isQuiet() && this.#settler.unwritten === 0
-    // A store that does not answer must not hold up the end.
+    // A silent store must not hold up the end.
     const deadline = this.#deadline(withinMs)
     await this.#changes.until(() => deadline.isOver || isQuiet())
     this.#settler.hurry()
@@ -206,7 +201,7 @@ export class Worker<Job, Result> {
     this.#resume = undefined
   }
 
-  /** Something has changed that claiming may wait for. */
+  /** Something changed that claiming may wait for. */
   #look(): void {
     if (this.#resume !== undefined && this.#mayClaim()) this.#resume()
   }
@@ -219,7 +214,7 @@ export class Worker<Job, Result> {
       const id = table.idOf?.(job) ?? job
       const ours = this.#held.get(id)
       if (ours !== undefined) {
-        // Its claim had lapsed while the store was away, and is ours again; or its result was written, and that is not known yet.
+        // Its claim lapsed while the store was away and is ours again, or its result was written unnoticed.
         ours.claimed(now, until)
         ours.isClaimedAgain = ours.isOver
         if (ours.isOver) this.#order.claimedAgain?.(ours)
@@ -280,7 +275,7 @@ export class Worker<Job, Result> {
     if (this.#running.size === 0) this.#changes.notify()
   }
 
-  /** What came of a job, and of those that are not begun because of it. */
+  /** Settles a job, and those that are not begun because of it. */
   #finish(held: Held<Job>, result: Result | null): void {
     for (const behind of this.#order.ended?.(held, result) ?? []) this.#settler.settle(behind)
     if (result === null) this.#drop([held])
@@ -291,14 +286,14 @@ export class Worker<Job, Result> {
     const { clock } = this.#options
     for (const held of settled) {
       this.#held.delete(held.id)
-      // Claimed again while its result was being written, perhaps after it: nobody else would do it.
+      // Claimed again while its result was written, perhaps after: nobody else would do it.
       if (held.isClaimedAgain) this.#giveBack([this.#hold(held.id, held.job, clock.now(), held.until)])
     }
     this.#look()
     this.#changes.notify()
   }
 
-  /** Ends the run when it has taken too long, or when a claim is over that cannot be renewed: one alarm for all, because all may take as long. */
+  /** Ends late runs, and runs whose claim is over and not renewable. One alarm for all, because all may take as long. */
   #limit(held: Held<Job>): void {
     const { clock, table, timeoutUs } = this.#options
     if (timeoutUs === undefined) return
