@@ -12,7 +12,7 @@ export async function measureIntake(task: Extract<Task, { act: 'intake' }>): Pro
   const startMs = performance.now()
   const office = await Office.open({ store, kafka: kafkaOptions(bootstrap, topic, `retry-${topic}`, group) })
   for (;;) {
-    const { totals } = await office.letters.ledger.counts({ engine: 'kafka' })
+    const { totals } = await office.letters.numbers.counts({ engine: 'kafka' })
     if (totals.Pending > events) throw new Error(`${totals.Pending} letters of ${events} events`)
     if (totals.Pending === events) break
     await pause(20)

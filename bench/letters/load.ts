@@ -63,7 +63,7 @@ async function registerKinds(loader: Loader, nowUs: bigint, { kinds }: Mix): Pro
     numbers.set(key, number)
     return number
   }
-  const [grave] = await loader.rows(
+  const [position] = await loader.rows(
     `SELECT part FROM ${schema}partitions JOIN ${schema}queues ON queues.id = partitions.queue_id WHERE name = $1`,
     deadQueue,
   )
@@ -106,7 +106,7 @@ async function registerKinds(loader: Loader, nowUs: bigint, { kinds }: Mix): Pro
       drawer,
       engine,
       lone ? deadQueue : null,
-      lone ? Number(grave?.part) : null,
+      lone ? Number(position?.part) : null,
       lone ? 1 : 0,
       errorClass,
       before,

@@ -45,7 +45,7 @@ export async function readsOf({ letters }: Office, deepPages: number): Promise<R
     call: () => letters.list(filter, { limit }),
   })
   return [
-    { name: 'counts', high: 0.99, call: () => letters.ledger.counts() },
+    { name: 'counts', high: 0.99, call: () => letters.numbers.counts() },
     page('first page', {}),
     {
       name: 'deep page (100th on)',
@@ -53,7 +53,7 @@ export async function readsOf({ letters }: Office, deepPages: number): Promise<R
       call: (at) => letters.list({}, { limit, continuationToken: deep[at % deep.length] ?? null }),
     },
     ...filters.map(([name, filter]) => page(name, filter)),
-    { name: 'signatures', high: 0.95, call: () => letters.ledger.signatures() },
+    { name: 'signatures', high: 0.95, call: () => letters.numbers.signatures() },
   ]
 }
 

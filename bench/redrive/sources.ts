@@ -56,7 +56,7 @@ const fill = {
 async function untilPending(office: Office, letters: number): Promise<void> {
   const limitMs = performance.now() + LONG_MS
   for (;;) {
-    const { Pending } = await office.letters.ledger.standing()
+    const { Pending } = await office.letters.numbers.summary()
     if (Pending === letters) return
     if (performance.now() > limitMs) throw new Error(`${Pending} of ${letters} letters are pending`)
     await pause(50)

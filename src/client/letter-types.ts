@@ -2,7 +2,7 @@
  * Types of the letter client: the names of the wire. Instants are ISO 8601 text in UTC with microseconds; a `Date`
  * would lose the last three digits.
  */
-import type { CountsQuery, GroupsQuery, TallyKey } from '../letters/numbers/shapes.ts'
+import type { CountKey, CountsQuery, GroupsQuery } from '../letters/numbers/shapes.ts'
 import type { LetterQuery, Report } from '../letters/shapes.ts'
 import type { PageRequest } from './envelope.ts'
 import type { Time } from './times.ts'
@@ -58,7 +58,7 @@ export interface RetryLetterRequest {
   readonly notes?: string
 }
 
-export type CountKey = TallyKey
+export type { CountKey }
 
 export interface CountsRequest extends Omit<CountsQuery, 'by'> {
   /** Left out: by all keys. */

@@ -45,13 +45,13 @@ export const storableError = ({
 })
 
 /** HTTP allows notes a quarter of this. */
-const MAX_SAID_BYTES = 16_384
+const MAX_TEXT_BYTES = 16_384
 
 /** People's words, cut and cleaned. */
-export function said(text: string): string
-export function said(text: string | null): string | null
-export function said(text: string | null): string | null {
-  return text === null ? null : storable(text, MAX_SAID_BYTES)
+export function storableText(text: string): string
+export function storableText(text: string | null): string | null
+export function storableText(text: string | null): string | null {
+  return text === null ? null : storable(text, MAX_TEXT_BYTES)
 }
 
 /** At most `maxBytes` of UTF-8, with a mark where it was cut; without U+0000, which PostgreSQL refuses, and half characters. */

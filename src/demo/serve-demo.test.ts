@@ -32,8 +32,8 @@ const letterNow = async (letter: LetterSummary) => (await server.office.letters.
 
 describe('the past of a demo', () => {
   it('has letters of every source that needs no other server, in many groups', async () => {
-    const { ledger } = server.office.letters
-    const { items } = await ledger.counts({}, ['source'])
+    const { numbers } = server.office.letters
+    const { items } = await numbers.counts({}, ['source'])
     expect(items.map(({ source }) => source).sort()).toEqual([
       'engines',
       'http',
@@ -41,7 +41,7 @@ describe('the past of a demo', () => {
       'queues',
       'webhooks',
     ])
-    const { items: groups } = await ledger.signatures()
+    const { items: groups } = await numbers.signatures()
     expect(groups.length).toBeGreaterThanOrEqual(10)
     expect(groups.map(({ signature }) => signature)).toEqual(
       expect.arrayContaining([...Object.values(DEMO_SIGNATURES), RETURNING_SIGNATURE]),
@@ -52,7 +52,7 @@ describe('the past of a demo', () => {
     const { letters, history, clock } = server.office
     const old = { toDate: clock.now() - 24n * HOUR_US } as { toDate: LetterSummary['lastFailureAt'] }
     expect((await letters.list(old)).items.length).toBeGreaterThan(0)
-    const { Pending, Resolved, Expired, unconfirmed } = await letters.ledger.standing()
+    const { Pending, Resolved, Expired, unconfirmed } = await letters.numbers.summary()
     expect(Math.min(Pending, Resolved, Expired)).toBeGreaterThan(3)
     expect(unconfirmed).toBe(0)
     for (const operation of ['retry', 'discard', 'expire', 'restore', 'confirm'])

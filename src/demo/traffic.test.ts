@@ -73,7 +73,7 @@ async function pass(seconds: number): Promise<void> {
 }
 
 const stormLetters = async (): Promise<number> => {
-  const { totals } = await office.letters.ledger.counts({ signature: DEMO_SIGNATURES.stormSignature })
+  const { totals } = await office.letters.numbers.counts({ signature: DEMO_SIGNATURES.stormSignature })
   return totals.Pending
 }
 

@@ -93,7 +93,7 @@ export class Traffic {
   async #look(): Promise<void> {
     const { letters, say, mostPending = MOST_PENDING } = this.#parts
     const fewEnough = Math.floor(mostPending * 0.9)
-    const { Pending } = await letters.ledger.standing()
+    const { Pending } = await letters.numbers.summary()
     const isFull = Pending > (this.#isFull ? fewEnough : mostPending)
     if (isFull && !this.#isFull)
       say(`demo: ${Pending} letters wait; nothing more is sent until there are at most ${fewEnough}`)

@@ -91,13 +91,13 @@ export const DETAIL = rowShape({
 })
 export type DetailRow = RowOf<typeof DETAIL>
 
-export interface SeriesLabel {
+export interface OperationKind {
   readonly engine: string
   readonly operation: string
   readonly status: HistoryStatus
 }
 
-export type SeriesLabels = ReadonlyMap<number, SeriesLabel>
+export type OperationKinds = ReadonlyMap<number, OperationKind>
 
 /** A few hundred at most. */
 const readLabels = sql(
@@ -105,7 +105,7 @@ const readLabels = sql(
   'SELECT id, engine, operation, status FROM bartleby.history_series ORDER BY id',
 )
 
-export async function readSeriesLabels(session: Session): Promise<SeriesLabels> {
+export async function readOperationKinds(session: Session): Promise<OperationKinds> {
   const rows = await session.rows<{ id: Integer; engine: string; operation: string; status: Integer }>(
     readLabels,
   )
@@ -117,11 +117,11 @@ export async function readSeriesLabels(session: Session): Promise<SeriesLabels> 
   )
 }
 
-export function summaryOf(row: SummaryRow, labels: SeriesLabels): HistorySummary {
+export function summaryOf(row: SummaryRow, kinds: OperationKinds): HistorySummary {
   const { id, series, shortKey, correlationId, createdAt, durationMs, actor } = row
-  const label = labels.get(series)
-  if (label === undefined) throw new Error(`history row ${id} is of an unknown series`)
+  const kind = kinds.get(series)
+  if (kind === undefined) throw new Error(`history row ${id} is of an unknown operation kind`)
   const rowKey = formatRowKey({ name: correlationId, at: createdAt, number: keyNumber(id, shortKey) })
   const instanceId = row.instanceId ?? correlationId
-  return { ...label, rowKey, instanceId, durationMs, createdAt, correlationId, actor }
+  return { ...kind, rowKey, instanceId, durationMs, createdAt, correlationId, actor }
 }

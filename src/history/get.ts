@@ -11,8 +11,8 @@ import {
   EVENT,
   type HistoryDetail,
   type HistorySummary,
-  readSeriesLabels,
-  type SeriesLabels,
+  type OperationKinds,
+  readOperationKinds,
   SUMMARY_COLUMNS,
   summaryOf,
 } from './entry.ts'
@@ -48,13 +48,13 @@ export async function getHistory(session: Session, engine: string, rowKey: strin
   const key = parseRowKey(rowKey)
   // No store keeps U+0000 in a name.
   if (key === null || key.name.includes('\0')) throw unknown()
-  const labels = await readSeriesLabels(session)
+  const kinds = await readOperationKinds(session)
   const row = await (key.number === null
-    ? rowOfShortKey(session, labels, engine, key)
-    : rowOfNumber(session, labels, engine, key, key.number))
+    ? rowOfShortKey(session, kinds, engine, key)
+    : rowOfNumber(session, kinds, engine, key, key.number))
   if (row === null) throw unknown()
   return {
-    ...summaryOf(row, labels),
+    ...summaryOf(row, kinds),
     input: row.input,
     output: row.output,
     error: row.error,
@@ -65,26 +65,26 @@ export async function getHistory(session: Session, engine: string, rowKey: strin
 
 async function rowOfNumber(
   session: Session,
-  labels: SeriesLabels,
+  kinds: OperationKinds,
   engine: string,
   key: RowKey,
   number: bigint,
 ): Promise<DetailRow | null> {
-  const series = [...labels].filter(([, label]) => label.engine === engine).map(([of]) => of)
+  const series = [...kinds].filter(([, kind]) => kind.engine === engine).map(([of]) => of)
   const row = await DETAIL.one(session, readByNumber, series, key.at, number)
   return row?.correlationId === key.name ? row : null
 }
 
 async function rowOfShortKey(
   session: Session,
-  labels: SeriesLabels,
+  kinds: OperationKinds,
   engine: string,
   { name, at }: RowKey,
 ): Promise<DetailRow | null> {
   const rows = await DETAIL.all(session, readByShortKey, name, at)
-  const row = rows.find(({ series }) => labels.get(series)?.engine === engine)
+  const row = rows.find(({ series }) => kinds.get(series)?.engine === engine)
   if (row !== undefined || engine !== PLAIN_ENGINE) return row ?? null
-  const capture = await captureOfSource(session, labels, name)
+  const capture = await captureOfSource(session, kinds, name)
   return capture !== null && capture.shortKey !== null && capture.createdAt === at ? capture : null
 }
 
@@ -119,12 +119,12 @@ export async function historyOfLetter(
 ): Promise<LetterEvent[]> {
   const rows = await EVENT.all(session, readOfLetter, letterId, limit)
   // After the rows: an operation kind exists before its first row.
-  const labels = await readSeriesLabels(session)
+  const kinds = await readOperationKinds(session)
   // The capture is the oldest.
-  const capture = rows.length < limit ? await captureOfLetter(session, labels, letterId) : null
+  const capture = rows.length < limit ? await captureOfLetter(session, kinds, letterId) : null
   if (capture !== null) rows.push(capture)
   return rows.map((row) => {
     const { notes, error, letterVersion } = row
-    return { ...summaryOf(row, labels), notes, error, letterVersion }
+    return { ...summaryOf(row, kinds), notes, error, letterVersion }
   })
 }

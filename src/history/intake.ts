@@ -7,7 +7,7 @@ import { formatRowKey } from '../core/row-key.ts'
 import { sourceName } from '../core/source-id.ts'
 import { sql, type Transaction } from '../store/database.ts'
 import { filledUp, rowsGiven, runGivenAtCommit } from '../store/idioms.ts'
-import { type HistorySummary, readSeriesLabels, SUMMARY, SUMMARY_COLUMNS, summaryOf } from './entry.ts'
+import { type HistorySummary, readOperationKinds, SUMMARY, SUMMARY_COLUMNS, summaryOf } from './entry.ts'
 import { recordHistory } from './record.ts'
 import type { HistoryStatus } from './shapes.ts'
 
@@ -180,11 +180,11 @@ export async function entriesOfSources(
     filledUp(tx, asked),
   )
   if (known.length === 0) return new Map()
-  const labels = await readSeriesLabels(tx)
+  const kinds = await readOperationKinds(tx)
   const entries = new Map<unknown, HistorySummary>()
   for (const { engine, source_id: sourceId } of known) {
     const row = await SUMMARY.one(tx, readBySource, engine, sourceId)
-    if (row !== null) entries.set(sourceName({ engine, sourceId }), summaryOf(row, labels))
+    if (row !== null) entries.set(sourceName({ engine, sourceId }), summaryOf(row, kinds))
   }
   return entries
 }

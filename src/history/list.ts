@@ -7,9 +7,9 @@ import { type Session, type Statement, sql, type Value } from '../store/database
 import {
   type HistoryFilter,
   type HistorySummary,
-  readSeriesLabels,
-  type SeriesLabel,
-  type SeriesLabels,
+  type OperationKind,
+  type OperationKinds,
+  readOperationKinds,
   SUMMARY,
   SUMMARY_COLUMNS,
   type SummaryRow,
@@ -40,62 +40,62 @@ export async function listHistory(
   after: HistoryCursor | null,
   limit: number,
 ): Promise<ListedHistory> {
-  const labels = await readSeriesLabels(session)
-  const lanes = lanesOf(filter, labels)
+  const kinds = await readOperationKinds(session)
+  const ranges = rangesOf(filter, kinds)
   const whole = stretchOf(filter.from ?? null, filter.to ?? null)
   const stretch = after === null ? whole : { ...whole, beforeAt: after.at, beforeId: after.id }
-  const found = await race(session, labels, lanes, stretch, limit)
+  const found = await race(session, kinds, ranges, stretch, limit)
   const rows = found.rows.slice(0, limit)
   const last = rows.at(-1)
   const next = found.rows.length > limit && last !== undefined ? cursorOf(last) : found.next
-  // Newer than the labels: made while this page was read.
-  const known = rows.every((row) => labels.has(row.series)) ? labels : await readSeriesLabels(session)
+  // Newer than the kinds: made while this page was read.
+  const known = rows.every((row) => kinds.has(row.series)) ? kinds : await readOperationKinds(session)
   return { items: rows.map((row) => summaryOf(row, known)), next }
 }
 
 const cursorOf = (row: SummaryRow): HistoryCursor => ({ at: row.createdAt, id: row.id })
 
 /** One range per filter; without any, all operation kinds. */
-function lanesOf(filter: HistoryFilter, labels: SeriesLabels): Lane[] {
-  const lanes: Lane[] = []
+function rangesOf(filter: HistoryFilter, kinds: OperationKinds): HistoryRange[] {
+  const ranges: HistoryRange[] = []
   const { correlationId, instanceId, engine, operation, status } = filter
-  if (correlationId != null) lanes.push({ kind: 'correlation', id: correlationId })
-  if (instanceId != null) lanes.push({ kind: 'instance', id: instanceId })
-  if (lanes.length === 0 || engine != null || operation != null || status != null) {
-    const wanted = (label: SeriesLabel) =>
-      (engine == null || label.engine === engine) &&
-      (operation == null || label.operation === operation) &&
-      (status == null || label.status === status)
-    lanes.push({
+  if (correlationId != null) ranges.push({ kind: 'correlation', id: correlationId })
+  if (instanceId != null) ranges.push({ kind: 'instance', id: instanceId })
+  if (ranges.length === 0 || engine != null || operation != null || status != null) {
+    const wanted = (kind: OperationKind) =>
+      (engine == null || kind.engine === engine) &&
+      (operation == null || kind.operation === operation) &&
+      (status == null || kind.status === status)
+    ranges.push({
       kind: 'series',
-      series: [...labels].filter(([, label]) => wanted(label)).map(([number]) => number),
+      series: [...kinds].filter(([, kind]) => wanted(kind)).map(([number]) => number),
     })
   }
-  return lanes
+  return ranges
 }
 
 type Test = (row: SummaryRow) => boolean
 
-function matcher(lanes: readonly Lane[]): Test {
-  const tests = lanes.map(testOf)
+function matcher(ranges: readonly HistoryRange[]): Test {
+  const tests = ranges.map(testOf)
   return (row) => tests.every((test) => test(row))
 }
 
-function testOf(lane: Lane): Test {
-  switch (lane.kind) {
+function testOf(range: HistoryRange): Test {
+  switch (range.kind) {
     case 'correlation':
-      return (row) => row.correlationId === lane.id
+      return (row) => row.correlationId === range.id
     case 'instance':
-      return (row) => (row.instanceId ?? row.correlationId) === lane.id
+      return (row) => (row.instanceId ?? row.correlationId) === range.id
     case 'series': {
-      const wanted = new Set(lane.series)
+      const wanted = new Set(range.series)
       return (row) => wanted.has(row.series)
     }
   }
 }
 
 interface Runner {
-  readonly lane: Lane
+  readonly range: HistoryRange
   readonly found: SummaryRow[]
   stretch: Stretch
 }
@@ -109,17 +109,17 @@ interface Found {
 /** More than `limit` rows that match all filters, or all there are, or those of the bounded look. */
 async function race(
   session: Session,
-  labels: SeriesLabels,
-  lanes: readonly Lane[],
+  kinds: OperationKinds,
+  ranges: readonly HistoryRange[],
   stretch: Stretch,
   limit: number,
 ): Promise<Found> {
-  const matches = matcher(lanes)
-  const runners: Runner[] = lanes.map((lane) => ({ lane, found: [], stretch }))
+  const matches = matcher(ranges)
+  const runners: Runner[] = ranges.map((range) => ({ range, found: [], stretch }))
   let size = limit + 1
   for (let examined = 0; examined < MAX_EXAMINED; examined += size) {
     for (const runner of runners) {
-      const rows = await readLane(session, labels, runner.lane, runner.stretch, size)
+      const rows = await readRange(session, kinds, runner.range, runner.stretch, size)
       runner.found.push(...rows.filter(matches))
       const last = rows.at(-1)
       if (runner.found.length > limit || rows.length < size || last === undefined) {
@@ -138,7 +138,7 @@ const isOlder = (a: Stretch, b: Stretch): boolean =>
   a.beforeAt < b.beforeAt || (a.beforeAt === b.beforeAt && a.beforeId < b.beforeId)
 
 /** Rows that one index holds in the order of lists. Lists read their heads, so the cost grows with the page, not the table. */
-type Lane =
+type HistoryRange =
   | { readonly kind: 'series'; readonly series: readonly number[] }
   | { readonly kind: 'correlation'; readonly id: string }
   | { readonly kind: 'instance'; readonly id: string }
@@ -205,10 +205,10 @@ const bySeries = sql(
 )
 
 /** Newest first. */
-async function readLane(
+async function readRange(
   session: Session,
-  labels: SeriesLabels,
-  lane: Lane,
+  kinds: OperationKinds,
+  range: HistoryRange,
   stretch: Stretch,
   limit: number,
 ): Promise<SummaryRow[]> {
@@ -217,23 +217,23 @@ async function readLane(
     SUMMARY.all(session, statement, beforeAt, beforeId, fromAt, limit, ...key)
   const parts: SummaryRow[][] = []
   const plainCapture = async (id: string) => {
-    const row = await captureOfSource(session, labels, id)
+    const row = await captureOfSource(session, kinds, id)
     return row !== null && isWithin(row, stretch) ? [row] : []
   }
-  switch (lane.kind) {
+  switch (range.kind) {
     case 'correlation':
-      parts.push(await read(byCorrelation, lane.id), await plainCapture(lane.id))
+      parts.push(await read(byCorrelation, range.id), await plainCapture(range.id))
       break
     case 'instance':
       parts.push(
-        await read(byInstance, lane.id),
-        await read(byDefaultInstance, lane.id),
-        await plainCapture(lane.id),
+        await read(byInstance, range.id),
+        await read(byDefaultInstance, range.id),
+        await plainCapture(range.id),
       )
       break
     case 'series':
-      if (session.dialect === 'postgres') parts.push(await read(bySeries, `{${lane.series.join(',')}}`))
-      else parts.push(await mergeSeries(session, lane.series, stretch, limit))
+      if (session.dialect === 'postgres') parts.push(await read(bySeries, `{${range.series.join(',')}}`))
+      else parts.push(await mergeSeries(session, range.series, stretch, limit))
       break
   }
   return parts.flat().sort(newestFirst).slice(0, limit)
@@ -248,27 +248,27 @@ async function mergeSeries(
   stretch: Stretch,
   limit: number,
 ): Promise<SummaryRow[]> {
-  const lanes = numbers.map((series) => ({ series, rows: [] as SummaryRow[], hasMore: true }))
-  let chunk = Math.max(MIN_CHUNK, Math.ceil((2 * limit) / lanes.length))
+  const ranges = numbers.map((series) => ({ series, rows: [] as SummaryRow[], hasMore: true }))
+  let chunk = Math.max(MIN_CHUNK, Math.ceil((2 * limit) / ranges.length))
   for (;;) {
-    const page = lanes
+    const page = ranges
       .flatMap(({ rows }) => rows)
       .sort(newestFirst)
       .slice(0, limit)
     const end = page.length < limit ? undefined : page.at(-1)
-    const open = lanes.filter(({ rows, hasMore }) => {
+    const open = ranges.filter(({ rows, hasMore }) => {
       const last = rows.at(-1)
       return hasMore && (last === undefined || end === undefined || newestFirst(last, end) < 0)
     })
     if (open.length === 0) return page
-    for (const lane of open) {
-      const last = lane.rows.at(-1)
+    for (const range of open) {
+      const last = range.rows.at(-1)
       const { beforeAt, beforeId, fromAt } = stretch
       const before = last === undefined ? [beforeAt, beforeId] : [last.createdAt, last.id]
       // Two parts of up to `chunk` rows each.
-      const rows = await SUMMARY.all(session, bySeries, ...before, fromAt, chunk, lane.series)
-      lane.rows.push(...rows.sort(newestFirst).slice(0, chunk))
-      lane.hasMore = rows.length >= chunk
+      const rows = await SUMMARY.all(session, bySeries, ...before, fromAt, chunk, range.series)
+      range.rows.push(...rows.sort(newestFirst).slice(0, chunk))
+      range.hasMore = rows.length >= chunk
     }
     chunk *= 2
   }

@@ -3,7 +3,7 @@
  * its letter and the time of capture. Letters captured together share the time, so a few hundred rows may be passed.
  */
 import { type Integer, type Session, type Statement, sql } from '../store/database.ts'
-import { DETAIL, DETAIL_COLUMNS, type DetailRow, type SeriesLabels } from './entry.ts'
+import { DETAIL, DETAIL_COLUMNS, type DetailRow, type OperationKinds } from './entry.ts'
 
 export const PLAIN_ENGINE = 'queues'
 
@@ -26,8 +26,8 @@ const readCapture = sql(
 )
 
 /** null: none yet. */
-export function plainSeries(labels: SeriesLabels): number | null {
-  const found = [...labels].find(
+export function plainCaptureKind(kinds: OperationKinds): number | null {
+  const found = [...kinds].find(
     ([, { engine, operation, status }]) =>
       engine === PLAIN_ENGINE && operation === 'capture' && status === 'Succeeded',
   )
@@ -35,19 +35,19 @@ export function plainSeries(labels: SeriesLabels): number | null {
 }
 
 /** null: it has a correlation id of its own. */
-export const captureOfLetter = (session: Session, labels: SeriesLabels, letterId: bigint) =>
-  captureOf(session, labels, letterById, letterId)
+export const captureOfLetter = (session: Session, kinds: OperationKinds, letterId: bigint) =>
+  captureOf(session, kinds, letterById, letterId)
 
-export const captureOfSource = (session: Session, labels: SeriesLabels, sourceId: string) =>
-  captureOf(session, labels, letterBySource, sourceId)
+export const captureOfSource = (session: Session, kinds: OperationKinds, sourceId: string) =>
+  captureOf(session, kinds, letterBySource, sourceId)
 
 async function captureOf(
   session: Session,
-  labels: SeriesLabels,
+  kinds: OperationKinds,
   readLetter: Statement,
   key: bigint | string,
 ): Promise<DetailRow | null> {
-  const series = plainSeries(labels)
+  const series = plainCaptureKind(kinds)
   if (series === null) return null
   const [letter] = await session.rows<{ id: Integer; captured_at: Integer }>(readLetter, key)
   if (letter === undefined) return null

@@ -2,7 +2,7 @@
 import type { Instant } from '../core/clock.ts'
 import { type Database, type Integer, sql } from '../store/database.ts'
 import { rowsGiven } from '../store/idioms.ts'
-import { readSeriesLabels, type SeriesLabel } from './entry.ts'
+import { type OperationKind, readOperationKinds } from './entry.ts'
 
 /** Over all kinds. */
 const MAX_ROWS = 50_000
@@ -13,12 +13,12 @@ export interface RecentRun {
 }
 
 /** Newest first. */
-interface RecentSeries extends SeriesLabel {
+interface RecentKind extends OperationKind {
   readonly runs: readonly RecentRun[]
 }
 
 interface RecentRuns {
-  readonly series: readonly RecentSeries[]
+  readonly kinds: readonly RecentKind[]
   /** Runs read per kind; older ones are not among them. */
   readonly limit: number
 }
@@ -40,10 +40,10 @@ type RunRow = Readonly<Record<'series' | 'created_at' | 'duration_ms', Integer>>
 
 /** Up to `most` per kind; fewer with very many kinds. */
 export async function readRecentRuns(db: Database, since: Instant, most: number): Promise<RecentRuns> {
-  const labels = await db.session('history.series', readSeriesLabels)
-  const limit = Math.max(1, Math.min(most, Math.floor(MAX_ROWS / Math.max(1, labels.size))))
+  const kinds = await db.session('history.series', readOperationKinds)
+  const limit = Math.max(1, Math.min(most, Math.floor(MAX_ROWS / Math.max(1, kinds.size))))
   const runs = new Map<number, RecentRun[]>()
-  const asked = [...labels.keys()].map((series) => ({ series }))
+  const asked = [...kinds.keys()].map((series) => ({ series }))
   for (let from = 0; from < asked.length; from += AT_ONCE) {
     const rows = await db.session('history.recent', (session) =>
       rowsGiven<RunRow>(session, readNewest, asked.slice(from, from + AT_ONCE), since, limit),
@@ -55,5 +55,5 @@ export async function readRecentRuns(db: Database, since: Instant, most: number)
     }
     await new Promise((resolve) => setImmediate(resolve))
   }
-  return { series: [...labels].map(([number, label]) => ({ ...label, runs: runs.get(number) ?? [] })), limit }
+  return { kinds: [...kinds].map(([number, kind]) => ({ ...kind, runs: runs.get(number) ?? [] })), limit }
 }

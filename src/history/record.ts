@@ -22,13 +22,13 @@ const seriesOfEngine = sql(
   'history.seriesOfEngine',
   'SELECT id FROM bartleby.history_series WHERE engine = $1 LIMIT 1',
 )
-export const seriesHasEngine = async (session: Session, engine: string): Promise<boolean> =>
+export const historyHasEngine = async (session: Session, engine: string): Promise<boolean> =>
   (await session.rows(seriesOfEngine, engine)).length > 0
 
 const MAX_REMEMBERED = 50_000
 
 /** Operation kinds that a server has seen, a few per engine. */
-export class SeriesNumbers {
+export class OperationKindNumbers {
   readonly #known = new Map<string, number>()
 
   /** Made if new. */
@@ -41,7 +41,7 @@ export class SeriesNumbers {
     const key = `${engine} ${operation} ${status}`
     const known = this.#known.get(key)
     if (known !== undefined) return known
-    const number = await seriesNumber(work.tx, engine, operation, status)
+    const number = await operationKindNumber(work.tx, engine, operation, status)
     // Only after the commit: a rollback takes it back.
     work.afterCommit(() => {
       if (this.#known.size >= MAX_REMEMBERED) this.#known.clear()
@@ -52,7 +52,7 @@ export class SeriesNumbers {
 }
 
 /** From the store; made if new. */
-export async function seriesNumber(
+export async function operationKindNumber(
   session: Session,
   engine: string,
   operation: string,
@@ -122,7 +122,7 @@ export async function recordHistory(
   for (const entry of entries) {
     const { engine, operation, status } = entry
     const key = `${engine} ${operation} ${status}`
-    const series = numbers.get(key) ?? (await seriesNumber(tx, engine, operation, status))
+    const series = numbers.get(key) ?? (await operationKindNumber(tx, engine, operation, status))
     numbers.set(key, series)
     rows.push({
       created_at: entry.createdAt,

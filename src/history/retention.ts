@@ -1,7 +1,7 @@
 /** Removal of old history: oldest first, one bounded batch at a time. */
 import type { Instant } from '../core/clock.ts'
 import { type Integer, type Statement, sql, type Transaction, type Value } from '../store/database.ts'
-import { readSeriesLabels } from './entry.ts'
+import { readOperationKinds } from './entry.ts'
 
 /**
  * The oldest rows before `$1`, by primary key: up to `$2` per operation kind, then of all. `$3` skips dead rows of earlier batches. SQLite
@@ -57,7 +57,7 @@ export async function removeHistory(
   from: bigint,
   limit: number,
 ): Promise<RemovedHistory> {
-  const all = [...(await readSeriesLabels(tx)).keys()]
+  const all = [...(await readOperationKinds(tx)).keys()]
   if (tx.dialect === 'postgres') return removeBatch(tx, removeRows, before, from, limit, all)
   const due: { readonly id: Integer; readonly created_at: Integer }[] = []
   for (const series of all) {

@@ -121,8 +121,8 @@ export async function createHttpServer(
 
   const metrics = new Metrics({
     depths: () => office.queues.depths(),
-    letters: () => office.letters.ledger.gauges(),
-    pulse: () => office.letters.ledger.pulse(),
+    letters: () => office.letters.numbers.gauges(),
+    officeGauges: () => office.letters.numbers.officeGauges(),
     redrives: () => office.redrives.active(),
     rounds: () => office.rounds(),
     sources,
@@ -137,7 +137,7 @@ export async function createHttpServer(
   })
   const requests = countRequests(app)
   const liveCounts = new LiveCounts({
-    read: () => office.letters.ledger.standing(),
+    read: () => office.letters.numbers.summary(),
     redrives: () => office.redrives.active(),
     clock,
     log,

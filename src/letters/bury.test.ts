@@ -22,9 +22,9 @@ describe.each(stores)('deaths on $name', (kind) => {
         ...{ engine: 'http', queue, errorClass: 'E', errorMessage: 'no' },
         ...{ errorStack: null, failedBy: null, record: PLAIN_RECORD },
       },
-      ...{ caseId: null, sourceId: `dead-${i}`, diedAs: null, attempts: 1, grave: null },
+      ...{ caseId: null, sourceId: `dead-${i}`, diedAs: null, attempts: 1, position: null },
       correlationId: `correlation-${i}`,
-      remains: {
+      item: {
         ...{ itemCreatedAt: null, dequeueCount: 1, partition: null, encoding: null, kind: null },
         ...{ reference: null, headers: null, payload: null },
       },

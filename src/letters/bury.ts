@@ -14,11 +14,11 @@ import {
   captureOne,
   capturingBy,
   countCaptured,
+  type DeadItem,
   type DeathNote,
   fileAlike,
-  type Left,
 } from './capture.ts'
-import { change, type Failed, type Grave, NOBODY } from './change.ts'
+import { change, type Failed, type NewPosition, NOBODY } from './change.ts'
 import { type Case, readCases } from './confirm.ts'
 import type { SourceName } from './kinds.ts'
 import { type DeathReason, type LetterId, letterId } from './letter.ts'
@@ -70,7 +70,7 @@ export interface Death {
   readonly diedAs: string | null
   /** Deliveries since it was sent back. */
   readonly attempts: number
-  readonly grave: Grave | null
+  readonly position: NewPosition | null
   /** Left out: the source id. */
   readonly instanceId?: string
   /** Left out: that of its case, else its source id if it has an instance. */
@@ -103,7 +103,7 @@ export interface Taking<D extends Death> {
     notes: readonly number[],
   ): { readonly statement: CaptureStatement; readonly values: readonly Value[] }
   /** SQLite: takes one; null if it shall have no letter. */
-  each(death: D, id: LetterId): Promise<Left | null>
+  each(death: D, id: LetterId): Promise<DeadItem | null>
   /** SQLite: takes deaths that share a note at once. Left out: one by one. */
   alike?(deaths: readonly D[], first: LetterId): TakenAlike
 }
@@ -238,7 +238,7 @@ class Filing {
   /** Asks for each number once: registers remember new ones only after the commit. */
   async #find(cause: Cause, where: Where, operation: string, failedAt: Instant): Promise<Filed> {
     const { source, engine } = where
-    const { drawers, series } = this.#registers
+    const { drawers, operationKinds } = this.#registers
     const { status } = cause.record
     const signature = signatureOf(cause)
     const label = { source, engine, queue: where.queue ?? '', signature, failedAt }
@@ -247,7 +247,7 @@ class Filing {
         drawers.numberOf(this.#work, label),
       ),
       once(this.#asked, `series ${engine} ${operation} ${status}`, () =>
-        series.numberOf(this.#work, engine, operation, status),
+        operationKinds.numberOf(this.#work, engine, operation, status),
       ),
     ])
     return { ...storableError(cause), source, engine, drawer, series: number }
@@ -368,7 +368,7 @@ async function failedAgain<D extends Death>(
   death: D,
   letters: ReadonlyMap<LetterId, CaseRow>,
 ): Promise<Failed> {
-  const { cause, caseId, diedAs, attempts, grave } = death
+  const { cause, caseId, diedAs, attempts, position } = death
   const before = caseId === null ? undefined : letters.get(caseId)
   if (before === undefined) throw new Error(`'${death.sourceId}' has no letter to reopen`)
   const where = refiles ? cause : { ...before, queue: before.queue || null }
@@ -376,7 +376,7 @@ async function failedAgain<D extends Death>(
   // The first failure stays the first.
   const newest = { ...note, firstFailureAt: now }
   const { id, engine } = before
-  return { id, engine, before, note: newest, diedAs, deliveries: attempts, grave }
+  return { id, engine, before, note: newest, diedAs, deliveries: attempts, position }
 }
 
 /** Notes of failures that are not deaths. */

@@ -249,7 +249,7 @@ function noteCaptured(
 }
 
 /** The content of a dead item. */
-export interface Left {
+export interface DeadItem {
   readonly itemCreatedAt: Instant | null
   readonly dequeueCount: number
   readonly partition: number | null
@@ -261,26 +261,26 @@ export interface Left {
 }
 
 /** Columns of a dead item, in PostgreSQL's types. */
-const REMAINS = {
+const ITEM = {
   ...{ id: 'bigint', source_id: 'text', item_created_at: 'bigint', laid_at: 'bigint', serial: 'bigint' },
   ...{ part: 'int', dequeue_count: 'int', partition: 'int', dead_queue: 'text', encoding: 'bytea' },
   ...{ kind: 'bytea', reference: 'bytea', headers: 'bytea', payload: 'bytea' },
 } as const
 
-const remainsRow = (
+const itemRow = (
   id: LetterId | null,
-  { sourceId, grave }: Pick<Death, 'sourceId' | 'grave'>,
-  left: Left,
-): Readonly<Record<keyof typeof REMAINS, List[number]>> => ({
+  { sourceId, position }: Pick<Death, 'sourceId' | 'position'>,
+  left: DeadItem,
+): Readonly<Record<keyof typeof ITEM, List[number]>> => ({
   id,
   source_id: sourceId,
   item_created_at: left.itemCreatedAt,
-  laid_at: grave?.laidAt ?? null,
-  serial: grave?.serial ?? null,
-  part: grave?.part ?? null,
+  laid_at: position?.laidAt ?? null,
+  serial: position?.serial ?? null,
+  part: position?.part ?? null,
   dequeue_count: left.dequeueCount,
   partition: left.partition,
-  dead_queue: grave?.deadQueue ?? null,
+  dead_queue: position?.deadQueue ?? null,
   encoding: left.encoding,
   kind: left.kind,
   reference: left.reference,
@@ -289,7 +289,7 @@ const remainsRow = (
 })
 
 /** Parameters of a single insert, in order. */
-const ONE = ['letter_id', ...Object.keys(REMAINS), ...Object.keys(NOTE)]
+const ONE = ['letter_id', ...Object.keys(ITEM), ...Object.keys(NOTE)]
 const insertLetter = sql('letters.insert', {
   sqlite: `INSERT INTO letters (${LETTER}) SELECT ${FILED} FROM (SELECT ${ONE.map((column, i) => `$${i + 1} AS ${column}`).join(', ')})`,
 })
@@ -299,11 +299,11 @@ export async function captureOne(
   work: OfficeWork,
   id: LetterId,
   note: DeathNote,
-  death: Pick<Death, 'sourceId' | 'grave'>,
-  left: Left,
+  death: Pick<Death, 'sourceId' | 'position'>,
+  left: DeadItem,
 ): Promise<void> {
   const { tx, now } = work
-  const row: GivenRow = { letter_id: id, ...remainsRow(id, death, left), ...noteRow(note) }
+  const row: GivenRow = { letter_id: id, ...itemRow(id, death, left), ...noteRow(note) }
   await tx.run(insertLetter, ...ONE.map((column) => row[column] ?? null))
   await tx.run(insertRecord, now, id, ...recordValues(note))
   noteCaptured(work, note, 1, id, id)
@@ -315,7 +315,7 @@ export const allocateLetterIds = async (tx: Transaction, count: number): Promise
 
 /** A death that brings its content: the source keeps its row, or has none here. */
 export interface GivenDeath extends Death {
-  readonly remains: Left
+  readonly item: DeadItem
 }
 
 /** Letters are numbered in the given order. */
@@ -323,7 +323,7 @@ const takeGiven = captureStatement(
   'letters.capture',
   `taken AS MATERIALIZED (
      SELECT coalesce(id, nextval('bartleby.letter_ids')) AS letter_id, false AS skipped, remains.*
-     FROM unnest($2::int[], ${listsOf(REMAINS, 3)}) AS remains (note, ${Object.keys(REMAINS).join(', ')})
+     FROM unnest($2::int[], ${listsOf(ITEM, 3)}) AS remains (note, ${Object.keys(ITEM).join(', ')})
    )`,
 )
 
@@ -334,10 +334,10 @@ export const takingGiven = <D extends GivenDeath>(): Taking<D> => ({
     values: [
       notes,
       ...columnsOf(
-        REMAINS,
-        deaths.map((death) => remainsRow(death.caseId, death, death.remains)),
+        ITEM,
+        deaths.map((death) => itemRow(death.caseId, death, death.item)),
       ),
     ],
   }),
-  each: async ({ remains }) => remains,
+  each: async ({ item }) => item,
 })

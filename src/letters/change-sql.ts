@@ -4,7 +4,7 @@
  */
 import { type Statement, sql } from '../store/database.ts'
 import type { GivenRow } from '../store/idioms.ts'
-import { PLACE_COLUMNS } from './in-dead-queue/read.ts'
+import { POSITION_COLUMNS } from './in-dead-queue/read.ts'
 import { STATUS, STATUSES } from './letter.ts'
 import { type StateColumn, type Transition, type TransitionName, transitionOf } from './transitions.ts'
 
@@ -21,7 +21,7 @@ const FAILURE = {
 } as const
 
 /** New position, unless it stays. */
-const GRAVE = {
+const NEW_POSITION = {
   stays: 'int',
   dead_queue: 'text',
   part: 'int',
@@ -46,7 +46,7 @@ const GIVEN = {
   ...{ id: 'bigint', actor: 'text', details: 'text', series: 'int' },
   ...{ sent_as: 'text', sent_to: 'text', is_edited: 'int', deliveries: 'int', drawer: 'int' },
   ...FAILURE,
-  ...GRAVE,
+  ...NEW_POSITION,
   ...RUN,
 } as const
 type GivenColumn = keyof typeof GIVEN
@@ -86,9 +86,9 @@ const failureColumns = (): string[] => [
     .map((name) => `${name} = given.${name}`),
 ]
 
-const placeColumns = (): string[] =>
-  [...Object.entries(PLACE_COLUMNS), ['dead_queue', '']].map(([column = '', empty]) => {
-    const value = column in GRAVE ? `given.${column}` : empty
+const positionColumns = (): string[] =>
+  [...Object.entries(POSITION_COLUMNS), ['dead_queue', '']].map(([column = '', empty]) => {
+    const value = column in NEW_POSITION ? `given.${column}` : empty
     return `${column} = CASE WHEN given.stays = 1 THEN letters.${column} ELSE ${value} END`
   })
 
@@ -113,14 +113,14 @@ function setColumn(act: TransitionName, column: StateColumn): string[] {
       return ['dequeue_count = letters.dequeue_count + coalesce(given.deliveries, 0)']
     case 'failure':
       return failureColumns()
-    case 'place':
-      return placeColumns()
+    case 'position':
+      return positionColumns()
   }
 }
 
 const resetColumn = (column: StateColumn): string[] =>
-  column === 'place'
-    ? Object.entries(PLACE_COLUMNS).map(([name, empty]) => `${name} = ${empty}`)
+  column === 'position'
+    ? Object.entries(POSITION_COLUMNS).map(([name, empty]) => `${name} = ${empty}`)
     : [`${column} = NULL`]
 
 /** Column assignments of an act, without its status. */

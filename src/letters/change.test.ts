@@ -8,7 +8,7 @@ import { noting } from '../../test/world/counted-statements.ts'
 import { settle } from '../../test/world/letter-acts.ts'
 import { LetterStore } from '../../test/world/letter-store.ts'
 import { stores } from '../../test/world/stores.ts'
-import { seriesNumber } from '../history/record.ts'
+import { operationKindNumber } from '../history/record.ts'
 import { PLAIN_RECORD } from './bury.ts'
 import type { DeathNote } from './capture.ts'
 import { change, NOBODY } from './change.ts'
@@ -74,7 +74,7 @@ const known = (cases: readonly CaseRow[]) =>
 /** The letters fail anew, each in its drawer. */
 const failing: Doing = async (work, cases) => {
   const { now, tx } = work
-  const series = await seriesNumber(tx, 'hmac', 'reopen', 'Succeeded')
+  const series = await operationKindNumber(tx, 'hmac', 'reopen', 'Succeeded')
   const failure: Omit<DeathNote, 'drawer'> = {
     ...({ source: 'http', engine: 'hmac', queue: null, reason: 'failed' } as const),
     ...{ errorClass: 'Error', errorMessage: 'it failed again', errorStack: null, failedBy: null },
@@ -83,7 +83,7 @@ const failing: Doing = async (work, cases) => {
   }
   const failed = known(cases).map((letter) => ({
     ...letter,
-    ...{ note: { ...failure, drawer: letter.before.drawer }, deliveries: 1, diedAs: null, grave: null },
+    ...{ note: { ...failure, drawer: letter.before.drawer }, deliveries: 1, diedAs: null, position: null },
   }))
   await change(work, 'reopen', failed, NOBODY)
 }

@@ -3,8 +3,8 @@
  * the act is an error here, because callers have looked. Captures go through `bury.ts`.
  */
 import type { Instant } from '../core/clock.ts'
-import { said } from '../core/content.ts'
-import { type HistoryEntry, seriesNumber } from '../history/record.ts'
+import { storableText } from '../core/content.ts'
+import { type HistoryEntry, operationKindNumber } from '../history/record.ts'
 import type { Integer, Transaction } from '../store/database.ts'
 import { rowsGiven, runGiven } from '../store/idioms.ts'
 import { missingValue } from '../store/missing-value.ts'
@@ -68,7 +68,7 @@ interface Refiled extends Known {
 }
 
 /** The position at which a letter enters a dead queue. */
-export interface Grave {
+export interface NewPosition {
   readonly deadQueue: string
   readonly part: number
   readonly serial: number
@@ -83,7 +83,7 @@ export interface Failed extends Known {
   /** null: no item died. */
   readonly diedAs: string | null
   /** null: in no dead queue. */
-  readonly grave: Grave | null | 'same'
+  readonly position: NewPosition | null | 'same'
 }
 
 /** The same for all letters of a call. */
@@ -168,7 +168,12 @@ async function write(
   { actor, notes, redrive }: RedriveHow,
 ): Promise<readonly Group[]> {
   const given = await givenOf(tx, act, letters)
-  const same = { at: now, actor: said(actor), notes: said(notes), redrive: redrive?.number ?? null }
+  const same = {
+    at: now,
+    actor: storableText(actor),
+    notes: storableText(notes),
+    redrive: redrive?.number ?? null,
+  }
   const ids = letters.map(({ id }) => id)
   const { postgres, sqlite } = CHANGES[act]
   const writeAll = async (): Promise<readonly Group[]> => {
@@ -216,7 +221,7 @@ async function givenOf(tx: Transaction, act: keyof Acts, letters: readonly AnyLe
     const { id, engine, actor, details, run, note, sentAs, sentTo, isEdited, deliveries, drawer } = letter
     given.push({
       id,
-      actor: actor == null ? null : said(actor),
+      actor: actor == null ? null : storableText(actor),
       details: details && JSON.stringify(details),
       series: series.get(run ?? engine),
       sent_as: sentAs,
@@ -245,7 +250,7 @@ async function seriesOf(
     if (note !== undefined || operation === null || series.has(about)) continue
     const status = run?.status ?? 'Succeeded'
     const key = `${run?.engine ?? engine} ${operation} ${status}`
-    const number = known.get(key) ?? (await seriesNumber(tx, run?.engine ?? engine, operation, status))
+    const number = known.get(key) ?? (await operationKindNumber(tx, run?.engine ?? engine, operation, status))
     known.set(key, number)
     series.set(about, number)
   }
@@ -264,19 +269,19 @@ const ranGiven = (run: HistoryEntry): Given => ({
 })
 
 /** A new failure and the letter's position; its history row is dated by the act. */
-const failureGiven = (note: DeathNote, { diedAs = null, grave = 'same' }: Partial<Failed>): Given => ({
+const failureGiven = (note: DeathNote, { diedAs = null, position = 'same' }: Partial<Failed>): Given => ({
   ...noteRow(note),
   actor: null,
-  run_actor: said(note.record.actor),
+  run_actor: storableText(note.record.actor),
   error: errorInHistory(note),
   died_as: diedAs,
-  ...placeGiven(grave),
+  ...positionGiven(position),
 })
 
-function placeGiven(grave: Failed['grave']): Given {
-  if (grave === 'same') return { stays: 1 }
-  if (grave === null) return {}
-  const { deadQueue, part, serial, laidAt } = grave
+function positionGiven(position: Failed['position']): Given {
+  if (position === 'same') return { stays: 1 }
+  if (position === null) return {}
+  const { deadQueue, part, serial, laidAt } = position
   return { dead_queue: deadQueue, part, shelf: 0, serial, laid_at: laidAt }
 }
 

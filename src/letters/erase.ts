@@ -4,8 +4,8 @@
  */
 
 import { type Instant, instant } from '../core/clock.ts'
-import { said } from '../core/content.ts'
-import { elapsedMs, type HistoryRow, keepRunRow, seriesNumber } from '../history/record.ts'
+import { storableText } from '../core/content.ts'
+import { elapsedMs, type HistoryRow, keepRunRow, operationKindNumber } from '../history/record.ts'
 import { sql, type Transaction } from '../store/database.ts'
 import { big, integer, rowShape } from '../store/row.ts'
 import { change, NOBODY } from './change.ts'
@@ -70,8 +70,8 @@ async function record(work: OfficeWork, erasure: Erasure, erased: number): Promi
     correlationId,
     createdAt,
     durationMs: known === null ? 0 : elapsedMs(createdAt, now),
-    actor: said(actor),
-    notes: said(notes),
+    actor: storableText(actor),
+    notes: storableText(notes),
     output: Buffer.from(JSON.stringify({ letters: { [engine]: (known?.erased ?? 0) + erased } })),
   })
 }
@@ -81,7 +81,7 @@ async function rowOfRun(
   tx: Transaction,
   { engine, correlationId, pendingSince }: Erasure,
 ): Promise<{ readonly row: HistoryRow; readonly erased: number } | null> {
-  const series = await seriesNumber(tx, engine, ERASE_OPERATION, 'Succeeded')
+  const series = await operationKindNumber(tx, engine, ERASE_OPERATION, 'Succeeded')
   const row = await RUN_ROW.one(tx, readRunRow, correlationId)
   if (row === null || row.series !== series || row.createdAt < pendingSince) return null
   return { row, erased: erasedAs(row.output, engine) }

@@ -92,11 +92,11 @@ export interface Letter extends LetterSummary, LetterContent, CaseFields {
   readonly drawer: number
   readonly originalPartition: number | null
   /** null: in no dead queue. */
-  readonly place: Place | null
+  readonly position: DeadQueuePosition | null
 }
 
 /** Position in a dead queue, with its lease. */
-export interface Place {
+export interface DeadQueuePosition {
   readonly part: number
   readonly shelf: number
   readonly serial: number
@@ -166,8 +166,8 @@ export const sentBy = (redrive: RedriveRef | undefined) =>
 export const RETRIED = 'Retried'
 
 /** Enough of a letter to take it out of its dead queue or put it back. */
-export interface Placed {
+export interface InDeadQueue {
   readonly id: LetterId
   readonly deadQueue: string | null
-  readonly place: Place | null
+  readonly position: DeadQueuePosition | null
 }

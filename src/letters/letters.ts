@@ -16,7 +16,7 @@ import { lockLetter, readFailures, readLetterById } from './lists/detail.ts'
 import type { LetterFilter } from './lists/filter.ts'
 import { listLetters, type Page } from './lists/list.ts'
 import { DAY_US } from './numbers/counts.ts'
-import { Ledger } from './numbers/ledger.ts'
+import { LetterNumbers } from './numbers/letter-numbers.ts'
 import type { Registers } from './registers.ts'
 import { type CaptureResult, ReportIntake } from './reports/intake.ts'
 import {
@@ -86,7 +86,7 @@ const DEFAULT_LIMIT = 50
 export class Letters {
   readonly engines: EngineNames
   readonly retentionDays: number
-  readonly ledger: Ledger
+  readonly numbers: LetterNumbers
   readonly #db: Database
   readonly #clock: Clock
   readonly #sources: ReadonlyMap<SourceName, LetterSource>
@@ -101,8 +101,8 @@ export class Letters {
     this.retentionDays = options.retentionDays ?? DEFAULT_RETENTION_DAYS
     this.engines = engines
     this.#runs = runs
-    this.ledger = new Ledger(db, clock, engines)
-    runs.define(expiryKind({ sources, labels: this.ledger.labels }))
+    this.numbers = new LetterNumbers(db, clock, engines)
+    runs.define(expiryKind({ sources, labels: this.numbers.labels }))
     const sourceOf = this.#sourceOf.bind(this)
     this.#intake = new ReportIntake(db, clock, { registers, engines, sourceOf })
   }
@@ -111,7 +111,7 @@ export class Letters {
   async list(filter: LetterFilter = {}, page: PageRequest = {}): Promise<Page> {
     if (filter.engine !== undefined) await this.engines.checkKnown(filter.engine)
     const { limit = DEFAULT_LIMIT, continuationToken: token = null } = page
-    return listLetters(this.#db, filter, { limit, token, now: this.#clock.now() }, this.ledger.labels)
+    return listLetters(this.#db, filter, { limit, token, now: this.#clock.now() }, this.numbers.labels)
   }
 
   get(key: LetterKey): Promise<CaseFile> {

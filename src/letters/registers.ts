@@ -1,17 +1,17 @@
 /** What a server remembers for captures: numbers that each one looks up, and times already given. */
 import { type Instant, later } from '../core/clock.ts'
-import { SeriesNumbers } from '../history/record.ts'
+import { OperationKindNumbers } from '../history/record.ts'
 import { Drawers } from './numbers/drawers.ts'
 
 export interface Registers {
   readonly drawers: Drawers
-  readonly series: SeriesNumbers
+  readonly operationKinds: OperationKindNumbers
   readonly times: CaptureTimes
 }
 
 export const newRegisters = (): Registers => ({
   drawers: new Drawers(),
-  series: new SeriesNumbers(),
+  operationKinds: new OperationKindNumbers(),
   times: new CaptureTimes(),
 })
 

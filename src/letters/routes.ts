@@ -13,5 +13,5 @@ interface LetterRoutesOptions extends ApiScope {
 
 export async function letterRoutes(app: FastifyInstance, options: LetterRoutesOptions): Promise<void> {
   const { letters, clock, sourceHealth } = options
-  serveApi(app, options, [...dlqCalls(letters, clock), ...numberCalls(letters.ledger, sourceHealth)])
+  serveApi(app, options, [...dlqCalls(letters, clock), ...numberCalls(letters.numbers, sourceHealth)])
 }

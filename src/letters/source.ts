@@ -7,26 +7,26 @@ import { keepEdits } from './contents.ts'
 import type { SourceName } from './kinds.ts'
 import {
   type Edit,
+  type InDeadQueue,
   isUnconfirmed,
   type Letter,
   type LetterId,
   type LetterStatus,
   type Outgoing,
-  type Placed,
   RETRIED,
   type RedriveRef,
   type Sending,
   STATUS,
   sentBy,
 } from './letter.ts'
-import { lockCandidates } from './lists/candidates.ts'
+import { lockBulkLetters } from './lists/bulk-letters.ts'
 import { findLetter, readLetterById } from './lists/detail.ts'
 import type { LetterKey } from './shapes.ts'
 import { insistOnStatus } from './transitions.ts'
 import type { OfficeWork } from './work.ts'
 
 /** A letter without its large columns. */
-export interface Departing extends Placed {
+export interface Departing extends InDeadQueue {
   readonly engine: string
   readonly version: number
   readonly sourceId: string
@@ -114,7 +114,7 @@ export interface LetterSource {
    * Follows letters on the source's side: discarded and expired ones leave their dead queues, pending ones return, removed ones (some of
    * other sources) are forgotten.
    */
-  moved(work: OfficeWork, letters: readonly Placed[], act: Move): Promise<void>
+  moved(work: OfficeWork, letters: readonly InDeadQueue[], act: Move): Promise<void>
 }
 
 export type OutsideSource = LetterSource & Required<Pick<LetterSource, 'sendOutside'>>
@@ -270,7 +270,7 @@ export async function forgoRedrive(
   version: number,
   redrive: Pick<RedriveRef, 'number'>,
 ): Promise<void> {
-  const letter = (await lockCandidates(work.tx, [id])).get(id)
+  const letter = (await lockBulkLetters(work.tx, [id])).get(id)
   const isSame = letter?.version === version && letter.redrive === redrive.number
   if (letter !== undefined && isSame) await change(work, 'forgo', [letter], NOBODY)
 }

@@ -18,11 +18,11 @@ const RESOLUTION = [
 ] as const
 const SENT = ['sent_as', 'sent_to', 'redrive'] as const
 
-/** `place`: position and lease in a dead queue. `failure`: the newest one. */
+/** `position`: where it is, and its lease in a dead queue. `failure`: the newest one. */
 export type StateColumn =
   | (typeof RESOLUTION)[number]
   | (typeof SENT)[number]
-  | 'place'
+  | 'position'
   | 'failure'
   | 'drawer'
   | 'dequeue_count'
@@ -48,7 +48,7 @@ export const TRANSITIONS = {
   capture: {
     from: [],
     to: 'Pending',
-    sets: ['failure', 'drawer', 'dequeue_count', 'place'],
+    sets: ['failure', 'drawer', 'dequeue_count', 'position'],
     resets: [...RESOLUTION, ...SENT],
     activity: 'arrived',
     outcome: null,
@@ -58,7 +58,7 @@ export const TRANSITIONS = {
   reopen: {
     from: ANY_STATUS,
     to: 'Pending',
-    sets: ['failure', 'drawer', 'dequeue_count', 'place'],
+    sets: ['failure', 'drawer', 'dequeue_count', 'position'],
     resets: RESOLUTION,
     activity: 'returned',
     outcome: 'returned',
@@ -88,7 +88,7 @@ export const TRANSITIONS = {
     from: ['Pending'],
     to: 'Resolved',
     sets: ['resolution', 'resolved_at', 'resolved_by', 'notes', ...SENT],
-    resets: ['confirmed_at', 'expired_at', 'place'],
+    resets: ['confirmed_at', 'expired_at', 'position'],
     activity: 'retried',
     outcome: null,
     word: 'retry',
@@ -97,7 +97,7 @@ export const TRANSITIONS = {
     from: ['Pending'],
     to: 'Resolved',
     sets: ['resolution', 'resolved_at', 'resolved_by', 'notes', 'redrive'],
-    resets: ['confirmed_at', 'expired_at', 'sent_as', 'sent_to', 'place'],
+    resets: ['confirmed_at', 'expired_at', 'sent_as', 'sent_to', 'position'],
     activity: 'discarded',
     outcome: null,
     word: 'discard',
@@ -107,7 +107,7 @@ export const TRANSITIONS = {
     from: ['Pending'],
     to: 'Resolved',
     sets: ['resolution', 'resolved_at', 'resolved_by', 'notes', 'sent_as', 'sent_to'],
-    resets: ['confirmed_at', 'expired_at', 'redrive', 'place'],
+    resets: ['confirmed_at', 'expired_at', 'redrive', 'position'],
     activity: null,
     outcome: null,
     word: 'complete',
@@ -117,7 +117,7 @@ export const TRANSITIONS = {
     from: ['Pending'],
     to: 'Expired',
     sets: ['resolution', 'resolved_by', 'notes', 'expired_at'],
-    resets: ['resolved_at', 'confirmed_at', ...SENT, 'place'],
+    resets: ['resolved_at', 'confirmed_at', ...SENT, 'position'],
     activity: 'expired',
     outcome: null,
     word: 'expire',
@@ -192,7 +192,7 @@ const PARTICIPLES = {
 
 /** Throws unless the letter has the status that the act needs and nobody holds its lease. */
 export function insistOnStatus(
-  letter: Pick<Letter, 'status' | 'place' | 'deadQueue'>,
+  letter: Pick<Letter, 'status' | 'position' | 'deadQueue'>,
   act: keyof typeof PARTICIPLES,
 ): void {
   const { from } = transitionOf(act)
@@ -200,5 +200,5 @@ export function insistOnStatus(
     const needed = from.join(' or ')
     throw failure('letter_status_wrong', { act: PARTICIPLES[act], status: letter.status, needed })
   }
-  if (letter.place?.leased === true) throw failure('letter_leased', { queue: letter.deadQueue ?? '' })
+  if (letter.position?.leased === true) throw failure('letter_leased', { queue: letter.deadQueue ?? '' })
 }

@@ -43,8 +43,8 @@ export function letterDetail({
     editedMessage: edited?.text ?? null,
     editedMessageEncoding: edited?.encoding ?? null,
     ...showHeaders(letter.headers),
-    leased: letter.place?.leased ?? false,
-    leaseDeadline: letter.place?.leaseDeadline ?? null,
+    leased: letter.position?.leased ?? false,
+    leaseDeadline: letter.position?.leaseDeadline ?? null,
     attempts: failures.map(attemptOnWire),
     history: history.map(eventOnWire),
   })

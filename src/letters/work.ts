@@ -1,6 +1,6 @@
 /** One transaction of the office: the store's transaction, its count changes, and effects that wait for its commit. */
 import type { Clock, Instant } from '../core/clock.ts'
-import { said } from '../core/content.ts'
+import { storableText } from '../core/content.ts'
 import type { Log } from '../core/log.ts'
 import { recordHistory } from '../history/record.ts'
 import type { Database, Transaction } from '../store/database.ts'
@@ -62,8 +62,8 @@ export const officeRuns = (
           correlationId: id,
           createdAt: now,
           durationMs: 0,
-          actor: said(actor),
-          notes: said(notes),
+          actor: storableText(actor),
+          notes: storableText(notes),
           output: Buffer.from(JSON.stringify({ kind, expected, done, skipped, failed })),
         },
       ])

@@ -4,7 +4,7 @@ import { closeServers, scriptedServer } from '../../test/world/scripted-server.t
 import { instant } from '../core/clock.ts'
 import { SystemClock } from '../core/system-clock.ts'
 import { TestClock } from '../core/test-clock.ts'
-import type { Pulse } from '../letters/numbers/gauges.ts'
+import type { OfficeGauges } from '../letters/numbers/gauges.ts'
 import type { RedriveStanding } from '../redrive/redrive.ts'
 import { Metrics } from './metrics.ts'
 
@@ -86,12 +86,12 @@ describe('metrics', () => {
     const outcomes = { retried: 9, confirmed: 5, returned: 3, discarded: 2, expired: 1 }
     const clock = new TestClock()
     clock.freeze(instant(1_800_000_000_000_000n))
-    let told: Pulse | Error = { oldestPendingAt: instant(1_799_999_940_500_000n), outcomes }
-    const pulse = async () => {
+    let told: OfficeGauges | Error = { oldestPendingAt: instant(1_799_999_940_500_000n), outcomes }
+    const officeGauges = async () => {
       if (told instanceof Error) throw told
       return told
     }
-    const metrics = new Metrics({ depths: async () => [], pulse, clock })
+    const metrics = new Metrics({ depths: async () => [], officeGauges, clock })
     for (let scrape = 0; scrape < 2; scrape++) {
       const text = await metrics.text()
       expect(text).toContain('bartleby_letters_oldest_pending_age_seconds 59.5\n')

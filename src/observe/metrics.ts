@@ -8,7 +8,7 @@ import type { ServedSource } from '../api/source-http.ts'
 import type { Clock, Instant } from '../core/clock.ts'
 import type { RoundState } from '../core/rounds.ts'
 import { STATUSES } from '../letters/letter.ts'
-import { type LetterGauge, OUTCOMES, type Pulse } from '../letters/numbers/gauges.ts'
+import { type LetterGauge, type OfficeGauges, OUTCOMES } from '../letters/numbers/gauges.ts'
 import type { Removed } from '../letters/retention/retention.ts'
 import type { QueueDepth } from '../queues/queue.ts'
 import { RedriveMetrics } from '../redrive/metrics.ts'
@@ -27,7 +27,7 @@ export interface MetricsOptions {
   /** Bounded; the same on every server of a store. */
   readonly letters?: () => Promise<readonly LetterGauge[]>
   /** The same on every server of a store. */
-  readonly pulse?: () => Promise<Pulse>
+  readonly officeGauges?: () => Promise<OfficeGauges>
   /** Under way or paused; the same on every server of a store. */
   readonly redrives?: () => Promise<readonly RedriveStanding[]>
   readonly rounds?: () => readonly RoundState[]
@@ -196,10 +196,10 @@ export class Metrics {
 
   /** While the store fails, depths, letters and redrives are missing. */
   async text(): Promise<string> {
-    const [depths, letters, pulse, redrives, ofSources] = await Promise.all([
+    const [depths, letters, officeGauges, redrives, ofSources] = await Promise.all([
       this.#options.depths().catch(() => []),
       this.#options.letters?.().catch(() => []),
-      this.#options.pulse?.().catch(() => null),
+      this.#options.officeGauges?.().catch(() => null),
       this.#options.redrives?.().catch(() => null),
       Promise.all(this.#options.sources?.map((source) => source.metrics?.().catch(() => '')) ?? []),
     ])
@@ -208,7 +208,7 @@ export class Metrics {
       for (const depth of depths) gauge.labels(depth.queueName).set(value(depth))
     }
     this.#showLetters(letters ?? [])
-    this.#showPulse(pulse ?? null)
+    this.#showOffice(officeGauges ?? null)
     this.redrives.show(redrives ?? null)
     this.#showRounds(this.#options.rounds?.() ?? [])
     const [own, ofProcess] = await Promise.all([this.#registry.metrics(), processMetrics().metrics()])
@@ -243,12 +243,12 @@ export class Metrics {
   }
 
   /** A missing number says more than an old one. */
-  #showPulse(pulse: Pulse | null): void {
+  #showOffice(gauges: OfficeGauges | null): void {
     this.#outcomes.reset()
     this.#oldestPending.remove()
-    if (pulse === null) return
-    this.#oldestPending.set(this.#secondsSince(pulse.oldestPendingAt))
-    for (const outcome of OUTCOMES) this.#outcomes.inc({ outcome }, pulse.outcomes[outcome])
+    if (gauges === null) return
+    this.#oldestPending.set(this.#secondsSince(gauges.oldestPendingAt))
+    for (const outcome of OUTCOMES) this.#outcomes.inc({ outcome }, gauges.outcomes[outcome])
   }
 }
 

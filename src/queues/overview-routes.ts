@@ -6,14 +6,14 @@ import { PAGE_QUERY, pageOf } from '../api/shapes.ts'
 import { viewOf } from '../api/view.ts'
 import { formatGoDuration } from '../core/duration.ts'
 import { decodePageToken, encodePageToken, malformed } from '../core/page-token.ts'
-import type { Ledger } from '../letters/numbers/ledger.ts'
+import type { LetterNumbers } from '../letters/numbers/letter-numbers.ts'
 import type { QueueOverview } from './queue.ts'
 import type { Queues } from './queues.ts'
 import { QUEUE_VIEW } from './shapes.ts'
 
 type QueueOverviewOptions = ApiScope & {
   readonly queues: Pick<Queues, 'overview'>
-  readonly ledger: Pick<Ledger, 'pendingBy'>
+  readonly numbers: Pick<LetterNumbers, 'pendingBy'>
 }
 
 export async function queueOverviewRoutes(
@@ -25,7 +25,7 @@ export async function queueOverviewRoutes(
 
 const FILTERS = { list: 'queues' }
 
-const listCall = ({ queues, ledger }: QueueOverviewOptions): ApiCall => ({
+const listCall = ({ queues, numbers }: QueueOverviewOptions): ApiCall => ({
   method: 'GET',
   path: '/api/queues',
   role: 'viewer',
@@ -39,7 +39,7 @@ const listCall = ({ queues, ledger }: QueueOverviewOptions): ApiCall => ({
     const limit = limitOf(query)
     const [found, letters] = await Promise.all([
       queues.overview({ pivot: token === undefined ? '' : nameIn(token), limit: limit + 1 }),
-      ledger.pendingBy('originalQueue'),
+      numbers.pendingBy('originalQueue'),
     ])
     // The first queue of the next page; it may be gone by then.
     const next = found[limit]

@@ -26,7 +26,7 @@ describe.each(stores)('the overview of queues on $name', (store) => {
     app.addHook('onRequest', gate(TOKENS, clock))
     await app.register(queueOverviewRoutes, {
       queues,
-      ledger: letters.ledger,
+      numbers: letters.numbers,
       clock,
       stopping: () => false,
     })

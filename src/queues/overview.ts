@@ -1,6 +1,6 @@
 /** Depths of many queues at one moment, in a fixed number of statements: counts, and the heads of partitions that hold something. */
 import type { Instant } from '../core/clock.ts'
-import { headsOfLying } from '../letters/in-dead-queue/read.ts'
+import { headsOfDeadQueues } from '../letters/in-dead-queue/read.ts'
 import type { Session } from '../store/database.ts'
 import { COUNTED, type PartitionCounts, readCounts } from './counts.ts'
 import type { QueueOverview } from './queue.ts'
@@ -22,7 +22,7 @@ export async function readOverview(session: Session, page: QueuePage): Promise<Q
     session,
     partsWith(({ ready, leased }) => ready + leased > 0),
   )
-  const letters = await headsOfLying(
+  const letters = await headsOfDeadQueues(
     session,
     partsWith(({ dead }) => dead > 0),
   )

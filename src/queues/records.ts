@@ -59,7 +59,7 @@ const QUEUE = rowShape({
   deadQueue: (name: string | null) => name ?? '',
   reference: storedText,
   /** NULL in a queue older than the choice. */
-  onDeath: (said: OnDeath | null) => said ?? 'letter',
+  onDeath: (storableText: OnDeath | null) => storableText ?? 'letter',
   holdsLetters: (holds: boolean | Integer) => holds === true || Number(holds) === 1,
 })
 

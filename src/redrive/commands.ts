@@ -4,7 +4,7 @@
  *
  * Lock order: run, redrive, lanes. Locking the lanes waits for running batches, so nothing is sent afterwards that the act forbids.
  */
-import { said } from '../core/content.ts'
+import { storableText } from '../core/content.ts'
 import { failure } from '../core/errors.ts'
 import { formatMicros } from '../core/timestamp.ts'
 import type { Xid } from '../core/xid.ts'
@@ -174,7 +174,7 @@ async function record(
     {
       ...{ engine: OFFICE, operation: `redrive.${act}`, status: 'Succeeded' },
       ...{ instanceId: null, correlationId: redrive.id, createdAt: now, durationMs: 0 },
-      ...{ actor: said(actor), notes: said(notes) },
+      ...{ actor: storableText(actor), notes: storableText(notes) },
       output: Buffer.from(JSON.stringify({ action: redrive.action, ...counts })),
     },
   ])

@@ -6,18 +6,18 @@ import { BATCH_ROWS, type Database, type Integer, type Session, sql } from './da
 import { migrate } from './migrations.ts'
 import { openDatabase } from './open.ts'
 
-const ledger = {
+const numbers = {
   number: 1,
   name: 'ledger',
-  postgres: 'CREATE TABLE bartleby.ledger (entry int PRIMARY KEY)',
-  sqlite: 'CREATE TABLE ledger (entry INTEGER PRIMARY KEY)',
+  postgres: 'CREATE TABLE bartleby.numbers (entry int PRIMARY KEY)',
+  sqlite: 'CREATE TABLE numbers (entry INTEGER PRIMARY KEY)',
 }
-const enter = sql('test.enter', 'INSERT INTO bartleby.ledger (entry) VALUES ($1)')
-const wipe = sql('test.wipe', 'DELETE FROM bartleby.ledger')
-const count = sql('test.count', 'SELECT count(*) AS entries FROM bartleby.ledger')
+const enter = sql('test.enter', 'INSERT INTO bartleby.numbers (entry) VALUES ($1)')
+const wipe = sql('test.wipe', 'DELETE FROM bartleby.numbers')
+const count = sql('test.count', 'SELECT count(*) AS entries FROM bartleby.numbers')
 const entriesFrom = sql(
   'test.entriesFrom',
-  'SELECT entry FROM bartleby.ledger WHERE entry >= $1 ORDER BY entry',
+  'SELECT entry FROM bartleby.numbers WHERE entry >= $1 ORDER BY entry',
 )
 
 const entriesIn = async (session: Session): Promise<number> => {
@@ -37,7 +37,7 @@ describe.each(places)('a snapshot on $name', (store) => {
   beforeAll(async () => {
     place = await store.fresh()
     db = openDatabase(place.url, { poolSize: 3 })
-    await migrate(db, [ledger])
+    await migrate(db, [numbers])
   })
 
   beforeEach(async () => {
@@ -165,7 +165,7 @@ describe.each(bareStores)('writers beside a snapshot on $name', (store) => {
     const place = await store.fresh()
     const db = openDatabase(place.url, { poolSize: 3 })
     try {
-      await migrate(db, [ledger])
+      await migrate(db, [numbers])
       await db.transaction('test', (tx) => tx.run(enter, 1))
       await db.snapshot(
         'test',

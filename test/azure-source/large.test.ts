@@ -44,7 +44,7 @@ describeAzurite('a large account', (azurite) => {
       const other = await world.another()
       await Promise.all([world.server.round(), other.round()])
       expect(await world.total()).toBe(ENTITIES)
-      const { items } = await world.letters.ledger.counts()
+      const { items } = await world.letters.numbers.counts()
       expect(new Set(items.map(({ engine }) => engine)).size).toBe(PARTITIONS)
       expect(await world.server.azure.state()).toMatchObject({ unwritten: 0, troubles: [] })
 

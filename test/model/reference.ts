@@ -241,15 +241,18 @@ export class ReferenceQueue {
   }
 
   receive(item: ReferenceItem, reason: DeathReason, now: Instant): void {
-    const [grave] = this.partitions
+    const [position] = this.partitions
     const sourceId = item.id
-    if (grave === undefined || grave.items.some((each) => sourceId !== null && each.sourceId === sourceId))
+    if (
+      position === undefined ||
+      position.items.some((each) => sourceId !== null && each.sourceId === sourceId)
+    )
       return
     const letter = this.#fresh(item.label, now)
     // An item that came due past its expiry dies under an id that no list has shown.
     letter.sourceId = sourceId ?? ''
     letter.death = { reason, attempts: item.attempts }
-    grave.items.push(letter)
+    position.items.push(letter)
   }
 
   #fresh(label: string, now: Instant): ReferenceItem {

@@ -149,7 +149,7 @@ describe.each(stores.map((kind) => reused(kind)))('a letter on $name whose item 
       letterVersion: 3,
     })
     expect(history.map(({ operation }) => operation)).toEqual(['reopen', 'retry', 'capture'])
-    expect((await desk.office.letters.ledger.counts()).totals).toEqual({
+    expect((await desk.office.letters.numbers.counts()).totals).toEqual({
       Pending: 1,
       Resolved: 0,
       Expired: 0,

@@ -4,7 +4,7 @@ import pg from 'pg'
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { SystemClock } from '../../src/core/system-clock.ts'
 import { listLetters } from '../../src/letters/lists/list.ts'
-import { Ledger } from '../../src/letters/numbers/ledger.ts'
+import { LetterNumbers } from '../../src/letters/numbers/letter-numbers.ts'
 import { migrateStore } from '../../src/office.ts'
 import { readWebhookGauges } from '../../src/sources/webhooks/numbers/metrics.ts'
 import { Status } from '../../src/sources/webhooks/numbers/status.ts'
@@ -32,26 +32,26 @@ afterEach(() => vi.restoreAllMocks())
 
 const callsOf = (db: Database, left: Left): Readonly<Record<string, () => Promise<unknown>>> => {
   const clock = new SystemClock()
-  const ledger = new Ledger(db, clock, { checkKnown: async () => {} })
+  const numbers = new LetterNumbers(db, clock, { checkKnown: async () => {} })
   const status = new Status(db)
   const page = { limit: 10, token: null, now: clock.now() }
   return {
     '/dlq-status': () => status.dead(),
     '/job-status': () => status.jobs(),
-    '/metrics': () => Promise.all([ledger.gauges(), ledger.pulse(), readWebhookGauges(db, clock)]),
-    '/api/counts by place': () => ledger.counts({}, ['source', 'engine', 'originalQueue', 'status']),
+    '/metrics': () => Promise.all([numbers.gauges(), numbers.officeGauges(), readWebhookGauges(db, clock)]),
+    '/api/counts by place': () => numbers.counts({}, ['source', 'engine', 'originalQueue', 'status']),
     ...(left !== 'all' && {
-      '/api/counts': () => ledger.counts(),
-      '/api/counts of a queue': () => ledger.counts(QUEUE),
-      '/api/signatures': () => ledger.signatures(),
-      '/api/signatures of an engine': () => ledger.signatures(ENGINE),
-      '/api/signatures of a queue': () => ledger.signatures(QUEUE),
+      '/api/counts': () => numbers.counts(),
+      '/api/counts of a queue': () => numbers.counts(QUEUE),
+      '/api/signatures': () => numbers.signatures(),
+      '/api/signatures of an engine': () => numbers.signatures(ENGINE),
+      '/api/signatures of a queue': () => numbers.signatures(QUEUE),
       '/api/dlq of an engine': () => listLetters(db, ENGINE, page),
       '/api/dlq of a queue': () => listLetters(db, QUEUE, page),
       '/api/dlq of a signature': () => listLetters(db, { signature: '1-1' }, page),
-      '/api/activity of a signature': () => ledger.activity('24h', { signature: '1-1' }),
+      '/api/activity of a signature': () => numbers.activity('24h', { signature: '1-1' }),
     }),
-    '/api/overview': () => ledger.overview(),
+    '/api/overview': () => numbers.overview(),
   }
 }
 

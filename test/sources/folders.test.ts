@@ -128,7 +128,7 @@ describe('a source that is added with one line', () => {
     const terms = { storeIsGiven: false, logLevelIsGiven: false, say: () => {}, pastHours: 22 }
     const demo = await product.serveDemo(product.loadConfig({ env: {}, flags: { port: 0 } }), terms)
     try {
-      const { totals } = await demo.office.letters.ledger.counts({ source: 'folders' })
+      const { totals } = await demo.office.letters.numbers.counts({ source: 'folders' })
       expect(totals.Pending + totals.Resolved + totals.Expired).toBeGreaterThan(0)
     } finally {
       await demo.stop()

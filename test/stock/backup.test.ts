@@ -46,7 +46,7 @@ async function officeWithLetters(store: string): Promise<Office> {
 async function lettersIn(store: string): Promise<number> {
   const office = await Office.open({ store })
   try {
-    return (await office.letters.ledger.gauges()).reduce((sum, { captured }) => sum + captured, 0)
+    return (await office.letters.numbers.gauges()).reduce((sum, { captured }) => sum + captured, 0)
   } finally {
     await office.close()
   }

@@ -3,7 +3,7 @@
  * always fills is emptied. I3 names exactly these.
  */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { PLACE_COLUMNS } from '../../src/letters/in-dead-queue/read.ts'
+import { POSITION_COLUMNS } from '../../src/letters/in-dead-queue/read.ts'
 import { STATUS } from '../../src/letters/letter.ts'
 import { TRANSITIONS, type TransitionName, transitionOf } from '../../src/letters/transitions.ts'
 import { type FreshStore, stores } from '../world/stores.ts'
@@ -52,12 +52,12 @@ const alwaysSet = (act: TransitionName): readonly string[] => {
 /** Columns that an act empties for good: a retry may be confirmed later. Where letters lie is a case of its own. */
 const emptied = (act: TransitionName): readonly string[] =>
   transitionOf(act).resets.filter(
-    (column) => column !== 'place' && !(act === 'retry' && column === 'confirmed_at'),
+    (column) => column !== 'position' && !(act === 'retry' && column === 'confirmed_at'),
   )
 
 const ENDS = { retry: 'sent', discard: 'discarded', complete: 'completed', expire: 'expired' } as const
 const OPENINGS = ['capture', 'reopen', 'restore'] as const
-const PLACE = Object.keys(PLACE_COLUMNS).filter((column) => column !== 'part')
+const PLACE = Object.keys(POSITION_COLUMNS).filter((column) => column !== 'part')
 
 const BREAKAGES: readonly Breakage[] = [
   {

@@ -216,7 +216,7 @@ export class AzureWorld {
 
   /** How many letters there are, by the books. */
   async total(): Promise<number> {
-    const { items } = await this.letters.ledger.counts()
+    const { items } = await this.letters.numbers.counts()
     return items.reduce((sum, { count }) => sum + count, 0)
   }
 

@@ -100,7 +100,7 @@ export class KafkaHttp {
       calls: {
         settings: store.settings,
         returnPath,
-        reader: new QueueReader(store.db, store.letters.ledger),
+        reader: new QueueReader(store.db, store.letters.numbers),
       },
       metrics: () => metricsText(counters, standing()),
       standing,

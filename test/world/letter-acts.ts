@@ -45,8 +45,8 @@ export async function reopen(
     sourceId: 'an-item',
     diedAs: 'an-item',
     attempts: 1,
-    grave: null,
-    remains: NOTHING_LEFT,
+    position: null,
+    item: NOTHING_LEFT,
   }))
   await inOffice(db, clock, 'test.reopen', (work) => bury(work, registers, takingGiven(), deaths))
 }
@@ -67,13 +67,13 @@ export async function captureFromQueue(
       sourceId,
       diedAs: sourceId,
       attempts: 3,
-      grave: {
+      position: {
         deadQueue: `${queue}-dead`,
         part: 7,
         serial: Math.floor(Math.random() * 2 ** 40),
         laidAt: work.now,
       },
-      remains: {
+      item: {
         ...NOTHING_LEFT,
         itemCreatedAt: work.now,
         reference: Buffer.from('customer 7'),

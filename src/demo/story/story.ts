@@ -133,7 +133,7 @@ export async function dieAtPartner(
   { source, count, send }: { source: SourceName; count: number; send: () => Promise<unknown> },
 ): Promise<PastGroup> {
   const captured = async (): Promise<number> => {
-    const { totals } = await letters.ledger.counts({ source }, ['source'])
+    const { totals } = await letters.numbers.counts({ source }, ['source'])
     return totals.Pending + totals.Resolved + totals.Expired
   }
   const before = await captured()
@@ -141,6 +141,6 @@ export async function dieAtPartner(
   await story.until(async () => (await captured()) >= before + count)
   const { items } = await letters.list({ source, status: 'Pending' }, { limit: count })
   // Only these may still be on their way.
-  const isConfirmed = async () => (await letters.ledger.standing()).unconfirmed === 0
+  const isConfirmed = async () => (await letters.numbers.summary()).unconfirmed === 0
   return { letters: items, workOn: () => story.until(isConfirmed) }
 }

@@ -1,7 +1,7 @@
 /** Opens an audit: reads what is small, and estimates how much there is to check. */
 import type { Instant } from '../../core/clock.ts'
-import { readSeriesLabels } from '../../history/entry.ts'
-import { plainSeries } from '../../history/plain-capture.ts'
+import { readOperationKinds } from '../../history/entry.ts'
+import { plainCaptureKind } from '../../history/plain-capture.ts'
 import { type Integer, type Session, type Snapshot, sql } from '../../store/database.ts'
 import { readDrawers } from '../numbers/find-drawers.ts'
 import { lettersIn, readPlaceCounts, summaryOf } from '../numbers/summary.ts'
@@ -37,11 +37,11 @@ export async function openAudit(
   const history = await historyEnds(session, now)
   // As counted; a check tells whether that is right.
   const booked = summaryOf(await readPlaceCounts(session))
-  const series = await readSeriesLabels(session)
+  const operationKinds = await readOperationKinds(session)
   return {
-    ...{ session, now, drawers, series },
+    ...{ session, now, drawers, operationKinds },
     historySince: history.since,
-    plainSeries: plainSeries(series),
+    plainCaptureKind: plainCaptureKind(operationKinds),
     sizes: { letters: lettersIn(booked), cases: booked.unconfirmed, history: history.rows },
     async looked(rows: number) {
       looked(rows)

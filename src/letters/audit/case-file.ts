@@ -46,13 +46,13 @@ type Beside = Readonly<Record<string, CountedSide>>
 /** Case files by number, also of letters that are gone, with rows of the tables `beside` them. */
 export async function* caseFiles(audit: Audit, beside: Beside): AsyncGenerator<CaseFile> {
   const words = wordsFor('retry')
-  const sends = [...audit.series]
+  const sends = [...audit.operationKinds]
     .filter(([, { operation }]) => words.includes(operation))
-    .map(([series]) => series)
+    .map(([number]) => number)
   const own = {
     letters: { statement: LETTERS },
     transitions: { statement: TRANSITIONS, values: [sends] },
-    captures: { statement: CAPTURES, values: [audit.plainSeries ?? 0] },
+    captures: { statement: CAPTURES, values: [audit.plainCaptureKind ?? 0] },
     relapses: { statement: RELAPSES },
   }
   const all = together<keyof typeof own>(audit, { ...own, ...beside })

@@ -1,6 +1,6 @@
 /** Words of an audit: a promise, what breaks it, and what a check works with. */
 import type { Instant } from '../../core/clock.ts'
-import type { SeriesLabels } from '../../history/entry.ts'
+import type { OperationKinds } from '../../history/entry.ts'
 import type { Integer, Snapshot, Statement, Value } from '../../store/database.ts'
 import type { Drawer } from '../numbers/find-drawers.ts'
 
@@ -81,9 +81,9 @@ export interface Audit {
   readonly drawers: ReadonlyMap<number, Drawer>
   /** Complete since this instant; retention may have removed older rows. */
   readonly historySince: bigint
-  readonly series: SeriesLabels
+  readonly operationKinds: OperationKinds
   /** The operation kind of captures of plain queues; null if there was none yet. */
-  readonly plainSeries: number | null
+  readonly plainCaptureKind: number | null
   readonly sizes: Sizes
   /** Notes progress and yields the processor. */
   looked(rows: number): Promise<void>

@@ -1,6 +1,6 @@
 /** Columns of end, retry and position against the status, by the rules of the table of transitions. */
 
-import { PLACE_COLUMNS } from '../in-dead-queue/read.ts'
+import { POSITION_COLUMNS } from '../in-dead-queue/read.ts'
 import { kindOf, type SourceName } from '../kinds.ts'
 import { STATUS, STATUSES } from '../letter.ts'
 import { type StateColumn, TRANSITIONS, type Transition } from '../transitions.ts'
@@ -17,7 +17,7 @@ const ENDS = ['retry', 'discard', 'complete', 'expire'] as const
 const ALWAYS: readonly StateColumn[] = ['resolved_at', 'expired_at', 'sent_as', 'sent_to']
 
 /** Columns of every position. */
-const WHEREABOUTS: readonly (keyof typeof PLACE_COLUMNS)[] = ['shelf', 'serial', 'laid_at']
+const NEEDED: readonly (keyof typeof POSITION_COLUMNS)[] = ['shelf', 'serial', 'laid_at']
 
 const filled = (column: string): string => `${column} IS NOT NULL`
 
@@ -34,11 +34,11 @@ function* rules(): Iterable<Rule> {
   for (const column of ['sent_as', 'sent_to'])
     yield { column, fault: `resolution = 'complete' AND dead_queue IS NOT NULL AND ${filled(column)}` }
   for (const act of ENDS) yield* rulesOf(act, TRANSITIONS[act])
-  for (const [column, empty] of Object.entries(PLACE_COLUMNS)) {
+  for (const [column, empty] of Object.entries(POSITION_COLUMNS)) {
     const isFilled = empty === 'NULL' ? filled(column) : `${column} <> ${empty}`
     if (column !== 'part') yield { column, fault: `part IS NULL AND ${isFilled}` }
   }
-  for (const column of WHEREABOUTS) yield { column, fault: `part IS NOT NULL AND ${column} IS NULL` }
+  for (const column of NEEDED) yield { column, fault: `part IS NOT NULL AND ${column} IS NULL` }
 }
 
 function* rulesOf(act: (typeof ENDS)[number], { to, sets, resets }: Transition): Iterable<Rule> {
@@ -47,7 +47,7 @@ function* rulesOf(act: (typeof ENDS)[number], { to, sets, resets }: Transition):
   // A confirmation may follow a retry.
   const later = act === 'retry' ? TRANSITIONS.confirm.sets : []
   for (const column of resets)
-    if (column !== 'place' && !later.some((set) => set === column))
+    if (column !== 'position' && !later.some((set) => set === column))
       yield { column, fault: `${is} AND ${filled(column)}` }
   for (const column of sets)
     if (ALWAYS.includes(column) && (act !== 'complete' || column === 'resolved_at'))

@@ -29,7 +29,7 @@ interface TailMove {
 }
 
 /** Moves letters to the tail of their dead queue; returns how many were as expected. */
-export const moveLyingToTail = (
+export const moveLettersToTail = (
   tx: Transaction,
   { part, shelf, leased }: { readonly part: number; readonly shelf: number; readonly leased: boolean },
   moves: readonly TailMove[],
@@ -46,7 +46,7 @@ const moveToPart = sql(
 )
 
 /** Moves leased letters to another dead queue; returns how many were as expected. */
-export const relocateLying = (
+export const relocateLetters = (
   tx: Transaction,
   part: number,
   moves: readonly TailMove[],
@@ -62,7 +62,7 @@ const moveToSchedule = sql(
 )
 
 /** Schedules leased letters; returns how many were as expected. */
-export const scheduleLying = (
+export const scheduleLetters = (
   tx: Transaction,
   part: number,
   letters: readonly { readonly serial: number; readonly enqueueAt: Instant }[],
@@ -74,20 +74,20 @@ export const scheduleLying = (
   )
 
 /** By primary key. */
-const layThese = sql(
+const enterThese = sql(
   'lying.lay',
   `UPDATE bartleby.letters SET part = $3, shelf = 0, serial = given.serial, laid_at = $4, leased = 0, attempts = 0
    FROM unnest($1::bigint[], $2::bigint[]) AS given (id, serial) WHERE letters.id = given.id AND letters.part IS NULL`,
 )
 
 /** Puts pending letters at the tail of a dead queue's partition, in order. */
-export async function layLetters(
+export async function enterDeadQueue(
   tx: Transaction,
   ids: readonly LetterId[],
   { part, serials, at }: { readonly part: number; readonly serials: readonly number[]; readonly at: Instant },
 ): Promise<void> {
   const rows = ids.map((id, i) => ({ id, serial: serials[i] }))
-  await runGiven(tx, layThese, rows, part, at)
+  await runGiven(tx, enterThese, rows, part, at)
 }
 
 const MAX_CLIENT_BYTES = 1_024
@@ -106,7 +106,7 @@ interface LeasedLetterRow extends StoredContent {
 }
 
 /** Leases those that are still free. */
-export const leaseLying = (
+export const leaseLetters = (
   tx: Transaction,
   part: number,
   serials: readonly number[],
@@ -131,7 +131,7 @@ const extendThese = sql(
 )
 
 /** Extends leases; returns how many there were. */
-export const extendLying = (
+export const extendLetterLeases = (
   tx: Transaction,
   part: number,
   serials: readonly number[],
@@ -147,7 +147,7 @@ export async function markHeld(tx: Transaction, id: LetterId, isHeld: boolean): 
 }
 
 /** A letter that left its dead queue, with its former position. */
-const LIFTED = rowShape({
+const DEPARTED = rowShape({
   id: letterId,
   engine: text,
   leasedBy: orNull(text),
@@ -157,10 +157,10 @@ const LIFTED = rowShape({
   laidAt: at,
   leaseDeadline: orNull(at),
 })
-export type Lifted = RowOf<typeof LIFTED>
+export type DepartedLetter = RowOf<typeof DEPARTED>
 
 /** By position, on letters_lying. */
-const lockThese = sql('lying.lockToResolve', lockingAt(LIFTED.columns, 'leased >= $4'), { bigints: true })
+const lockThese = sql('lying.lockToResolve', lockingAt(DEPARTED.columns, 'leased >= $4'), { bigints: true })
 
 /** A queue call that takes letters out of a dead queue. */
 export interface Resolving {
@@ -174,14 +174,14 @@ export interface Resolving {
 }
 
 /** Resolves those of the letters that are there; the caller changes the counts of the dead queue. */
-export async function resolveLying(
+export async function resolveInDeadQueue(
   work: OfficeWork,
   part: number,
   serials: readonly number[],
   { act, by, runs, shelves, leasedOnly }: Resolving,
-): Promise<readonly Lifted[]> {
+): Promise<readonly DepartedLetter[]> {
   if (serials.length === 0) return []
-  const lifted = await LIFTED.all(work.tx, lockThese, part, serials, shelves, leasedOnly ? 1 : 0)
+  const lifted = await DEPARTED.all(work.tx, lockThese, part, serials, shelves, leasedOnly ? 1 : 0)
   const letters = lifted.map(({ id, engine, serial, leasedBy }) => ({
     id,
     engine,

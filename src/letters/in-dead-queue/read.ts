@@ -15,7 +15,7 @@ export const lockingAt = (columns: string, condition: string): string =>
    WHERE part = $1 AND shelf = ANY($3::int[]) AND serial = ANY($2::bigint[]) AND ${condition} ORDER BY id FOR UPDATE`
 
 /** Columns of a position, with their values outside dead queues. */
-export const PLACE_COLUMNS = {
+export const POSITION_COLUMNS = {
   part: 'NULL',
   shelf: 'NULL',
   serial: 'NULL',
@@ -48,7 +48,7 @@ const readMarks = sql(
 )
 
 /** In order, locked against extensions. */
-export async function lyingFacts(
+export async function lockLeaseFacts(
   session: Session,
   part: number,
   shelf: number,
@@ -60,7 +60,7 @@ export async function lyingFacts(
 }
 
 /** Which of `serials` are queued letters, and whether they are leased. */
-export const lyingMarks = (session: Session, part: number, serials: readonly number[]) =>
+export const leaseMarks = (session: Session, part: number, serials: readonly number[]) =>
   MARK.all(session, readMarks, part, serials, 0)
 
 /** The first `$3` free letters after serial `$2`, in order, on letters_lying. */
@@ -83,20 +83,20 @@ async function serialsOf(
 export const readySerials = (session: Session, part: number, after: number, limit: number) =>
   serialsOf(session, readReady, part, after, limit)
 
-const LYING = `letters.id, serial, shelf, leased, attempts, lease_deadline, laid_at, enqueue_at, encoding, kind, reference,
+const LISTED_COLUMNS = `letters.id, serial, shelf, leased, attempts, lease_deadline, laid_at, enqueue_at, encoding, kind, reference,
   coalesce(died_as, source_id) AS source_id, reason,
   (SELECT queue FROM bartleby.drawers WHERE drawers.id = drawer) AS queue, partition, dequeue_count, item_created_at, last_failure_at, payload`
 
 /** From serial `$3` on, in order, on letters_lying; stops at the limit. `$5` = 0 leaves leased ones out. */
 const readShelf = sql(
   'lying.shelf',
-  `SELECT ${LYING} FROM bartleby.letters INDEXED BY letters_lying
+  `SELECT ${LISTED_COLUMNS} FROM bartleby.letters INDEXED BY letters_lying
                WHERE part = $1 AND shelf = $2 AND serial >= $3 AND leased <= $5 ORDER BY part, shelf, serial LIMIT $4`,
   { bigints: true },
 )
 
 /** A letter as the lists of its dead queue show it. */
-export interface LyingRow {
+export interface DeadQueueRow {
   readonly id: Integer
   readonly serial: Integer
   readonly shelf: Integer
@@ -118,13 +118,13 @@ export interface LyingRow {
   readonly payload: Uint8Array | null
 }
 
-export const listLying = (
+export const listDeadQueue = (
   session: Session,
   part: number,
   shelf: number,
   page: { readonly from: number; readonly limit: number; readonly leasedToo: boolean },
-): Promise<LyingRow[]> =>
-  session.rows<LyingRow>(readShelf, part, shelf, page.from, page.limit, page.leasedToo ? 1 : 0)
+): Promise<DeadQueueRow[]> =>
+  session.rows<DeadQueueRow>(readShelf, part, shelf, page.from, page.limit, page.leasedToo ? 1 : 0)
 
 const HEAD = rowShape({ part: integer, serial: integer, at })
 
@@ -138,7 +138,7 @@ const readHeads = sql(
 )
 
 /** Heads of partitions of dead queues; empty partitions are left out. */
-export async function headsOfLying(
+export async function headsOfDeadQueues(
   session: Session,
   parts: readonly number[],
 ): Promise<RowOf<typeof HEAD>[]> {
@@ -156,8 +156,12 @@ const readDue = sql(
 )
 
 /** Due letters outside `exceptParts`. */
-export const dueLying = (session: Session, now: Instant, limit: number, exceptParts: readonly number[]) =>
-  DUE.all(session, readDue, now, limit, exceptParts)
+export const dueInDeadQueues = (
+  session: Session,
+  now: Instant,
+  limit: number,
+  exceptParts: readonly number[],
+) => DUE.all(session, readDue, now, limit, exceptParts)
 
 /** In a partition that is about to be removed, on letters_lying. */
 const serialsOfPart = sql(
@@ -167,7 +171,7 @@ const serialsOfPart = sql(
 )
 
 /** For removal in bounded steps, in order. */
-export const lyingSerials = (
+export const serialsInDeadQueue = (
   session: Session,
   part: number,
   shelf: number,

@@ -1,6 +1,6 @@
 /** I2: a source id has one letter, and history has each of its failures: the capture and every reopening. */
 
-import type { SeriesLabel } from '../../history/entry.ts'
+import type { OperationKind } from '../../history/entry.ts'
 import type { Audit, CaseFile, Finding, FoundRow, Invariant, LetterCheck } from '../audit/invariant.ts'
 import { batchesOf, read } from '../audit/walk.ts'
 import { wordsFor } from '../transitions.ts'
@@ -44,8 +44,10 @@ function duplicate(letters: readonly FoundRow[]): Finding {
   }
 }
 
-function unrecorded({ series, historySince }: Audit): LetterCheck {
-  const relapsing = new Set([...series].filter(([, label]) => isRelapse(label)).map(([number]) => number))
+function unrecorded({ operationKinds, historySince }: Audit): LetterCheck {
+  const reopening = new Set(
+    [...operationKinds].filter(([, kind]) => isReopening(kind)).map(([number]) => number),
+  )
   const isSince = (at: FoundRow[string]) => Number(at) >= historySince
   return {
     *look(file) {
@@ -58,7 +60,7 @@ function unrecorded({ series, historySince }: Audit): LetterCheck {
       const died = relapses.filter(({ superseded_at }) => isSince(superseded_at)).length
       if (died === 0) return
       const recorded = transitions.filter(
-        ({ version, series }) => Number(version) > 1 && relapsing.has(Number(series)),
+        ({ version, series }) => Number(version) > 1 && reopening.has(Number(series)),
       ).length
       if (recorded < died)
         yield {
@@ -80,7 +82,7 @@ const hasCapture = ({ plain, captured_at }: FoundRow, { transitions, captures }:
 const OTHERS = ['retry', 'discard', 'complete', 'expire', 'restore', 'confirm', 'remove']
 
 /** A reopening, another capture, or a failed run of an engine. */
-const isRelapse = ({ operation, status }: SeriesLabel): boolean =>
+const isReopening = ({ operation, status }: OperationKind): boolean =>
   operation === 'capture' ||
   wordsFor('reopen').includes(operation) ||
   (status === 'Failed' && !OTHERS.includes(operation))

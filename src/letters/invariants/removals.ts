@@ -5,7 +5,7 @@
  */
 import { instant } from '../../core/clock.ts'
 import { formatMicros } from '../../core/timestamp.ts'
-import type { SeriesLabels } from '../../history/entry.ts'
+import type { OperationKinds } from '../../history/entry.ts'
 import { PLAIN_ENGINE } from '../../history/plain-capture.ts'
 import type { HistoryStatus } from '../../history/shapes.ts'
 import type { Integer } from '../../store/database.ts'
@@ -37,7 +37,7 @@ export const removals: Invariant = {
       *look(file) {
         if (file.letter !== undefined) return
         if (file.id === NO_LETTER) return yield* file.captures.map(nameless)
-        const last = lastOf(file, audit.series)
+        const last = lastOf(file, audit.operationKinds)
         if (last === undefined || !leavesPending(last)) return
         const { isPlain, status, ...row } = last
         if (isPlain || !reported.erased.has(row.engine))
@@ -92,16 +92,16 @@ async function readReported(audit: Audit): Promise<Reported> {
   const letters = new Sums<string>()
   const erased = new Sums<string>()
   let history = 0
-  const series = [...audit.series]
+  const kinds = [...audit.operationKinds]
     .filter(([, { engine, operation }]) => operation === ERASE_OPERATION && isReporter(engine))
     .map(([number]) => number)
   type Report = { readonly series: Integer; readonly output: Uint8Array | null }
-  for await (const rows of batchesOf<Report>(audit, readReports, series)) {
+  for await (const rows of batchesOf<Report>(audit, readReports, kinds)) {
     for (const { series, output } of rows) {
       const report = reportOf(output)
       for (const [engine, count] of Object.entries(report.letters)) {
         letters.add(engine, count)
-        if (audit.series.get(Number(series))?.engine === engine) erased.add(engine, count)
+        if (audit.operationKinds.get(Number(series))?.engine === engine) erased.add(engine, count)
       }
       history += report.history
     }
@@ -137,11 +137,11 @@ interface Missing {
 }
 
 /** Retention removes the oldest rows first. */
-function lastOf({ id, transitions, captures }: CaseFile, series: SeriesLabels): Missing | undefined {
+function lastOf({ id, transitions, captures }: CaseFile, kinds: OperationKinds): Missing | undefined {
   const [first, ...others] = transitions
   if (first !== undefined) {
     const last = others.reduce((a, b) => (Number(b.version) > Number(a.version) ? b : a), first)
-    const label = series.get(Number(last.series))
+    const label = kinds.get(Number(last.series))
     return label && { letter: id, ...label, version: last.version, isPlain: false }
   }
   const [capture] = captures

@@ -16,6 +16,7 @@ import {
 import { kindOf, type SourceName } from '../kinds.ts'
 import {
   type Act,
+  type DeadQueuePosition,
   type DeathReason,
   type Failure,
   type Letter,
@@ -23,7 +24,6 @@ import {
   type LetterStatus,
   type LetterSummary,
   letterId,
-  type Place,
   STATUSES,
 } from '../letter.ts'
 import { lockLetters } from '../locked.ts'
@@ -54,7 +54,7 @@ const SUMMARY_FIELDS = {
 } as const
 const SUMMARY = rowShape(SUMMARY_FIELDS)
 
-export const PLACED = {
+export const POSITION = {
   id: letterId,
   deadQueue: orNull(text),
   part: orNull(integer),
@@ -66,14 +66,14 @@ export const PLACED = {
 } as const
 
 /** null: in no dead queue. */
-export const placeOf = ({
+export const positionOf = ({
   part,
   shelf,
   serial,
   laidAt,
   leased,
   leaseDeadline,
-}: RowOf<RowShape<typeof PLACED>>): Place | null =>
+}: RowOf<RowShape<typeof POSITION>>): DeadQueuePosition | null =>
   part === null || shelf === null || serial === null || laidAt === null
     ? null
     : { part, shelf, serial, laidAt, leased, leaseDeadline }
@@ -98,7 +98,7 @@ export type CaseFields = RowOf<RowShape<typeof CASE>>
 
 const LETTER = rowShape({
   ...SUMMARY_FIELDS,
-  ...PLACED,
+  ...POSITION,
   partition: orNull(integer),
   ...CASE,
   encoding: storedText,
@@ -274,7 +274,7 @@ function toLetter(row: Label): Letter {
       ...(editedKind === null ? {} : { kind: editedKind }),
       ...(editedReference === null ? {} : { reference: editedReference }),
     },
-    place: placeOf(letter),
+    position: positionOf(letter),
   }
 }
 

@@ -40,7 +40,7 @@ export function filterFields(filter: LetterFilter): TokenFields {
 }
 
 /** A filter in the numbers of the store. */
-export interface Choice {
+export interface FilterPlan {
   readonly statuses: readonly number[]
   /** null: any. */
   readonly drawers: readonly number[] | null
@@ -60,11 +60,11 @@ export interface Facts {
 }
 
 /** Whether letters_unconfirmed has everything that is asked for. */
-export const isOfUnconfirmed = ({ facts, instanceId, correlationId }: Choice): boolean =>
+export const isOfUnconfirmed = ({ facts, instanceId, correlationId }: FilterPlan): boolean =>
   facts?.outcome === 'unconfirmed' && instanceId === null && correlationId === null
 
 /** null: no letter can match. */
-export async function chooseLetters(session: Session, filter: LetterFilter): Promise<Choice | null> {
+export async function planFilter(session: Session, filter: LetterFilter): Promise<FilterPlan | null> {
   const { source, engine, originalQueue, signature, instanceId, correlationId, minAttempts, outcome } = filter
   // No letter has U+0000 here, and PostgreSQL would refuse to look for it.
   if ([instanceId, correlationId].some((text) => text?.includes('\0'))) return null

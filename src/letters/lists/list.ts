@@ -13,7 +13,7 @@ import { type Database, type Integer, type Session, sql } from '../../store/data
 import { type LetterId, type LetterSummary, letterId } from '../letter.ts'
 import { DrawerLabels } from '../numbers/find-drawers.ts'
 import { readSummaries } from './detail.ts'
-import { type Choice, chooseLetters, filterFields, type LetterFilter } from './filter.ts'
+import { type FilterPlan, filterFields, type LetterFilter, planFilter } from './filter.ts'
 import {
   ANY_TIME,
   limitedStretch,
@@ -25,8 +25,8 @@ import {
   TOP,
   toPosition,
 } from './positions.ts'
-import { fitting, scanFitting } from './scan.ts'
-import { chosenAmong, containing, needleOf, searchLetters } from './search.ts'
+import { filterByFacts, scanFiltered } from './scan.ts'
+import { containing, matchingAmong, needleOf, searchLetters } from './search.ts'
 
 export interface Page {
   readonly items: readonly LetterSummary[]
@@ -60,15 +60,15 @@ export async function listLetters(
   const needle = filter.q === undefined ? null : needleOf(filter.q)
   const cursor = request.token === null ? null : readCursor(db, fields, request.token)
   return db.snapshot('letters.list', async (session) => {
-    const choice = await chooseLetters(session, filter)
-    if (choice === null) return LAST_PAGE
+    const plan = await planFilter(session, filter)
+    if (plan === null) return LAST_PAGE
     const [start, stretch] =
       cursor === null
         ? await Promise.all([
             beginWalk(session, request.now),
-            readFirst(session, choice, needle, request.limit),
+            readFirst(session, plan, needle, request.limit),
           ])
-        : [cursor.start, await readNext(session, choice, needle, request.limit, cursor)]
+        : [cursor.start, await readNext(session, plan, needle, request.limit, cursor)]
     const ids = stretch.positions.map(({ id }) => id)
     const { end } = stretch
     return {
@@ -80,48 +80,48 @@ export async function listLetters(
 
 async function readFirst(
   session: Session,
-  choice: Choice,
+  plan: FilterPlan,
   needle: string | null,
   limit: number,
 ): Promise<Stretch> {
   // One more tells whether there is a next page.
-  const found = await readStretch(session, choice, choice.span.below, needle, limit + 1)
+  const found = await readStretch(session, plan, plan.span.below, needle, limit + 1)
   return mergeStretches([found], limit)
 }
 
 async function readNext(
   session: Session,
-  choice: Choice,
+  plan: FilterPlan,
   needle: string | null,
   limit: number,
   { position, start }: Cursor,
 ): Promise<Stretch> {
-  const there = await readStretch(session, choice, position, needle, limit + 1)
-  const span = { below: position, from: there.end?.at ?? choice.span.from }
+  const there = await readStretch(session, plan, position, needle, limit + 1)
+  const span = { below: position, from: there.end?.at ?? plan.span.from }
   const [kept, reopened] = await Promise.all([
     withoutReopened(session, start, there),
-    reopenedSince(session, start, choice, span, limit + 1),
+    reopenedSince(session, start, plan, span, limit + 1),
   ])
   const found = needle === null ? reopened : await containing(session, reopened, needle)
-  return mergeStretches([kept, await withFacts(session, choice, found)], limit)
+  return mergeStretches([kept, await withFacts(session, plan, found)], limit)
 }
 
 /** The next `limit` matching letters below a position, or fewer, see `Stretch`. */
 export async function readStretch(
   session: Session,
-  choice: Choice,
+  plan: FilterPlan,
   below: Position,
   needle: string | null,
   limit: number,
 ): Promise<Stretch> {
-  const span = { ...choice.span, below }
+  const span = { ...plan.span, below }
   return needle === null
-    ? scanFitting(session, choice, span, limit)
-    : withFacts(session, choice, await searchLetters(session, choice, span, needle, limit))
+    ? scanFiltered(session, plan, span, limit)
+    : withFacts(session, plan, await searchLetters(session, plan, span, needle, limit))
 }
 
-const withFacts = async (session: Session, { facts }: Choice, stretch: Stretch): Promise<Stretch> =>
-  facts === null ? stretch : fitting(session, stretch, facts)
+const withFacts = async (session: Session, { facts }: FilterPlan, stretch: Stretch): Promise<Stretch> =>
+  facts === null ? stretch : filterByFacts(session, stretch, facts)
 
 const writeCursor = ({ position, start }: Cursor): TokenFields => ({
   at: position.at.toString(),
@@ -236,7 +236,7 @@ const readReopened = sql(
 async function reopenedSince(
   session: Session,
   start: WalkStart,
-  choice: Choice,
+  plan: FilterPlan,
   { below, from }: Span,
   limit: number,
 ): Promise<Stretch> {
@@ -244,7 +244,7 @@ async function reopenedSince(
   const rows = await session.rows<PositionRow>(readReopened, ...where)
   const { positions, end } = limitedStretch(rows.map(toPosition), limit)
   const ids = positions.map(({ id }) => id)
-  const chosen = await chosenAmong(session, choice, ids)
+  const chosen = await matchingAmong(session, plan, ids)
   return { positions: positions.filter(({ id }) => chosen.has(id)), end }
 }
 

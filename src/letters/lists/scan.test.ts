@@ -52,7 +52,7 @@ describe.each(stores)('letters by attempts and outcome on $name', (kind) => {
     } while (token !== null)
     return found
   }
-  const total = (filter: LetterFilter) => store.letters.ledger.total(filter)
+  const total = (filter: LetterFilter) => store.letters.numbers.total(filter)
 
   const CASES: readonly [LetterFilter, number[]][] = [
     [{ minAttempts: 1 }, [5, 4, 3, 2, 1]],

@@ -15,7 +15,7 @@ import { type Integer, type Session, type Snapshot, type Statement, sql } from '
 import { filledUp, type GivenRow, rowsGiven } from '../../store/idioms.ts'
 import { at, integer, oneOf, orNull, type RowOf, rowShape } from '../../store/row.ts'
 import { type Act, isUnconfirmed, type LetterId, letterId, STATUSES } from '../letter.ts'
-import { type Choice, type Facts, isOfUnconfirmed } from './filter.ts'
+import { type Facts, type FilterPlan, isOfUnconfirmed } from './filter.ts'
 import {
   inOrder,
   limitedStretch,
@@ -36,7 +36,7 @@ interface Sighted extends PositionRow {
 
 /** Letters of one walk, and one more that tells of a next page. */
 const MAX_WALK = 2_000
-const MOST_OF_LANE = MAX_WALK + 1
+const MOST_OF_RANGE = MAX_WALK + 1
 
 /**
  * The newest of each range (key values) behind a position, merged: `$n` in all, up to `$n - 1` of each; SQLite returns as many of each.
@@ -44,9 +44,9 @@ const MOST_OF_LANE = MAX_WALK + 1
  * letters of all other ranges.
  *
  * `hidden` keeps the limit from PostgreSQL, which would plan every call anew, as long as the read itself. It then expects a tenth of
- * what is possible; `MOST_OF_LANE` bounds that, because sixty ranges of a million letters looked dear enough for JIT.
+ * what is possible; `MOST_OF_RANGE` bounds that, because sixty ranges of a million letters looked dear enough for JIT.
  */
-const newestOfLanes = (
+const newestOfRanges = (
   name: string,
   index: string,
   { key, columns, hidden }: { key: readonly string[]; columns: string; hidden: boolean },
@@ -54,32 +54,32 @@ const newestOfLanes = (
   const n = key.length
   const limit = (value: number) => (hidden ? `(SELECT $${value}::bigint)` : `$${value}`)
   const lists = key.map((_, i) => `$${i + 1}::int[]`)
-  const [keys, lane] = [key.join(', '), key.map((column) => `given.${column}`).join(', ')]
+  const [keys, range] = [key.join(', '), key.map((column) => `given.${column}`).join(', ')]
   return sql(
     name,
     `SELECT sighted.* FROM unnest(${lists.join(', ')}) AS given (${keys}) CROSS JOIN LATERAL (
        ${hidden ? 'SELECT * FROM (' : ''}SELECT id, last_failure_at AS at, ${columns} FROM bartleby.letters INDEXED BY ${index}
-       WHERE (${keys}, last_failure_at, id) < (${lane}, $${n + 1}, $${n + 2}) AND (${keys}, last_failure_at) >= (${lane}, $${n + 3})
+       WHERE (${keys}, last_failure_at, id) < (${range}, $${n + 1}, $${n + 2}) AND (${keys}, last_failure_at) >= (${range}, $${n + 3})
        ORDER BY ${key.map((column) => `${column} DESC, `).join('')}last_failure_at DESC, id DESC
-       ${hidden ? `LIMIT ${MOST_OF_LANE}) AS lane ` : ''}LIMIT ${limit(n + 4)}) AS sighted
+       ${hidden ? `LIMIT ${MOST_OF_RANGE}) AS lane ` : ''}LIMIT ${limit(n + 4)}) AS sighted
      ORDER BY sighted.at DESC, sighted.id DESC LIMIT ${limit(n + 5)}`,
     { bigints: true },
   )
 }
 
 /** Covered by the index. */
-const newestOf = newestOfLanes('letters.newest', 'letters_newest', {
+const newestOf = newestOfRanges('letters.newest', 'letters_newest', {
   key: ['status'],
   columns: 'status',
   hidden: true,
 })
-const newestInDrawers = newestOfLanes('letters.newestInDrawers', 'letters_in_drawer', {
+const newestInDrawers = newestOfRanges('letters.newestInDrawers', 'letters_in_drawer', {
   key: ['drawer', 'status'],
   columns: 'status, drawer',
   hidden: true,
 })
 /** Not covered: with a hidden limit PostgreSQL would sort a tenth of a million letters from another index. */
-const newestAndDrawers = newestOfLanes('letters.newestAndDrawers', 'letters_newest', {
+const newestAndDrawers = newestOfRanges('letters.newestAndDrawers', 'letters_newest', {
   key: ['status'],
   columns: 'status, drawer',
   hidden: false,
@@ -114,10 +114,10 @@ const LOOK = 500
 const MAX_LOOKS = 40
 
 /** With more ranges than this, the newest letters of all mostly fill the page. */
-const MANY_LANES = 200
+const MANY_RANGES = 200
 
 /** Rows read along all ranges together. */
-const LANE_ROWS = 20_000
+const RANGE_ROWS = 20_000
 
 /** In no order. */
 const ALL = `SELECT id, last_failure_at AS at FROM bartleby.letters
@@ -126,9 +126,9 @@ const readAll = sql('letters.all', ALL, { bigints: true })
 const readAllInDrawers = sql('letters.allInDrawers', `${ALL} AND drawer = ANY($5::int[])`, { bigints: true })
 
 /** All matching letters in batches, in no order: one reading, whichever plan PostgreSQL takes. null: an index of their own finds them. */
-export function allLetters(session: Snapshot, choice: Choice): AsyncIterable<readonly LetterId[]> | null {
-  const { statuses, drawers, span, facts } = choice
-  if (choice.correlationId !== null || choice.instanceId !== null || isOfUnconfirmed(choice)) return null
+export function allLetters(session: Snapshot, plan: FilterPlan): AsyncIterable<readonly LetterId[]> | null {
+  const { statuses, drawers, span, facts } = plan
+  if (plan.correlationId !== null || plan.instanceId !== null || isOfUnconfirmed(plan)) return null
   const values = [statuses, span.below.at, span.below.id, span.from] as const
   const batches =
     drawers === null
@@ -144,38 +144,38 @@ async function* portionsOf(
 ): AsyncGenerator<readonly LetterId[]> {
   for await (const rows of batches) {
     const stretch = { positions: rows.map(toPosition), end: null }
-    const found = facts === null ? stretch : await fitting(session, stretch, facts)
+    const found = facts === null ? stretch : await filterByFacts(session, stretch, facts)
     yield found.positions.map(({ id }) => id)
   }
 }
 
 /** Letters that one walk may read and stay as cheap as a page. */
-export function walkLimit(choice: Choice): number {
-  const lanes = (choice.drawers?.length ?? 1) * choice.statuses.length
-  return Math.max(100, Math.min(MAX_WALK, Math.floor(LANE_ROWS / lanes)))
+export function walkLimit(plan: FilterPlan): number {
+  const ranges = (plan.drawers?.length ?? 1) * plan.statuses.length
+  return Math.max(100, Math.min(MAX_WALK, Math.floor(RANGE_ROWS / ranges)))
 }
 
 /** The next letters of the span; fewer at its end, or after too many others. Facts are checked only where an index has them. */
 export async function scanLetters(
   session: Session,
-  choice: Choice,
+  plan: FilterPlan,
   span: Span,
   wanted: number,
 ): Promise<Stretch> {
-  const limit = Math.min(wanted, MOST_OF_LANE)
-  if (choice.correlationId !== null || choice.instanceId !== null) {
-    return scanNarrow(session, choice, span, limit)
+  const limit = Math.min(wanted, MOST_OF_RANGE)
+  if (plan.correlationId !== null || plan.instanceId !== null) {
+    return scanNarrow(session, plan, span, limit)
   }
-  if (isOfUnconfirmed(choice)) return scanUnconfirmed(session, choice, span, limit)
-  const { drawers, statuses } = choice
+  if (isOfUnconfirmed(plan)) return scanUnconfirmed(session, plan, span, limit)
+  const { drawers, statuses } = plan
   const ofStatuses = statuses.map((status) => ({ status }))
   if (drawers === null)
-    return limitedStretch(await readLanes(session, newestOf, ofStatuses, span, limit, limit), limit)
-  if (drawers.length * statuses.length <= MANY_LANES) {
+    return limitedStretch(await readRanges(session, newestOf, ofStatuses, span, limit, limit), limit)
+  if (drawers.length * statuses.length <= MANY_RANGES) {
     return scanDrawers(session, drawers, statuses, span, limit)
   }
   const inDrawer = new Set(drawers)
-  const looked = await readLanes(session, newestAndDrawers, ofStatuses, span, LOOK, LOOK)
+  const looked = await readRanges(session, newestAndDrawers, ofStatuses, span, LOOK, LOOK)
   const newest = {
     ...limitedStretch(looked, LOOK),
     positions: looked.filter(({ drawer }) => inDrawer.has(drawer)),
@@ -186,21 +186,21 @@ export async function scanLetters(
 }
 
 /** A position with its range; drawer 0 if the statement does not select it. */
-interface InLane extends Position {
+interface InRange extends Position {
   readonly drawer: number
   readonly status: number
 }
 
 /** The newest `most` of the ranges, up to `each` of one. */
-async function readLanes(
+async function readRanges(
   session: Session,
   statement: Statement,
-  lanes: readonly GivenRow[],
+  ranges: readonly GivenRow[],
   { below, from }: Span,
   each: number,
   most: number,
-): Promise<readonly InLane[]> {
-  const given = filledUp(session, lanes)
+): Promise<readonly InRange[]> {
+  const given = filledUp(session, ranges)
   type Row = PositionRow & Pick<Sighted, 'status'> & Partial<Pick<Sighted, 'drawer'>>
   const rows = await rowsGiven<Row>(session, statement, given, below.at, below.id, from, each, most)
   return rows
@@ -210,7 +210,7 @@ async function readLanes(
 }
 
 /** With more ranges than this, their heads are read first. */
-const FEW_LANES = 10
+const FEW_RANGES = 10
 
 async function scanDrawers(
   session: Session,
@@ -219,19 +219,19 @@ async function scanDrawers(
   span: Span,
   limit: number,
 ): Promise<Stretch> {
-  const lanes = drawers.flatMap((drawer) => statuses.map((status) => ({ drawer, status })))
+  const ranges = drawers.flatMap((drawer) => statuses.map((status) => ({ drawer, status })))
   const read = (those: readonly GivenRow[], within: Span, each: number) =>
-    readLanes(session, newestInDrawers, those, within, each, limit)
-  if (lanes.length <= FEW_LANES) return limitedStretch(await read(lanes, span, limit), limit)
+    readRanges(session, newestInDrawers, those, within, each, limit)
+  if (ranges.length <= FEW_RANGES) return limitedStretch(await read(ranges, span, limit), limit)
   // As many heads bound the page from below: each other range costs one step into the index.
-  const seen = await read(lanes, span, Math.ceil(limit / lanes.length))
+  const seen = await read(ranges, span, Math.ceil(limit / ranges.length))
   const from = seen[limit - 1]?.at ?? span.from
   const first = new Map(seen.map(({ drawer, status }) => [`${drawer} ${status}`, { drawer, status }]))
   return limitedStretch(await read([...first.values()], { ...span, from }, limit), limit)
 }
 
-async function scanNarrow(session: Session, choice: Choice, span: Span, limit: number): Promise<Stretch> {
-  const { statuses, drawers, instanceId, correlationId } = choice
+async function scanNarrow(session: Session, plan: FilterPlan, span: Span, limit: number): Promise<Stretch> {
+  const { statuses, drawers, instanceId, correlationId } = plan
   const inDrawer = drawers === null ? null : new Set(drawers)
   const fits = (row: Sighted & { readonly instance: string }): boolean =>
     statuses.includes(Number(row.status)) &&
@@ -277,7 +277,7 @@ const MAX_UNCONFIRMED_LOOKS = 20
 
 async function scanUnconfirmed(
   session: Session,
-  { drawers, facts }: Choice,
+  { drawers, facts }: FilterPlan,
   span: Span,
   limit: number,
 ): Promise<Stretch> {
@@ -313,7 +313,7 @@ const FACTS_LOOK = 1_000
 const MAX_FACTS_LOOKS = 6
 
 /** Positions whose letters meet the facts. */
-export async function fitting(session: Session, stretch: Stretch, facts: Facts): Promise<Stretch> {
+export async function filterByFacts(session: Session, stretch: Stretch, facts: Facts): Promise<Stretch> {
   if (stretch.positions.length === 0) return stretch
   const ids = stretch.positions.map(({ id }) => id)
   const letters = await FACTS.all(session, readFacts, ids)
@@ -328,19 +328,19 @@ function isTrue({ minAttempts, outcome }: Facts, letter: RowOf<typeof FACTS>): b
 }
 
 /** The next `limit` letters that meet the facts; fewer at the end of the span, or after too many others. */
-export async function scanFitting(
+export async function scanFiltered(
   session: Session,
-  choice: Choice,
+  plan: FilterPlan,
   span: Span,
   limit: number,
 ): Promise<Stretch> {
-  const { facts } = choice
-  if (facts === null || isOfUnconfirmed(choice))
-    return mergeStretches([await scanLetters(session, choice, span, limit)], limit)
-  const most = walkLimit(choice)
+  const { facts } = plan
+  if (facts === null || isOfUnconfirmed(plan))
+    return mergeStretches([await scanLetters(session, plan, span, limit)], limit)
+  const most = walkLimit(plan)
   const found = await lookOn(span, limit, MAX_FACTS_LOOKS, async (part) => {
     const look = Math.min(most, part.below === span.below ? FIRST_FACTS_LOOK : FACTS_LOOK)
-    return fitting(session, await scanLetters(session, choice, part, look), facts)
+    return filterByFacts(session, await scanLetters(session, plan, part, look), facts)
   })
   return mergeStretches([found], limit)
 }

@@ -10,7 +10,7 @@
 import { refuse } from '../../core/errors.ts'
 import { type Integer, type Session, sql } from '../../store/database.ts'
 import { type LetterId, letterId } from '../letter.ts'
-import type { Choice } from './filter.ts'
+import type { FilterPlan } from './filter.ts'
 import {
   ANY_TIME,
   limitedStretch,
@@ -30,11 +30,11 @@ const MAX_CHARACTERS = 200
 /** Letters compared before the index is used. */
 const FIRST_LOOK = 500
 /** With more hits, walking the list is quicker. */
-const MAX_CANDIDATES = 20_000
+const MAX_HITS = 20_000
 /** With more unfiled letters, they are walked like any others. */
 const MAX_UNFILED = 10_000
 /** A text of common trigrams has long lists of them. */
-const CANDIDATES_TIMEOUT_MS = 250
+const INDEX_TIMEOUT_MS = 250
 /** Hits compared at once. */
 const COMPARED = 500
 /** Looks per page. */
@@ -63,23 +63,23 @@ export async function containing(session: Session, stretch: Stretch, needle: str
 /** The next `limit` letters that contain the text; fewer at the end of the span, or after too many others. */
 export async function searchLetters(
   session: Session,
-  choice: Choice,
+  plan: FilterPlan,
   span: Span,
   needle: string,
   limit: number,
 ): Promise<Stretch> {
-  const steps = walkLimit(choice)
+  const steps = walkLimit(plan)
   const look = async (part: Span, letters: number) =>
-    containing(session, await scanLetters(session, choice, part, letters), needle)
+    containing(session, await scanLetters(session, plan, part, letters), needle)
   const newest = await look(span, Math.min(FIRST_LOOK, steps))
   if (newest.end === null || newest.positions.length >= limit) return mergeStretches([newest], limit)
   const rest = { ...span, below: newest.end }
   const wanted = limit - newest.positions.length
-  const candidates = await readCandidates(session, needle)
+  const possible = await readPossible(session, needle)
   const found =
-    candidates === null
+    possible === null
       ? await lookOn(rest, wanted, MAX_LOOKS, (part) => look(part, steps))
-      : await lookOn(rest, wanted, MAX_LOOKS, (part) => compare(session, choice, part, candidates, needle))
+      : await lookOn(rest, wanted, MAX_LOOKS, (part) => compare(session, plan, part, possible, needle))
   return mergeStretches([{ positions: [...newest.positions, ...found.positions], end: found.end }], limit)
 }
 
@@ -97,9 +97,9 @@ const readAmong = sql(
   { bigints: true },
 )
 
-function readChosen(
+function readMatching(
   session: Session,
-  { statuses, drawers, instanceId, correlationId }: Choice,
+  { statuses, drawers, instanceId, correlationId }: FilterPlan,
   { below, from }: Span,
   ids: readonly LetterId[],
   limit: number,
@@ -109,25 +109,25 @@ function readChosen(
 }
 
 /** Matching letters among these, wherever they are in the list. */
-export async function chosenAmong(
+export async function matchingAmong(
   session: Session,
-  choice: Choice,
+  plan: FilterPlan,
   ids: readonly LetterId[],
 ): Promise<ReadonlySet<LetterId>> {
   if (ids.length === 0) return new Set()
-  const span = { below: choice.span.below, from: ANY_TIME }
-  const rows = await readChosen(session, choice, span, ids, ids.length)
+  const span = { below: plan.span.below, from: ANY_TIME }
+  const rows = await readMatching(session, plan, span, ids, ids.length)
   return new Set(rows.map(({ id }) => letterId(id)))
 }
 
 async function compare(
   session: Session,
-  choice: Choice,
+  plan: FilterPlan,
   span: Span,
-  candidates: readonly LetterId[],
+  possible: readonly LetterId[],
   needle: string,
 ): Promise<Stretch> {
-  const rows = await readChosen(session, choice, span, candidates, COMPARED)
+  const rows = await readMatching(session, plan, span, possible, COMPARED)
   return containing(session, limitedStretch(rows.map(toPosition), COMPARED), needle)
 }
 
@@ -151,11 +151,11 @@ const readUnfiled = sql('search.unfiled', {
 })
 
 /** Letters that may contain the text; null: too many. */
-async function readCandidates(session: Session, needle: string): Promise<LetterId[] | null> {
+async function readPossible(session: Session, needle: string): Promise<LetterId[] | null> {
   const unfiled = await session.rows<{ id: Integer }>(readUnfiled, MAX_UNFILED + 1)
   if (unfiled.length > MAX_UNFILED) return null
-  const filed = await readFiledCandidates(session, indexable(needle))
-  if (filed === null || filed.length > MAX_CANDIDATES) return null
+  const filed = await readHits(session, indexable(needle))
+  if (filed === null || filed.length > MAX_HITS) return null
   return [...new Set([...unfiled, ...filed].map(({ id }) => letterId(id)))]
 }
 
@@ -163,12 +163,12 @@ const savepoint = sql('search.savepoint', { postgres: 'SAVEPOINT search' })
 const rollback = sql('search.rollback', { postgres: 'ROLLBACK TO SAVEPOINT search' })
 const limitTime = sql('search.limitTime', { postgres: `SELECT set_config('statement_timeout', $1, true)` })
 
-async function readFiledCandidates(session: Session, coded: string): Promise<{ id: Integer }[] | null> {
-  if (session.dialect === 'sqlite') return session.rows(readFiled, coded, MAX_CANDIDATES + 1)
+async function readHits(session: Session, coded: string): Promise<{ id: Integer }[] | null> {
+  if (session.dialect === 'sqlite') return session.rows(readFiled, coded, MAX_HITS + 1)
   await session.run(savepoint)
   try {
-    await session.run(limitTime, String(CANDIDATES_TIMEOUT_MS))
-    return await session.rows(readFiled, coded, MAX_CANDIDATES + 1)
+    await session.run(limitTime, String(INDEX_TIMEOUT_MS))
+    return await session.rows(readFiled, coded, MAX_HITS + 1)
   } catch (error) {
     if (isTimeout(error)) return null
     throw error

@@ -5,7 +5,7 @@ import { type Database, type Integer, type Session, sql } from '../../store/data
 import { DrawerLabels } from '../numbers/find-drawers.ts'
 import { readCounts } from '../numbers/summary.ts'
 import type { LetterTotal } from '../shapes.ts'
-import { type Choice, chooseLetters, type LetterFilter, statusesOf } from './filter.ts'
+import { type FilterPlan, type LetterFilter, planFilter, statusesOf } from './filter.ts'
 import { readStretch } from './list.ts'
 import type { Position, Stretch } from './positions.ts'
 import { needleOf } from './search.ts'
@@ -23,10 +23,10 @@ export async function totalOf(
   }
   const needle = filter.q === undefined ? null : needleOf(filter.q)
   return db.snapshot('letters.count', async (session) => {
-    const choice = await chooseLetters(session, filter)
-    if (choice === null) return { total: 0, exact: true }
-    const isLanes = choice.instanceId === null && choice.correlationId === null && choice.facts === null
-    return isLanes && needle === null ? countLanes(session, choice) : countFound(session, choice, needle)
+    const plan = await planFilter(session, filter)
+    if (plan === null) return { total: 0, exact: true }
+    const isOfRanges = plan.instanceId === null && plan.correlationId === null && plan.facts === null
+    return isOfRanges && needle === null ? countRanges(session, plan) : countFound(session, plan, needle)
   })
 }
 
@@ -74,12 +74,12 @@ const countInDrawers = sql('letters.countInDrawers', {
       ON drawer = asked.value AND status = lane.value AND last_failure_at >= $2 AND last_failure_at < $3 LIMIT $4)`,
 })
 
-async function countLanes(session: Session, { statuses, drawers, span }: Choice): Promise<LetterTotal> {
-  const lanes = [statuses, span.from, span.below.at, MOST_COUNTED + 1] as const
+async function countRanges(session: Session, { statuses, drawers, span }: FilterPlan): Promise<LetterTotal> {
+  const range = [statuses, span.from, span.below.at, MOST_COUNTED + 1] as const
   const [row] =
     drawers === null
-      ? await session.rows<{ letters: Integer }>(countNewest, ...lanes)
-      : await session.rows<{ letters: Integer }>(countInDrawers, ...lanes, drawers)
+      ? await session.rows<{ letters: Integer }>(countNewest, ...range)
+      : await session.rows<{ letters: Integer }>(countInDrawers, ...range, drawers)
   const letters = Number(row?.letters ?? 0)
   return { total: Math.min(letters, MOST_COUNTED), exact: letters <= MOST_COUNTED }
 }
@@ -88,12 +88,12 @@ async function countLanes(session: Session, { statuses, drawers, span }: Choice)
 const LOOK = 500
 const PATIENCE_MS = 200
 
-async function countFound(session: Session, choice: Choice, needle: string | null): Promise<LetterTotal> {
+async function countFound(session: Session, plan: FilterPlan, needle: string | null): Promise<LetterTotal> {
   const endsAtMs = performance.now() + PATIENCE_MS
   let found = 0
-  let below: Position | null = choice.span.below
+  let below: Position | null = plan.span.below
   do {
-    const { positions, end }: Stretch = await readStretch(session, choice, below, needle, LOOK)
+    const { positions, end }: Stretch = await readStretch(session, plan, below, needle, LOOK)
     found += positions.length
     below = end
     // A look at SQLite blocks the whole server.

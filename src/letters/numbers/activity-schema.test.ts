@@ -7,7 +7,7 @@ import { type Database, sql } from '../../store/database.ts'
 import { migrate } from '../../store/migrations.ts'
 import { openDatabase } from '../../store/open.ts'
 import { readDrawers } from './find-drawers.ts'
-import { Ledger } from './ledger.ts'
+import { LetterNumbers } from './letter-numbers.ts'
 import { activityMigration } from './schema.ts'
 
 /** Two queues, two signatures; letters of an older version, some of them sent back. */
@@ -57,18 +57,18 @@ describe.each(stores)('a store of an older version on $name', (kind) => {
     await migrate(db, MIGRATIONS)
     const clock = new TestClock()
     clock.freeze(instant(1_800_000_000_000_000n))
-    const ledger = new Ledger(db, clock, { checkKnown: async () => {} })
-    expect(await ledger.standing()).toEqual({
+    const numbers = new LetterNumbers(db, clock, { checkKnown: async () => {} })
+    expect(await numbers.summary()).toEqual({
       Pending: 1,
       Resolved: 5,
       Expired: 1,
       captured: 9,
       unconfirmed: 3,
     })
-    const of = async (signature: string) => (await ledger.signature(signature)).outcomes
+    const of = async (signature: string) => (await numbers.signature(signature)).outcomes
     expect(await of('1-a')).toEqual({ retried: 2, confirmed: 1, returned: 0, unconfirmed: 1 })
     expect(await of('1-b')).toEqual({ retried: 2, confirmed: 0, returned: 0, unconfirmed: 2 })
-    expect((await ledger.overview()).arrivals).toEqual({ lastHour: 0, usualPerHour: null })
+    expect((await numbers.overview()).arrivals).toEqual({ lastHour: 0, usualPerHour: null })
     const drawers = await db.session('test', (session) => readDrawers(session))
     expect(drawers.toSorted((a, b) => a.number - b.number)).toMatchObject([
       { number: 1, place: 1 },
@@ -79,8 +79,8 @@ describe.each(stores)('a store of an older version on $name', (kind) => {
 
   it('may be empty', async () => {
     await migrate(db, MIGRATIONS)
-    const ledger = new Ledger(db, new TestClock(), { checkKnown: async () => {} })
-    expect(await ledger.standing()).toMatchObject({ captured: 0, unconfirmed: 0 })
-    expect(await ledger.overview()).toMatchObject({ oldestPending: null, returnedLastDay: 0 })
+    const numbers = new LetterNumbers(db, new TestClock(), { checkKnown: async () => {} })
+    expect(await numbers.summary()).toMatchObject({ captured: 0, unconfirmed: 0 })
+    expect(await numbers.overview()).toMatchObject({ oldestPending: null, returnedLastDay: 0 })
   })
 })

@@ -109,8 +109,8 @@ describe.each(stores)('activity on $name', (kind) => {
   }
 
   async function compare(): Promise<void> {
-    const { ledger } = store.letters
-    const { items: groups } = await ledger.signatures()
+    const { numbers } = store.letters
+    const { items: groups } = await numbers.signatures()
     const filters: CountFilter[] = [
       {},
       { source: 'queues' },
@@ -123,24 +123,24 @@ describe.each(stores)('activity on $name', (kind) => {
     ]
     for (const range of Object.keys(RANGES) as ActivityRange[]) {
       for (const filter of filters) {
-        const activity = await ledger.activity(range, filter)
+        const activity = await numbers.activity(range, filter)
         const told = `${range} ${JSON.stringify(filter)}, seed ${random.seed}`
         expect(activity.series, told).toEqual(recount.series(activity, filter))
       }
     }
     for (const { signature, trend } of groups) {
-      const { series } = await ledger.activity('24h', { signature })
+      const { series } = await numbers.activity('24h', { signature })
       expect(trend).toEqual(series.arrived)
-      const { outcomes } = await ledger.signature(signature)
+      const { outcomes } = await numbers.signature(signature)
       for (const name of ['retried', 'confirmed', 'returned'] as const)
         expect(outcomes[name], `${name}, seed ${random.seed}`).toBe(recount.ever(name, signature))
-      const { total } = await ledger.total({ signature, outcome: 'unconfirmed' })
+      const { total } = await numbers.total({ signature, outcome: 'unconfirmed' })
       expect(outcomes.unconfirmed).toBe(total)
     }
     const unconfirmed = { total: recount.unconfirmed, exact: true }
-    expect(await ledger.total({ outcome: 'unconfirmed' }), `seed ${random.seed}`).toEqual(unconfirmed)
-    expect((await ledger.standing()).unconfirmed).toBe(recount.unconfirmed)
-    expect((await ledger.overview()).unconfirmed).toBe(recount.unconfirmed)
+    expect(await numbers.total({ outcome: 'unconfirmed' }), `seed ${random.seed}`).toEqual(unconfirmed)
+    expect((await numbers.summary()).unconfirmed).toBe(recount.unconfirmed)
+    expect((await numbers.overview()).unconfirmed).toBe(recount.unconfirmed)
     const { items } = await store.letters.list({ outcome: 'unconfirmed' }, { limit: 100 })
     expect(items).toHaveLength(Math.min(100, recount.unconfirmed))
   }
@@ -171,7 +171,7 @@ describe.each(stores)('activity on $name', (kind) => {
       return Object.fromEntries(found.map(({ grain, found }) => [Number(grain), Number(found)]))
     }
     const before = await rows()
-    const ever = async () => (await store.letters.ledger.pulse()).outcomes
+    const ever = async () => (await store.letters.numbers.officeGauges()).outcomes
     const told = await ever()
     const at = (us: bigint) => instant(store.clock.now() + us)
     const forget = (now: Instant, days: number, most: number) =>

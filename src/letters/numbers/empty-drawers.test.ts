@@ -28,7 +28,7 @@ import { forgetActivity } from './activity.ts'
 import { letterCounter } from './counts.ts'
 import { MOST_NUMBERS, removeEmptyDrawers, type Stretch, stretchOf } from './empty-drawers.ts'
 import { readDrawers } from './find-drawers.ts'
-import { Ledger } from './ledger.ts'
+import { LetterNumbers } from './letter-numbers.ts'
 import { readPlaceCounts } from './summary.ts'
 
 const DAY = 86_400_000_000n
@@ -80,8 +80,8 @@ const differentDeaths = (count: number) =>
       },
       errorMessage: `no ${[...String(i)].map((digit) => 'abcdefghij'[Number(digit)]).join('')} left`,
     },
-    ...{ caseId: null, sourceId: `dead-${i}`, diedAs: null, attempts: 1, grave: null },
-    remains: {
+    ...{ caseId: null, sourceId: `dead-${i}`, diedAs: null, attempts: 1, position: null },
+    item: {
       ...{ itemCreatedAt: null, dequeueCount: 1, partition: null, encoding: null, kind: null },
       ...{ reference: null, headers: null, payload: null },
     },
@@ -185,8 +185,8 @@ describe.each(stores)('drawers without letters on $name', (kind) => {
     expect((await drawers()).map(({ number }) => number)).not.toContain(gone?.number)
     const [account] = await one.db.session('test', (session) => readPlaceCounts(session))
     expect(account).toMatchObject({ letters: { Pending: 1 }, removed: 1, ever: { arrived: 2 } })
-    const ledger = new Ledger(one.db, clock, { checkKnown: async () => {} })
-    expect(await ledger.signature(gone?.fingerprint ?? '')).toMatchObject({ title: 'too slow', total: 0 })
+    const numbers = new LetterNumbers(one.db, clock, { checkKnown: async () => {} })
+    expect(await numbers.signature(gone?.fingerprint ?? '')).toMatchObject({ title: 'too slow', total: 0 })
     expect(await broken()).toEqual([])
   })
 

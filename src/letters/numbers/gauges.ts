@@ -54,7 +54,7 @@ export const OUTCOMES = [
 export type Outcome = (typeof OUTCOMES)[number]
 
 /** Metrics of all letters together. */
-export interface Pulse {
+export interface OfficeGauges {
   /** The earliest last failure among pending letters. */
   readonly oldestPendingAt: Instant | null
   /** Ever. */
@@ -74,7 +74,7 @@ export async function readOldestPending(session: Session): Promise<Position | nu
   return row === undefined ? null : toPosition(row)
 }
 
-export async function readPulse(session: Session): Promise<Pulse> {
+export async function readOfficeGauges(session: Session): Promise<OfficeGauges> {
   const oldest = await readOldestPending(session)
   const outcomes = { retried: 0, confirmed: 0, returned: 0, discarded: 0, expired: 0 }
   for (const { ever } of await readPlaceCounts(session))

@@ -14,7 +14,7 @@ describe.each(stores)('the overview on $name', (kind) => {
     store = await LetterStore.open(kind)
   })
   afterAll(() => store?.close())
-  const overview = () => store.letters.ledger.overview()
+  const overview = () => store.letters.numbers.overview()
 
   it('of an office without letters says so', async () => {
     expect(await overview()).toEqual({

@@ -9,7 +9,7 @@ import { type Database, sql } from '../../store/database.ts'
 import { migrate } from '../../store/migrations.ts'
 import { openDatabase } from '../../store/open.ts'
 import { verifyStore } from '../../verify/verify.ts'
-import { Ledger } from './ledger.ts'
+import { LetterNumbers } from './letter-numbers.ts'
 import { placesMigration } from './schema.ts'
 
 const HOUR = 1_799_996_400_000_000
@@ -77,8 +77,8 @@ describe.each(stores)('a store whose counts were those of drawers, on $name', (k
   it('tells the same by place, folded or not', async () => {
     const clock = new TestClock()
     clock.freeze(instant(1_800_000_000_000_000n))
-    const ledger = new Ledger(db, clock, { checkKnown: async () => {} })
-    expect(await ledger.standing()).toEqual({
+    const numbers = new LetterNumbers(db, clock, { checkKnown: async () => {} })
+    expect(await numbers.summary()).toEqual({
       Pending: 3,
       Resolved: 2,
       Expired: 0,
@@ -86,7 +86,7 @@ describe.each(stores)('a store whose counts were those of drawers, on $name', (k
       unconfirmed: 1,
     })
     const place = { source: 'http', engine: 'hmac' }
-    expect(await ledger.gauges()).toEqual([
+    expect(await numbers.gauges()).toEqual([
       {
         ...{ ...place, queue: 'north', captured: 5, removed: 1, unconfirmed: 1 },
         letters: { Pending: 2, Resolved: 2, Expired: 0 },
@@ -96,12 +96,12 @@ describe.each(stores)('a store whose counts were those of drawers, on $name', (k
         letters: { Pending: 1, Resolved: 0, Expired: 0 },
       },
     ])
-    expect((await ledger.pulse()).outcomes).toMatchObject({ retried: 1, discarded: 1, confirmed: 0 })
-    expect((await ledger.signature('1-b')).outcomes).toMatchObject({ retried: 1, unconfirmed: 1 })
+    expect((await numbers.officeGauges()).outcomes).toMatchObject({ retried: 1, discarded: 1, confirmed: 0 })
+    expect((await numbers.signature('1-b')).outcomes).toMatchObject({ retried: 1, unconfirmed: 1 })
     const sum = (numbers: readonly number[]) => numbers.reduce((all, each) => all + each, 0)
-    const { series } = await ledger.activity('7d', { originalQueue: 'north' })
+    const { series } = await numbers.activity('7d', { originalQueue: 'north' })
     expect([sum(series.arrived), sum(series.retried), sum(series.discarded)]).toEqual([5, 1, 1])
-    expect(sum((await ledger.activity('24h')).series.arrived)).toBe(6)
+    expect(sum((await numbers.activity('24h')).series.arrived)).toBe(6)
     const { invariants } = await verifyStore(db, { clock })
     const counts = invariants.filter(({ invariant }) => ['I6', 'S1'].includes(invariant))
     expect(counts.flatMap(({ violations }) => violations)).toEqual([])

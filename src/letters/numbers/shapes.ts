@@ -16,8 +16,8 @@ import {
 import { KEY, LETTER_STATUS, SOURCE, STATUSES } from '../shapes.ts'
 
 /** In the order in which counts are sorted. */
-export const TALLY_KEYS = ['source', 'engine', 'originalQueue', 'signature', 'status'] as const
-export type TallyKey = (typeof TALLY_KEYS)[number]
+export const COUNT_KEYS = ['source', 'engine', 'originalQueue', 'signature', 'status'] as const
+export type CountKey = (typeof COUNT_KEYS)[number]
 
 const PLACE_QUERY = { source: SOURCE, engine: TEXT, originalQueue: TEXT }
 
@@ -27,7 +27,7 @@ export const COUNTS_QUERY = {
   status: LETTER_STATUS,
   signature: TEXT,
   by: Type.String({
-    description: `What to count by: some of ${TALLY_KEYS.join(', ')}, separated by commas. Left out: all.`,
+    description: `What to count by: some of ${COUNT_KEYS.join(', ')}, separated by commas. Left out: all.`,
   }),
 }
 

@@ -165,14 +165,14 @@ const distinct = (values: readonly string[]): string[] => [...new Set(values)].s
 const MAX_LOOKS = 10
 const MAX_SAMPLE_MESSAGE = 1_000
 
-interface Lane {
+interface SampleRange {
   readonly signature: string
   readonly drawer: number
   readonly status: LetterStatus
 }
 
 /** Ranges of the index that hold the sample: open letters, if any. */
-function lanesOf({ signature, open, held }: Group): Lane[] {
+function rangesOf({ signature, open, held }: Group): SampleRange[] {
   const wanted = open > 0 ? (['Pending'] as const) : STATUSES
   return held
     .filter(({ letters }) => wanted.some((status) => letters[status] > 0))
@@ -187,7 +187,7 @@ function lanesOf({ signature, open, held }: Group): Lane[] {
  * One step into letters_in_drawer each. A range, because under an equality PostgreSQL counts any order by time as good and may walk
  * letters_newest past all other drawers.
  */
-const newestOfLanes = sql(
+const newestOfRanges = sql(
   'letters.samples',
   `SELECT newest.drawer, newest.id, newest.at FROM unnest($1::int[], $2::int[]) AS given (drawer, status)
    CROSS JOIN LATERAL (
@@ -201,7 +201,7 @@ const TREND_HOURS = 24
 
 async function complete(session: Session, groups: readonly Group[], now: Instant): Promise<SignatureGroup[]> {
   const [samples, trends] = await Promise.all([
-    readSamples(session, groups.flatMap(lanesOf)),
+    readSamples(session, groups.flatMap(rangesOf)),
     readTrends(
       session,
       groups.flatMap((group) => group.drawers),
@@ -224,11 +224,11 @@ const addedUp = (numbers: readonly number[], more: readonly number[] | undefined
 /** The newest letter of each signature. */
 async function readSamples(
   session: Session,
-  lanes: readonly Lane[],
+  ranges: readonly SampleRange[],
 ): Promise<ReadonlyMap<string, SampleLetter>> {
-  const given = lanes.map(({ drawer, status }) => ({ drawer, status: STATUS[status] }))
-  const heads = await rowsGiven<PositionRow & { readonly drawer: Integer }>(session, newestOfLanes, given)
-  const signatures = new Map(lanes.map(({ drawer, signature }) => [drawer, signature]))
+  const given = ranges.map(({ drawer, status }) => ({ drawer, status: STATUS[status] }))
+  const heads = await rowsGiven<PositionRow & { readonly drawer: Integer }>(session, newestOfRanges, given)
+  const signatures = new Map(ranges.map(({ drawer, signature }) => [drawer, signature]))
   const oldestFirst = heads
     .map((row) => ({ ...toPosition(row), signature: signatures.get(Number(row.drawer)) ?? '' }))
     .sort((a, b) => inOrder(b, a))

@@ -26,9 +26,9 @@ it.each(stores)('what is counted by signature is exact on $name, folded or not',
   const capture = (errorMessage: string) => store.capture({ errorMessage })
   /** The counts of each signature: of the whole office, of an engine, and of the groups that are listed. */
   const counts = async () => {
-    const { ledger } = store.letters
-    const tallies = [await ledger.counts(), await ledger.counts({ engine: 'hmac' })]
-    const lists = [await ledger.signatures(), await ledger.signatures({ engine: 'hmac' })]
+    const { numbers } = store.letters
+    const tallies = [await numbers.counts(), await numbers.counts({ engine: 'hmac' })]
+    const lists = [await numbers.signatures(), await numbers.signatures({ engine: 'hmac' })]
     return [
       ...tallies.map(({ items }) => items.map(({ count }) => count).sort()),
       ...lists.map(({ items }) => items.map(({ total }) => total).sort()),

@@ -18,7 +18,7 @@ import {
   placeValues,
   readHolding,
 } from './find-drawers.ts'
-import { type ActivityName, TALLY_KEYS, type TallyKey } from './shapes.ts'
+import { type ActivityName, COUNT_KEYS, type CountKey } from './shapes.ts'
 
 export type StatusCounts = Readonly<Record<LetterStatus, number>>
 
@@ -200,7 +200,7 @@ export const lettersIn = (counts: StatusCounts): number =>
 export const queueOf = ({ queue }: Pick<PlaceLabel, 'queue'>): string | null => (queue === '' ? null : queue)
 
 /** A key not counted by is left out; no count is zero. */
-type CountedLetters = { readonly count: number } & { [Key in TallyKey]?: string | null }
+type CountedLetters = { readonly count: number } & { [Key in CountKey]?: string | null }
 
 export interface LetterCounts {
   readonly items: readonly CountedLetters[]
@@ -211,10 +211,10 @@ export interface LetterCounts {
 export async function countLetters(
   session: Session,
   filter: CountFilter & { readonly status?: LetterStatus | null },
-  by: readonly TallyKey[],
+  by: readonly CountKey[],
   labels: DrawerLabels,
 ): Promise<LetterCounts> {
-  const keys = TALLY_KEYS.filter((key) => by.includes(key))
+  const keys = COUNT_KEYS.filter((key) => by.includes(key))
   const totals = { Pending: 0, Resolved: 0, Expired: 0 }
   const items: CountedLetters[] = []
   const ofDrawers = keys.includes('signature') && filter.signature == null
@@ -230,7 +230,7 @@ export async function countLetters(
     }
   }
   // Already in the order of all keys, each once.
-  return { items: keys.length === TALLY_KEYS.length ? items : addedUp(keys, items), totals }
+  return { items: keys.length === COUNT_KEYS.length ? items : addedUp(keys, items), totals }
 }
 
 type Labelled = Pick<DrawerCounts, 'letters' | 'place' | 'fingerprint'>
@@ -252,7 +252,7 @@ async function readLabelled(
 }
 
 function countedBy(
-  keys: readonly TallyKey[],
+  keys: readonly CountKey[],
   counts: PlaceCounts | Labelled,
   status: LetterStatus,
   count: number,
@@ -266,7 +266,7 @@ function countedBy(
 }
 
 /** One per set of values, in the order of the keys. */
-function addedUp(keys: readonly TallyKey[], items: readonly CountedLetters[]): CountedLetters[] {
+function addedUp(keys: readonly CountKey[], items: readonly CountedLetters[]): CountedLetters[] {
   const groups = Map.groupBy(items, (item) => JSON.stringify(keys.map((key) => item[key])))
   return [...groups.values()]
     .map((same) => ({ ...same[0], count: same.reduce((sum, { count }) => sum + count, 0) }))
@@ -274,7 +274,7 @@ function addedUp(keys: readonly TallyKey[], items: readonly CountedLetters[]): C
 }
 
 /** Key by key: null first, statuses in the order of a letter's life. */
-function inOrder(keys: readonly TallyKey[], a: CountedLetters, b: CountedLetters): number {
+function inOrder(keys: readonly CountKey[], a: CountedLetters, b: CountedLetters): number {
   for (const key of keys) {
     const [one, other] = [a[key] ?? null, b[key] ?? null]
     if (one === other) continue

@@ -243,7 +243,7 @@ async function fileNew(
 
 /** The letter as a read would show it. */
 function summaryOf(
-  { sourceId, remains }: GivenDeath,
+  { sourceId, item }: GivenDeath,
   id: LetterId,
   note: DeathNote,
   signature: string,
@@ -256,7 +256,7 @@ function summaryOf(
     originalQueue: queue || null,
     correlationId: note.correlationId ?? sourceId,
     status: 'Pending',
-    dequeueCount: remains.dequeueCount,
+    dequeueCount: item.dequeueCount,
     firstFailureAt: note.firstFailureAt,
     lastFailureAt: note.lastFailureAt,
     ...{
@@ -275,11 +275,11 @@ function deathOf({ now }: OfficeWork, report: FailureReport, queue: string | nul
   const lastFailureAt = report.lastFailureAt ?? now
   return {
     cause: causeOf(report, { source, engine, queue }),
-    ...{ caseId: null, sourceId, diedAs: sourceId, attempts: dequeueCount, grave: null },
+    ...{ caseId: null, sourceId, diedAs: sourceId, attempts: dequeueCount, position: null },
     ...{ instanceId, correlationId, lastFailureAt },
     firstFailureAt: report.firstFailureAt ?? lastFailureAt,
     reportedCount: dequeueCount,
-    remains: {
+    item: {
       itemCreatedAt: null,
       dequeueCount,
       partition: null,

@@ -433,9 +433,9 @@ describe.each(stores)('a report about a letter that there is, on $name', (kind) 
     it('stays where it lies, also in the hands of a consumer', async () => {
       const { deadQueue, letter, report } = await lying()
       const { partition, items } = await store.lease(deadQueue)
-      const { place } = (await file(letter)).letter
+      const { position } = (await file(letter)).letter
       await again(report)
-      expect((await file(letter)).letter.place).toEqual(place)
+      expect((await file(letter)).letter.position).toEqual(position)
       await store.queues.complete({ queueName: deadQueue, partition, ids: items.map(({ id }) => id) })
       expect((await file(letter)).letter.status).toBe('Resolved')
       await booksAreRight()

@@ -15,15 +15,15 @@ import { at, integer, oneOf, orNull, type RowOf, rowShape } from '../../store/ro
 import { type Cause, type Death, noteFailures, PLAIN_RECORD } from '../bury.ts'
 import { change, type Failed, NOBODY } from '../change.ts'
 import type { SourceName } from '../kinds.ts'
-import { type Act, type LetterId, type Placed, STATUS } from '../letter.ts'
-import { PLACED, placeOf } from '../lists/detail.ts'
+import { type Act, type InDeadQueue, type LetterId, STATUS } from '../letter.ts'
+import { POSITION, positionOf } from '../lists/detail.ts'
 import { type CaseRow, lockLettersOf } from '../locked.ts'
 import type { OfficeWork } from '../work.ts'
 import type { CaptureDesk } from './intake.ts'
 import type { FailureReport } from './report.ts'
 
 const ON_FILE = rowShape({
-  ...PLACED,
+  ...POSITION,
   version: integer,
   lastFailureAt: at,
   dequeueCount: integer,
@@ -98,10 +98,10 @@ export async function reportAgain(
     const note = notes[i]
     if (note === undefined) return []
     const deliveries = deliveriesOf(letter, report) - letter.dequeueCount
-    return { id: letter.id, engine: before.engine, diedAs: null, grave: 'same', before, note, deliveries }
+    return { id: letter.id, engine: before.engine, diedAs: null, position: 'same', before, note, deliveries }
   })
-  const reopened = failures.flatMap(({ before, letter }): (Placed & Pick<OnFile, 'source'>)[] =>
-    before.status === STATUS.Pending ? [] : [{ ...letter, place: placeOf(letter) }],
+  const reopened = failures.flatMap(({ before, letter }): (InDeadQueue & Pick<OnFile, 'source'>)[] =>
+    before.status === STATUS.Pending ? [] : [{ ...letter, position: positionOf(letter) }],
   )
   for (const [source, letters] of Map.groupBy(reopened, ({ source }) => source))
     await desk.sourceOf(source).moved(work, letters, 'reopen')
@@ -177,7 +177,7 @@ function deathOf(
     sourceId,
     diedAs: null,
     attempts: 0,
-    grave: null,
+    position: null,
     reportedCount: report.dequeueCount,
     firstFailureAt: isEarlier ? firstFailureAt : lastFailureAt,
     lastFailureAt,

@@ -11,7 +11,7 @@ import type { RunKind, RunRequest } from '../../work/run.ts'
 import { change } from '../change.ts'
 import type { SourceName } from '../kinds.ts'
 import { STATUS } from '../letter.ts'
-import { PLACED, placeOf } from '../lists/detail.ts'
+import { POSITION, positionOf } from '../lists/detail.ts'
 import type { DrawerLabels } from '../numbers/find-drawers.ts'
 import { readHoldingDrawers } from '../numbers/summary.ts'
 import type { LetterSource } from '../source.ts'
@@ -28,25 +28,25 @@ export interface Expiry {
 /** Per transaction, which writers wait for: 250 took 28 ms on SQLite and 61 ms on PostgreSQL, on two cores under fourfold load. */
 export const EXPIRE_BATCH = 250
 
-const OLD = rowShape({ ...PLACED, drawer: integer, lastFailureAt: at, engine: text })
+const OLD = rowShape({ ...POSITION, drawer: integer, lastFailureAt: at, engine: text })
 type Old = RowOf<typeof OLD>
 
 /** The oldest `$4` letters behind ($2, $3), in the order of the index: nothing is sorted. Skips locked rows, hence no deadlocks. */
-const nextInLane = (name: string, index: string, lane: string): Statement =>
+const nextInRange = (name: string, index: string, range: string): Statement =>
   sql(
     name,
-    `SELECT ${OLD.columns} FROM bartleby.letters INDEXED BY ${index} WHERE ${lane} LIMIT $4 FOR UPDATE SKIP LOCKED`,
+    `SELECT ${OLD.columns} FROM bartleby.letters INDEXED BY ${index} WHERE ${range} LIMIT $4 FOR UPDATE SKIP LOCKED`,
     { bigints: true },
   )
 
-const nextOfAll = nextInLane(
+const nextOfAll = nextInRange(
   'letters.nextToExpire',
   'letters_newest',
   `(status, last_failure_at, id) > (${STATUS.Pending}, $2, $3) AND (status, last_failure_at) < (${STATUS.Pending}, $1)
    AND leased < 1 ORDER BY status, last_failure_at, id`,
 )
 /** As a range: under equalities PostgreSQL counts any order by time as good, and may walk past all other drawers. */
-const nextOfDrawer = nextInLane(
+const nextOfDrawer = nextInRange(
   'letters.nextToExpireInDrawer',
   'letters_in_drawer',
   `(drawer, status, last_failure_at, id) > ($5, ${STATUS.Pending}, $2, $3)
@@ -83,19 +83,19 @@ export function expiryRequest({ before, engine, actor }: Expiry): RunRequest<Sub
     kind: EXPIRE,
     about: `${of} that failed last before ${formatMicros(before)}`,
     subject: { before: `${before}`, engine },
-    place: laneFrom(null, START),
+    place: placeFrom(null, START),
     actor,
   }
 }
 
-const laneFrom = (drawer: number | null, { lastFailureAt, id }: Cursor): Place => ({
+const placeFrom = (drawer: number | null, { lastFailureAt, id }: Cursor): Place => ({
   drawer,
   lastFailureAt: `${lastFailureAt}`,
   id: `${id}`,
 })
 
 /** Drawers per step: an engine may have thousands without old letters. */
-const MOST_LANES = 100
+const MOST_DRAWERS = 100
 /** Runs whose drawers are remembered. */
 const MOST_REMEMBERED = 20
 
@@ -119,20 +119,20 @@ export function expiryKind(ways: Ways): RunKind<OfficeWork, Subject, Place> {
     step: async (work, { id, actor, subject, place }, most) => {
       const { engine } = subject
       const expiry = { before: instant(BigInt(subject.before)), engine, actor }
-      const lanes = known.get(id) ?? (await readLanes(work.tx, engine))
+      const drawers = known.get(id) ?? (await readDrawers(work.tx, engine))
       if (known.size >= MOST_REMEMBERED) known.clear()
-      known.set(id, lanes)
-      const left = lanes.filter((drawer) => (drawer ?? 0) >= (place.drawer ?? 0))
+      known.set(id, drawers)
+      const left = drawers.filter((drawer) => (drawer ?? 0) >= (place.drawer ?? 0))
       let cursor: Cursor = { lastFailureAt: BigInt(place.lastFailureAt), id: BigInt(place.id) }
       let done = 0
-      for (const drawer of left.slice(0, MOST_LANES)) {
+      for (const drawer of left.slice(0, MOST_DRAWERS)) {
         if (drawer !== place.drawer) cursor = START
         const batch = await expireBatch(work, ways, expiry, drawer, cursor, most - done)
         done += batch.expired
-        if (batch.next !== null) return { place: laneFrom(drawer, batch.next), done, next: 'more' }
+        if (batch.next !== null) return { place: placeFrom(drawer, batch.next), done, next: 'more' }
       }
-      const further = left[MOST_LANES]
-      if (further !== undefined) return { place: laneFrom(further, START), done, next: 'more' }
+      const further = left[MOST_DRAWERS]
+      if (further !== undefined) return { place: placeFrom(further, START), done, next: 'more' }
       known.delete(id)
       return { done, next: 'finished' }
     },
@@ -140,7 +140,7 @@ export function expiryKind(ways: Ways): RunKind<OfficeWork, Subject, Place> {
 }
 
 /** Drawers with pending letters of an engine, by number; null stands for all letters. */
-async function readLanes(session: Session, engine: string | null): Promise<readonly (number | null)[]> {
+async function readDrawers(session: Session, engine: string | null): Promise<readonly (number | null)[]> {
   if (engine === null) return [null]
   const drawers = await readHoldingDrawers(session, { engine })
   return drawers
@@ -178,9 +178,9 @@ async function leaveDeadQueues(
   const sourceOf = new Map(drawers.map(({ number, source }) => [number, source]))
   for (const [name, mine] of Map.groupBy(old, ({ drawer }) => sourceOf.get(drawer))) {
     const source = name === undefined ? undefined : sources.get(name)
-    const letters = mine.map((letter) => ({ ...letter, place: placeOf(letter) }))
+    const letters = mine.map((letter) => ({ ...letter, position: positionOf(letter) }))
     if (source !== undefined) await source.moved(work, letters, 'expire')
-    else if (letters.some(({ place }) => place !== null))
+    else if (letters.some(({ position }) => position !== null))
       throw new Error(`nobody takes letters of '${name}' out of their dead queue`)
   }
 }

@@ -80,17 +80,17 @@ const LONG_AGO = -(2n ** 63n)
 const OLD = rowShape({ id: letterId, engine: text, since: big })
 
 /** The oldest letters of a range behind ($2, $3), in the order of its index; locked ones are left for the next round. */
-const oldest = (lane: string, status: number, since: string): Statement =>
+const oldest = (range: string, status: number, since: string): Statement =>
   sql(
-    `letters.nextToRemove.${lane}`,
-    `SELECT id, engine, ${since} AS since FROM bartleby.letters INDEXED BY letters_${lane}
+    `letters.nextToRemove.${range}`,
+    `SELECT id, engine, ${since} AS since FROM bartleby.letters INDEXED BY letters_${range}
      WHERE status = ${status} AND ${since} < $1 AND (${since}, id) > ($2, $3) ORDER BY ${since}, id LIMIT (SELECT $4::bigint)
      FOR UPDATE SKIP LOCKED`,
     { bigints: true },
   )
 
 /** The later of last failure and expiry counts: a reporter's clock may be ahead. */
-const LANES = {
+const RANGES = {
   resolved: oldest('resolved', STATUS.Resolved, 'resolved_at'),
   expired: oldest('expired', STATUS.Expired, 'greatest(expired_at, last_failure_at)'),
 }
@@ -150,18 +150,18 @@ export class Retention {
     const next = { ...(await this.#record(work, run, place, batch)), ...went }
     const removed = sumOf({ letters: Object.fromEntries(batch.letters ?? []), history: batch.history ?? 0 })
     const isOver = next.stage === this.#stages.length
-    work.afterCommit(() => this.#tell(removed, isOver ? sumOf(next) : null))
+    work.afterCommit(() => this.#report(removed, isOver ? sumOf(next) : null))
     return { place: next, done: removed.letters + removed.history, next: isOver ? 'finished' : 'more' }
   }
 
   /** Removes letters with attempts, searchable texts and what their sources keep; counts keep how many. No pending letter has either status. */
-  #removing(lane: keyof typeof LANES): Stage {
+  #removing(range: keyof typeof RANGES): Stage {
     return async (work, from, before) => {
       const [since = LONG_AGO, id = 0n] = from ?? []
-      const old = await OLD.all(work.tx, LANES[lane], before, since, id, BATCH)
+      const old = await OLD.all(work.tx, RANGES[range], before, since, id, BATCH)
       const last = old.at(-1)
       if (last === undefined) return { next: null }
-      const gone = old.map(({ id, engine }) => ({ id, engine, deadQueue: null, place: null }))
+      const gone = old.map(({ id, engine }) => ({ id, engine, deadQueue: null, position: null }))
       await change(work, 'remove', gone, NOBODY)
       for (const source of this.#options.sources ?? []) await source.moved(work, gone, 'remove')
       const letters = new Map<string, number>()
@@ -202,7 +202,7 @@ export class Retention {
     return { ...place, letters, history, row: { series, createdAt: String(createdAt), id: String(row.id) } }
   }
 
-  #tell(step: Removed, round: Removed | null): void {
+  #report(step: Removed, round: Removed | null): void {
     if (step.letters + step.history > 0) for (const listener of this.#listeners) listener(step)
     if (round !== null && round.letters + round.history > 0)
       this.#options.log.info(round, 'removed what was past its time')

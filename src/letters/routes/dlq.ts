@@ -73,7 +73,7 @@ const totalCall = (letters: Letters): ApiCall => ({
     'How many letters a list has: exactly for source, engine, originalQueue, status, signature and outcome=unconfirmed; with other filters up to 10,000',
   query: FILTER_QUERY,
   data: TOTAL,
-  answer: async ({ query }) => ok(await letters.ledger.total(letterFilterOf(query))),
+  answer: async ({ query }) => ok(await letters.numbers.total(letterFilterOf(query))),
 })
 
 const captureCall = (letters: Letters, clock: Clock): ApiCall => ({

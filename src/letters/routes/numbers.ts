@@ -4,11 +4,12 @@ import { limitOf, type Query } from '../../api/query.ts'
 import { PAGE_QUERY, pageOf } from '../../api/shapes.ts'
 import { type SourceHealth, WELL } from '../../api/source-http.ts'
 import { viewOf } from '../../api/view.ts'
-import type { Ledger } from '../numbers/ledger.ts'
+import type { LetterNumbers } from '../numbers/letter-numbers.ts'
 import {
   ACTIVITY,
   ACTIVITY_QUERY,
   ACTIVITY_RANGES,
+  COUNT_KEYS,
   COUNTS,
   COUNTS_QUERY,
   DEFAULT_RANGE,
@@ -17,7 +18,6 @@ import {
   GROUPS_QUERY,
   OLDEST,
   OVERVIEW,
-  TALLY_KEYS,
 } from '../numbers/shapes.ts'
 import { sourceOf, statusOf, wordOf } from './parameters.ts'
 
@@ -25,17 +25,17 @@ import { sourceOf, statusOf, wordOf } from './parameters.ts'
 export type AskSources = () => Promise<ReadonlyMap<string, SourceHealth>>
 
 export const numberCalls = (
-  ledger: Ledger,
+  numbers: LetterNumbers,
   sourceHealth: AskSources = async () => new Map(),
 ): readonly ApiCall[] => [
-  countsCall(ledger),
-  groupsCall(ledger),
-  groupCall(ledger),
-  overviewCall(ledger, sourceHealth),
-  activityCall(ledger),
+  countsCall(numbers),
+  groupsCall(numbers),
+  groupCall(numbers),
+  overviewCall(numbers, sourceHealth),
+  activityCall(numbers),
 ]
 
-const countsCall = (ledger: Ledger): ApiCall => ({
+const countsCall = (numbers: LetterNumbers): ApiCall => ({
   method: 'GET',
   path: '/api/counts',
   role: 'viewer',
@@ -48,16 +48,16 @@ const countsCall = (ledger: Ledger): ApiCall => ({
     const filter = { ...placeOf(query), status: statusOf(query), signature: query.get('signature') ?? null }
     const by = query
       .get('by')
-      ?.split(',', TALLY_KEYS.length + 1)
-      .map((text) => wordOf('by', text, TALLY_KEYS))
-    return { status: 200, data: await ledger.counts(filter, by) }
+      ?.split(',', COUNT_KEYS.length + 1)
+      .map((text) => wordOf('by', text, COUNT_KEYS))
+    return { status: 200, data: await numbers.counts(filter, by) }
   },
 })
 
 const groupOnWire = viewOf(GROUP)
 const groupDetail = viewOf(GROUP_DETAIL)
 
-const groupsCall = (ledger: Ledger): ApiCall => ({
+const groupsCall = (numbers: LetterNumbers): ApiCall => ({
   method: 'GET',
   path: '/api/signatures',
   role: 'viewer',
@@ -67,7 +67,7 @@ const groupsCall = (ledger: Ledger): ApiCall => ({
   query: { ...GROUPS_QUERY, ...PAGE_QUERY },
   data: pageOf(GROUP),
   answer: async ({ query }) => {
-    const { items, continuationToken } = await ledger.signatures(placeOf(query), {
+    const { items, continuationToken } = await numbers.signatures(placeOf(query), {
       limit: limitOf(query),
       continuationToken: query.get('continuationToken') ?? null,
     })
@@ -75,7 +75,7 @@ const groupsCall = (ledger: Ledger): ApiCall => ({
   },
 })
 
-const groupCall = (ledger: Ledger): ApiCall => ({
+const groupCall = (numbers: LetterNumbers): ApiCall => ({
   method: 'GET',
   path: '/api/signatures/:signature',
   role: 'viewer',
@@ -85,14 +85,14 @@ const groupCall = (ledger: Ledger): ApiCall => ({
   data: GROUP_DETAIL,
   answer: async ({ params: { signature = '' } }) => ({
     status: 200,
-    data: groupDetail(await ledger.signature(signature)),
+    data: groupDetail(await numbers.signature(signature)),
   }),
 })
 
 const overviewOnWire = viewOf(OVERVIEW)
 const oldestOnWire = viewOf(OLDEST)
 
-const overviewCall = (ledger: Ledger, sourceHealth: AskSources): ApiCall => ({
+const overviewCall = (numbers: LetterNumbers, sourceHealth: AskSources): ApiCall => ({
   method: 'GET',
   path: '/api/overview',
   role: 'viewer',
@@ -102,7 +102,7 @@ const overviewCall = (ledger: Ledger, sourceHealth: AskSources): ApiCall => ({
     'The office at a glance: what is open and since when, arrivals against the median hour of the last week, what became of retries, and how the sources are',
   data: OVERVIEW,
   answer: async () => {
-    const [overview, healths] = await Promise.all([ledger.overview(), sourceHealth()])
+    const [overview, healths] = await Promise.all([numbers.overview(), sourceHealth()])
     const { oldestPending } = overview
     const data = overviewOnWire({
       ...overview,
@@ -118,7 +118,7 @@ const overviewCall = (ledger: Ledger, sourceHealth: AskSources): ApiCall => ({
 
 const activityOnWire = viewOf(ACTIVITY)
 
-const activityCall = (ledger: Ledger): ApiCall => ({
+const activityCall = (numbers: LetterNumbers): ApiCall => ({
   method: 'GET',
   path: '/api/activity',
   role: 'viewer',
@@ -131,7 +131,7 @@ const activityCall = (ledger: Ledger): ApiCall => ({
   answer: async ({ query }) => {
     const range = wordOf('range', query.get('range') ?? DEFAULT_RANGE, ACTIVITY_RANGES)
     const filter = { ...placeOf(query), signature: query.get('signature') ?? null }
-    return { status: 200, data: activityOnWire(await ledger.activity(range, filter)) }
+    return { status: 200, data: activityOnWire(await numbers.activity(range, filter)) }
   },
 })
 

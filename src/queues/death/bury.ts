@@ -144,7 +144,7 @@ async function makeLetters(
     return {
       ...death,
       ...(capturedAt !== null && { capturedAt }),
-      grave: to === null || serial === null ? null : { ...to, serial, laidAt: now },
+      position: to === null || serial === null ? null : { ...to, serial, laidAt: now },
     }
   })
   const { part, number } = partition
@@ -158,7 +158,7 @@ async function makeLetters(
   // The cast holds: the statement is ours and returns these columns.
   const gone = [...taking.gone, ...(buried.rows as readonly Gone[])]
   changes.add(part, goneOf(from, buried.taken, gone))
-  const first = Math.min(...deaths.map(({ grave }) => grave?.serial ?? 0))
+  const first = Math.min(...deaths.map(({ position }) => position?.serial ?? 0))
   if (to !== null) cycle.lettersArrived(to, buried.captured + buried.reopened, first)
 }
 
@@ -268,7 +268,7 @@ async function deathsOf(
       sourceId: itemId,
       diedAs: itemId,
       attempts: item.attempts,
-      grave: null,
+      position: null,
     }
     // Plain items have no names of their own, so deaths of one cause share what is written.
     if (cause.source === 'queues') return plain
@@ -334,11 +334,11 @@ const takingItems = ({ tx, now }: Cycle, from: Place, to: InDeadQueue | null): T
   all(deaths, notes) {
     const [serials, given] = givenByKey(
       ['id', 'note', 'item_id', 'serial', 'source_id'],
-      deaths.map(({ item, itemId, sourceId, grave }, i) => ({
+      deaths.map(({ item, itemId, sourceId, position }, i) => ({
         id: item.serial,
         note: notes[i] ?? 0,
         item_id: itemId,
-        serial: grave?.serial,
+        serial: position?.serial,
         source_id: sourceId === itemId ? null : sourceId,
       })),
     )
@@ -357,7 +357,7 @@ const takingItems = ({ tx, now }: Cycle, from: Place, to: InDeadQueue | null): T
     return { statement: takeAll, values }
   },
   alike(deaths, first) {
-    const given = deaths.map(({ item, itemId, grave }) => [item.serial, itemId, grave?.serial ?? null])
+    const given = deaths.map(({ item, itemId, position }) => [item.serial, itemId, position?.serial ?? null])
     const [laidAt, leased] = [to === null ? null : now, from.leased ? 1 : 0]
     const serials = deaths.map(({ item }) => item.serial)
     return {

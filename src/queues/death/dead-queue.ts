@@ -1,5 +1,5 @@
 /** Letters leaving their dead queue, and what its counts lose. The letters module owns the letters themselves. */
-import { type Lifted, type Resolving, resolveLying } from '../../letters/in-dead-queue/move.ts'
+import { type DepartedLetter, type Resolving, resolveInDeadQueue } from '../../letters/in-dead-queue/move.ts'
 import type { OfficeWork } from '../../letters/work.ts'
 import { type CountChange, leaseDeadlines, negated, sumOfInstants } from '../counts.ts'
 import type { Partition } from '../records.ts'
@@ -16,7 +16,7 @@ export async function resolveFromDeadQueue(
   resolving: Pick<Resolving, 'act' | 'by'> & Partial<Resolving>,
 ): Promise<{ readonly serials: ReadonlySet<number>; readonly change: CountChange }> {
   if (!partition.holdsLetters) return { serials: new Set(), change: {} }
-  const lifted = await resolveLying(work, partition.part, serials, {
+  const lifted = await resolveInDeadQueue(work, partition.part, serials, {
     leasedOnly: false,
     shelves: SHELVES,
     ...resolving,
@@ -26,7 +26,7 @@ export async function resolveFromDeadQueue(
 
 /** The loss of a partition's counts; scheduled letters count neither as queued nor in the ages. */
 export function departureOf(
-  letters: readonly Pick<Lifted, 'shelf' | 'leased' | 'laidAt' | 'leaseDeadline'>[],
+  letters: readonly Pick<DepartedLetter, 'shelf' | 'leased' | 'laidAt' | 'leaseDeadline'>[],
 ): CountChange {
   const queued = letters.filter(({ shelf }) => shelf === SHELF.queue)
   const leased = queued.filter((letter) => letter.leased)

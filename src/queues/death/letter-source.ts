@@ -5,8 +5,8 @@
 import { later } from '../../core/clock.ts'
 import { usFromNs } from '../../core/duration.ts'
 import { type BartlebyError, failure } from '../../core/errors.ts'
-import { layLetters } from '../../letters/in-dead-queue/move.ts'
-import { type LetterId, letterId, type Placed } from '../../letters/letter.ts'
+import { enterDeadQueue } from '../../letters/in-dead-queue/move.ts'
+import { type InDeadQueue, type LetterId, letterId } from '../../letters/letter.ts'
 import type {
   Departing,
   Edits,
@@ -203,16 +203,17 @@ async function takeOut(tx: Transaction, items: readonly SentItem[]): Promise<voi
 }
 
 /** The loss of dead queues with these letters. */
-function departures(letters: readonly Placed[]): CountChanges {
+function departures(letters: readonly InDeadQueue[]): CountChanges {
   const changes = new CountChanges()
-  for (const { place } of letters) if (place !== null) changes.add(place.part, departureOf([place]))
+  for (const { position } of letters)
+    if (position !== null) changes.add(position.part, departureOf([position]))
   return changes
 }
 
 /** Puts letters at the tails of their dead queues, where these exist. */
 async function enterDeadQueues(
   work: OfficeWork,
-  letters: readonly Placed[],
+  letters: readonly InDeadQueue[],
   announce: Announce,
 ): Promise<void> {
   for (const [deadQueue, those] of Map.groupBy(letters, (letter) => letter.deadQueue)) {
@@ -221,7 +222,7 @@ async function enterDeadQueues(
     if (first === undefined) continue
     const serials = places.map(({ serial }) => serial)
     const ids = those.map(({ id }) => id)
-    await layLetters(work.tx, ids, { part: first.part, serials, at: first.laidAt })
+    await enterDeadQueue(work.tx, ids, { part: first.part, serials, at: first.laidAt })
   }
 }
 

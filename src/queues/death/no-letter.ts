@@ -1,7 +1,7 @@
 /** Deaths that make no letter: of letters in their dead queue, and of items that their queue deletes. */
 import type { Log } from '../../core/log.ts'
 import { recordHistory } from '../../history/record.ts'
-import { relocateLying } from '../../letters/in-dead-queue/move.ts'
+import { relocateLetters } from '../../letters/in-dead-queue/move.ts'
 import { lossOf } from '../counts.ts'
 import { type Cycle, type InDeadQueue, insistOn } from '../cycles/cycle.ts'
 import { allocateSerials, itemIdIn, type Partition } from '../records.ts'
@@ -31,7 +31,7 @@ export async function buryLetters(
   }
   const tail = await allocateSerials(cycle.tx, dying.length)
   const moves = serials.map((serial, i) => ({ serial, tail: tail[i] ?? 0 }))
-  insistOn(dying.length, await relocateLying(cycle.tx, partition.part, moves, { ...to, at: cycle.now }))
+  insistOn(dying.length, await relocateLetters(cycle.tx, partition.part, moves, { ...to, at: cycle.now }))
   cycle.changes.add(partition.part, { ...lossOf(items, SHELF.queue), dead: -dying.length })
   cycle.lettersArrived(to, dying.length, tail[0] ?? 0)
 }

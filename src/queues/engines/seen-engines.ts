@@ -2,8 +2,8 @@
  * Engines that the store has seen, defined or not: every letter or run leaves an operation kind in history, which is never removed, and
  * every started worker its queue.
  */
-import { readSeriesLabels } from '../../history/entry.ts'
-import { seriesHasEngine } from '../../history/record.ts'
+import { readOperationKinds } from '../../history/entry.ts'
+import { historyHasEngine } from '../../history/record.ts'
 import type { Database, Session } from '../../store/database.ts'
 import { type EngineQueue, readEngineQueues } from '../records.ts'
 
@@ -24,7 +24,7 @@ export class SeenEngines {
     if (engine.includes('\0')) return false
     if (this.#known.has(engine)) return true
     const found = await this.#in(session, false, async (at) => {
-      if (await seriesHasEngine(at, engine)) return true
+      if (await historyHasEngine(at, engine)) return true
       return (await readEngineQueues(at)).some((row) => row.engine === engine)
     })
     // A transaction may see rows that are rolled back later, so it teaches nothing.
@@ -35,7 +35,7 @@ export class SeenEngines {
   /** In alphabetical order. */
   names(session?: Session): Promise<readonly string[]> {
     return this.#in(session, [], async (at) => {
-      const labels = [...(await readSeriesLabels(at)).values(), ...(await readEngineQueues(at))]
+      const labels = [...(await readOperationKinds(at)).values(), ...(await readEngineQueues(at))]
       return [...new Set(labels.map(({ engine }) => engine))].sort()
     })
   }
@@ -43,7 +43,7 @@ export class SeenEngines {
   /** Operations in history, of one engine or of all. */
   operations(engine: string | null): Promise<readonly string[]> {
     return this.#in(undefined, [], async (at) => {
-      const labels = [...(await readSeriesLabels(at)).values()]
+      const labels = [...(await readOperationKinds(at)).values()]
       const found = engine === null ? labels : labels.filter((label) => label.engine === engine)
       return [...new Set(found.map(({ operation }) => operation))].sort()
     })

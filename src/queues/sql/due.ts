@@ -1,6 +1,6 @@
 /** Due work, found by time over all queues at once: ended leases, expired items, schedules, held items. */
 import { type Instant, instant } from '../../core/clock.ts'
-import { dueLying } from '../../letters/in-dead-queue/read.ts'
+import { dueInDeadQueues } from '../../letters/in-dead-queue/read.ts'
 import { type Integer, type Session, sql, type Transaction } from '../../store/database.ts'
 import { at, orNull } from '../../store/row.ts'
 import { SHELF } from '../schema.ts'
@@ -103,7 +103,7 @@ export async function findDue(
     session.rows<{ part: Integer; id: Integer }>(dueExpired, now, limit, pausedParts),
     session.rows<{ part: Integer; id: Integer }>(dueScheduled, now, limit, pausedParts),
     unheld === null ? [] : session.rows<{ part: Integer; id: Integer }>(heldItems, unheld, limit),
-    dueLying(session, now, limit, pausedParts),
+    dueInDeadQueues(session, now, limit, pausedParts),
   ])
   return {
     leases: leases.map((row) => ({

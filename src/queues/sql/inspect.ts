@@ -2,7 +2,12 @@
 import { type Instant, instant } from '../../core/clock.ts'
 import { storedText } from '../../core/content.ts'
 import { itemIdOf } from '../../core/source-id.ts'
-import { type LyingRow, listLying, lyingFacts, lyingMarks } from '../../letters/in-dead-queue/read.ts'
+import {
+  type DeadQueueRow,
+  leaseMarks,
+  listDeadQueue,
+  lockLeaseFacts,
+} from '../../letters/in-dead-queue/read.ts'
 import { type LetterId, letterId } from '../../letters/letter.ts'
 import { type Integer, type Session, type Statement, sql, type Transaction } from '../../store/database.ts'
 import { at, orNull } from '../../store/row.ts'
@@ -135,11 +140,11 @@ async function factsFrom(
     }),
   )
   if (!holdsLetters || items.length === serials.length) return items
-  const letters = await lyingFacts(session, part, shelf, serials)
+  const letters = await lockLeaseFacts(session, part, shelf, serials)
   return [...items, ...letters.map(asItem)].sort((a, b) => a.serial - b.serial)
 }
 
-const asItem = ({ laidAt, ...letter }: Awaited<ReturnType<typeof lyingFacts>>[number]): ItemFacts => ({
+const asItem = ({ laidAt, ...letter }: Awaited<ReturnType<typeof lockLeaseFacts>>[number]): ItemFacts => ({
   ...letter,
   createdAt: laidAt,
   expireAt: null,
@@ -159,7 +164,7 @@ export async function readLeaseMarks(
   const rows = await session.rows<{ id: Integer; leased: Integer }>(readLeased, part, serials)
   const marks = new Map(rows.map((row) => [Number(row.id), Number(row.leased) === 1]))
   if (holdsLetters) {
-    const letters = await lyingMarks(session, part, serials)
+    const letters = await leaseMarks(session, part, serials)
     for (const { serial, leased } of letters) marks.set(serial, leased)
   }
   return marks
@@ -178,7 +183,7 @@ export async function listItems(
     const rows = await session.rows<RawItemRow>(readShelf, part, shelf, page.from, page.limit)
     pages.push(...rows.map((row) => storedItem(row, partition)))
     if (!holdsLetters || shelf === SHELF.held) continue
-    const letters = await listLying(session, part, shelf, { ...page, leasedToo: true })
+    const letters = await listDeadQueue(session, part, shelf, { ...page, leasedToo: true })
     pages.push(...letters.map((row) => letterAsItem(row, partition)))
   }
   return pages.sort(byId).slice(0, page.limit)
@@ -194,7 +199,7 @@ export async function readReady(
   const rows = await session.rows<RawItemRow>(readHead, part, now, limit)
   const items = rows.map((row) => storedItem(row, partition))
   if (!holdsLetters) return items
-  const letters = await listLying(session, part, SHELF.queue, { from: 0, limit, leasedToo: false })
+  const letters = await listDeadQueue(session, part, SHELF.queue, { from: 0, limit, leasedToo: false })
   return [...items, ...letters.map((row) => letterAsItem(row, partition))].sort(byId).slice(0, limit)
 }
 
@@ -241,7 +246,7 @@ const storedItem = (row: RawItemRow, partition: Partition): StoredItem => ({
   death: null,
 })
 
-const letterAsItem = (row: LyingRow, partition: Partition): StoredItem => ({
+const letterAsItem = (row: DeadQueueRow, partition: Partition): StoredItem => ({
   ...sharedFields(row),
   id: itemIdIn(partition, Number(row.serial)),
   sourceId: itemIdOf(row.source_id),

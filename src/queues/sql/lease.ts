@@ -1,7 +1,7 @@
 /** lease and extend: items belong to a client until a deadline. */
 import { type Instant, later } from '../../core/clock.ts'
 import { type StoredContent, storedPayload, storedText } from '../../core/content.ts'
-import { extendLying, leaseLying } from '../../letters/in-dead-queue/move.ts'
+import { extendLetterLeases, leaseLetters } from '../../letters/in-dead-queue/move.ts'
 import { readySerials } from '../../letters/in-dead-queue/read.ts'
 import { type LetterId, letterId } from '../../letters/letter.ts'
 import { type Integer, sql, type Transaction } from '../../store/database.ts'
@@ -161,7 +161,7 @@ async function leaseBoth(tx: Transaction, part: number, lease: Lease): Promise<L
   const wantedLetters = letterSerials.filter((serial) => serial <= reach)
   const leased = wantedItems === 0 ? [] : await leaseOnlyItems(tx, part, { ...lease, limit: wantedItems })
   if (wantedLetters.length === 0) return leased
-  const letters = await leaseLying(tx, part, wantedLetters, lease.deadline)
+  const letters = await leaseLetters(tx, part, wantedLetters, lease.deadline)
   return [
     ...leased,
     ...letters.map((row) => ({
@@ -189,7 +189,7 @@ export async function extendLeases(
   deadline: Instant,
 ): Promise<void> {
   const items = await tx.run(extendLeased, part, serials, deadline)
-  const letters = holdsLetters ? await extendLying(tx, part, serials, deadline) : 0
+  const letters = holdsLetters ? await extendLetterLeases(tx, part, serials, deadline) : 0
   insistOn(serials.length, items + letters)
   noteLease(tx, part, serials, deadline)
 }

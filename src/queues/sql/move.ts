@@ -1,6 +1,6 @@
 /** Moves of items and letters within their queue: to the tail, or onto another shelf. */
 import type { Instant } from '../../core/clock.ts'
-import { moveLyingToTail, scheduleLying } from '../../letters/in-dead-queue/move.ts'
+import { moveLettersToTail, scheduleLetters } from '../../letters/in-dead-queue/move.ts'
 import { sql, type Transaction } from '../../store/database.ts'
 import { runGiven } from '../../store/idioms.ts'
 import { insistOn } from '../cycles/cycle.ts'
@@ -67,7 +67,7 @@ export async function placeAtTail(
   const all = items.map((item, i) => ({ ...item, to: tail[i] ?? 0 }))
   const letters = all.filter((move) => move.isLetter).map(({ serial, to }) => ({ serial, tail: to }))
   if (letters.length > 0)
-    insistOn(letters.length, await moveLyingToTail(tx, { part, shelf, leased }, letters))
+    insistOn(letters.length, await moveLettersToTail(tx, { part, shelf, leased }, letters))
   if (letters.length === all.length) return
   const moves = all
     .filter((move) => !move.isLetter)
@@ -81,7 +81,7 @@ export async function scheduleItems(
   items: readonly (Moving & { readonly enqueueAt: Instant })[],
 ): Promise<void> {
   const letters = items.filter((item) => item.isLetter)
-  if (letters.length > 0) insistOn(letters.length, await scheduleLying(tx, part, letters))
+  if (letters.length > 0) insistOn(letters.length, await scheduleLetters(tx, part, letters))
   const moves = items
     .filter((item) => !item.isLetter)
     .map((item) => ({ id: item.serial, deadline: deadlineOf(item), enqueue_at: item.enqueueAt }))

@@ -4,7 +4,7 @@
  * because a server that did not know of the deletion may have been writing.
  */
 import { type Clock, type Instant, later } from '../../core/clock.ts'
-import { lyingSerials } from '../../letters/in-dead-queue/read.ts'
+import { serialsInDeadQueue } from '../../letters/in-dead-queue/read.ts'
 import { inOffice, type OfficeRuns, type OfficeWork } from '../../letters/work.ts'
 import { type Database, type Integer, sql, type Transaction } from '../../store/database.ts'
 import type { Run, Step } from '../../work/run.ts'
@@ -51,7 +51,7 @@ const clearItems: ClearNext = async (work, context, { part, idPrefix }, { shelf,
 }
 
 const clearLetters: ClearNext = async (work, _context, partition, { shelf, ...page }, by) => {
-  const serials = await lyingSerials(work.tx, partition.part, shelf, page)
+  const serials = await serialsInDeadQueue(work.tx, partition.part, shelf, page)
   if (serials.length === 0) return serials
   const resolving = { act: 'discard', by, shelves: [shelf] } as const
   count(work.tx, partition.part, (await resolveFromDeadQueue(work, partition, serials, resolving)).change)

@@ -4,7 +4,7 @@
  */
 import { idFromSerial } from '../../core/ksuid.ts'
 import { bury, type Cause, type Death, PLAIN_RECORD } from '../../letters/bury.ts'
-import type { Grave } from '../../letters/change.ts'
+import type { NewPosition } from '../../letters/change.ts'
 import { closeCases } from '../../letters/confirm.ts'
 import { isUnconfirmed, STATUS } from '../../letters/letter.ts'
 import { type CaseRow, lockLettersOf } from '../../letters/locked.ts'
@@ -71,7 +71,7 @@ export async function reopenRemoved(
         sourceId: letter.sentAs ?? '',
         diedAs: idPrefix === '' ? letter.sentAs : idFromSerial(idPrefix, item.serial),
         attempts: item.attempts,
-        grave: places[i] ?? null,
+        position: places[i] ?? null,
       })
   }
   await bury(work, registers, { letters, end: async () => {}, all: unexpected, each: unexpected }, deaths)
@@ -105,7 +105,7 @@ export async function placesIn(
   announce: Announce,
   name: string | null,
   letters: number,
-): Promise<readonly Grave[]> {
+): Promise<readonly NewPosition[]> {
   const queue = name === null ? null : await readQueue(tx, name)
   if (queue === null) return []
   await expectLetters(tx, queue)

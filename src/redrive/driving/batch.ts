@@ -9,7 +9,7 @@
 import type { Clock } from '../../core/clock.ts'
 import { change } from '../../letters/change.ts'
 import { type LetterId, sentBy } from '../../letters/letter.ts'
-import { type Candidate, readCandidates } from '../../letters/lists/candidates.ts'
+import { type BulkLetter, readBulkLetters } from '../../letters/lists/bulk-letters.ts'
 import {
   type Departing,
   type Edits,
@@ -93,7 +93,7 @@ async function holdBoth({ tx }: OfficeWork, lane: Lane, owner: string): Promise<
 interface Chosen {
   /** All that is decided about. */
   readonly members: readonly LaneLetter[]
-  readonly fit: readonly (Candidate & Departing)[]
+  readonly fit: readonly (BulkLetter & Departing)[]
   readonly edits: Edits
   readonly exceptions: readonly Exception[]
 }
@@ -116,7 +116,7 @@ async function choose(
     members,
     fit: ordered.fit
       .filter(({ id }) => decided.has(id))
-      .map((letter: Candidate) => ({ ...letter, originalQueue })),
+      .map((letter: BulkLetter) => ({ ...letter, originalQueue })),
     edits: repaired.edits,
     exceptions: [...asPlanned.exceptions, ...repaired.exceptions, ...ordered.exceptions].filter(
       ({ letter }) => decided.has(letter),
@@ -261,7 +261,7 @@ async function nextOutside(work: OfficeWork, lane: Lane, terms: BatchTerms): Pro
 
 /** Whether this redrive sent the letter already: its server died before counting it. */
 async function wasSent({ tx }: OfficeWork, redrive: StoredRedrive, member: LaneLetter): Promise<boolean> {
-  const letter = (await readCandidates(tx, [member.letter])).get(member.letter)
+  const letter = (await readBulkLetters(tx, [member.letter])).get(member.letter)
   if (letter === undefined || letter.version === member.version) return false
   return letter.redrive === redrive.number || wasSentFor(tx, member.letter, member.version, redrive)
 }

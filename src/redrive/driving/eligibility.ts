@@ -7,14 +7,14 @@ import { goesToQueues } from '../../letters/kinds.ts'
 import type { LetterId } from '../../letters/letter.ts'
 import {
   addToKey,
-  type Candidate,
+  type BulkLetter,
   type CapturePlace,
   firstOthers,
   isBefore,
   type LettersOfKey,
-  lockCandidates,
+  lockBulkLetters,
   mixedKeys,
-} from '../../letters/lists/candidates.ts'
+} from '../../letters/lists/bulk-letters.ts'
 import type { Session, Transaction } from '../../store/database.ts'
 import { placeOf } from '../planning/destinations.ts'
 import { type Exception, type ExceptionReason, isSending, type Redrive } from '../redrive.ts'
@@ -26,7 +26,7 @@ import { openRedrives, type StoredRedrive } from '../rows/rows.ts'
 /** Letters that pass a check, and those that do not. */
 interface Eligibility {
   /** In lane order. */
-  readonly fit: readonly Candidate[]
+  readonly fit: readonly BulkLetter[]
   readonly exceptions: readonly Exception[]
 }
 
@@ -53,9 +53,9 @@ export async function lockEligible(
   letters: readonly LaneLetter[],
 ): Promise<Eligibility> {
   const ids = letters.map(({ letter }) => letter)
-  const [candidates, others] = await Promise.all([lockCandidates(tx, ids), startedBefore(tx, redrive)])
+  const [candidates, others] = await Promise.all([lockBulkLetters(tx, ids), startedBefore(tx, redrive)])
   const taken = await lettersAhead(tx, ids, others)
-  const fit: Candidate[] = []
+  const fit: BulkLetter[] = []
   const exceptions: Exception[] = []
   for (const { letter, version } of letters) {
     const candidate = candidates.get(letter)
@@ -96,7 +96,7 @@ export async function repairLetters(
   { recipe }: Redrive,
   { source }: Lane,
   repairer: Repairer,
-  letters: readonly Candidate[],
+  letters: readonly BulkLetter[],
 ): Promise<RepairedLetters> {
   if (recipe === null || letters.length === 0)
     return { fit: letters, exceptions: [], edits: new Map(), next: null }
@@ -111,7 +111,7 @@ export async function repairLetters(
     return { ...content, source }
   })
   const results = await repairer.repair(recipe, repairable, { forMs: REPAIR_MS })
-  const fit: Candidate[] = []
+  const fit: BulkLetter[] = []
   const exceptions: Exception[] = []
   const edits = new Map<LetterId, KeptEdit>()
   for (const [i, result] of results.entries()) {
@@ -137,7 +137,7 @@ export async function keepOrder(
   { number, action, terms }: Redrive,
   { source, engine }: Lane,
   batch: readonly LaneLetter[],
-  letters: readonly Candidate[],
+  letters: readonly BulkLetter[],
 ): Promise<EligibilitySoFar> {
   const all = { fit: letters, exceptions: [], next: null }
   if (!isSending(action) || terms.order !== 'key' || !goesToQueues(source)) return all
@@ -189,7 +189,7 @@ export async function firstOutOfTurn(
 
 const captured = ({ capturedAt, letter }: LaneLetter): CapturePlace => ({ capturedAt, id: letter })
 
-const isHeldBack = (letter: Candidate, firsts: ReadonlyMap<string, CapturePlace>): boolean => {
+const isHeldBack = (letter: BulkLetter, firsts: ReadonlyMap<string, CapturePlace>): boolean => {
   const first = letter.key === null ? undefined : firsts.get(letter.key)
   return first !== undefined && isBefore(first, letter)
 }

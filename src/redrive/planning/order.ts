@@ -9,7 +9,7 @@ import {
   MOST_STEPS,
   mixedKeys,
   readPlannables,
-} from '../../letters/lists/candidates.ts'
+} from '../../letters/lists/bulk-letters.ts'
 import { type Integer, type Session, sql } from '../../store/database.ts'
 import { rowsGiven } from '../../store/idioms.ts'
 import type { RedriveNumber } from '../redrive.ts'

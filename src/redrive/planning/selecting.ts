@@ -1,6 +1,6 @@
 /** Which letters a plan is about: those of a filter, page by page, or those named. */
 import type { LetterId } from '../../letters/letter.ts'
-import { chooseLetters, type LetterFilter } from '../../letters/lists/filter.ts'
+import { type LetterFilter, planFilter } from '../../letters/lists/filter.ts'
 import { readStretch } from '../../letters/lists/list.ts'
 import type { Position, Stretch } from '../../letters/lists/positions.ts'
 import { allLetters, walkLimit } from '../../letters/lists/scan.ts'
@@ -64,7 +64,7 @@ const PORTION = 2_000
 
 async function* matching(session: Snapshot, filter: LetterFilter): AsyncIterable<Selected> {
   const needle = filter.q === undefined ? null : needleOf(filter.q)
-  const choice = await chooseLetters(session, filter)
+  const choice = await planFilter(session, filter)
   if (choice === null) return
   // Read once: in limited steps PostgreSQL may read and sort all of them for every step.
   const all = needle === null ? allLetters(session, choice) : null

@@ -2,7 +2,7 @@
 import { failure } from '../../core/errors.ts'
 import { decodePageToken, encodePageToken } from '../../core/page-token.ts'
 import { type LetterId, letterId } from '../../letters/letter.ts'
-import { type Candidate, readCandidates } from '../../letters/lists/candidates.ts'
+import { type BulkLetter, readBulkLetters } from '../../letters/lists/bulk-letters.ts'
 import { readUnlabelled } from '../../letters/lists/detail.ts'
 import { type Database, type Integer, type Session, sql } from '../../store/database.ts'
 import { at } from '../../store/row.ts'
@@ -104,7 +104,7 @@ async function toMembers(session: Session, redrive: Redrive, rows: readonly Row[
     const letter = letterId(row.letter)
     exceptions.set(letter, { ...row, letter, outcome: outcomeOf(row.outcome) })
   }
-  const candidates = await readCandidates(session, ids)
+  const candidates = await readBulkLetters(session, ids)
   const summaries = new Map((await readUnlabelled(session, ids)).map((letter) => [letter.id, letter]))
   return rows.map((row) => {
     const letter = letterId(row.letter)
@@ -129,7 +129,7 @@ async function toMembers(session: Session, redrive: Redrive, rows: readonly Row[
 function memberOutcome(
   { number, action }: Redrive,
   isLeft: boolean,
-  letter: Candidate | undefined,
+  letter: BulkLetter | undefined,
 ): MemberOutcome {
   if (isLeft) return 'remaining'
   if (!isSending(action)) return 'confirmed'

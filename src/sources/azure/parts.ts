@@ -1,6 +1,6 @@
 /** What the parts of this source share: the account, the store, and the words for what is counted and noted. */
 import type { Clock } from '../../core/clock.ts'
-import { said, storable } from '../../core/content.ts'
+import { storable, storableText } from '../../core/content.ts'
 import type { Log } from '../../core/log.ts'
 import { recordHistory } from '../../history/record.ts'
 import { sourceNames } from '../../letters/kinds.ts'
@@ -83,7 +83,7 @@ export async function noteOn(
       ...{ engine, instanceId, correlationId, letterId: id, createdAt: now, durationMs: 0 },
       operation: OPERATIONS[operation],
       status: about.error === undefined ? 'Succeeded' : 'Failed',
-      actor: said(about.actor),
+      actor: storableText(about.actor),
       error: about.error === undefined ? null : storable(about.error, 4_096),
       notes: about.notes === undefined ? null : storable(about.notes, 4_096),
       output: Buffer.from(JSON.stringify(about.details)),

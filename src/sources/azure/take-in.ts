@@ -171,12 +171,12 @@ function deathOf(incoming: Incoming, caseId: LetterId | null, attempts = incomin
       ...{ source: AZURE, engine, queue: originalQueue, reason: 'failed', errorClass: '', errorMessage },
       ...{ errorStack: null, failedBy: engine, record: { ...PLAIN_RECORD, actor: AZURE } },
     },
-    ...{ caseId, sourceId, diedAs: sourceId, attempts, grave: null, reportedCount: dequeueCount },
+    ...{ caseId, sourceId, diedAs: sourceId, attempts, position: null, reportedCount: dequeueCount },
     instanceId: incoming.instanceId,
     correlationId: incoming.correlationId,
     firstFailureAt: incoming.firstFailureAt,
     lastFailureAt: incoming.lastFailureAt,
-    remains: {
+    item: {
       ...{ itemCreatedAt: null, dequeueCount, partition: null },
       encoding: textBytes(incoming.encoding),
       kind: null,

@@ -33,7 +33,7 @@ describe.each(stores)('an open engine on $name', (kind: StoreKind) => {
     await engine.start()
     await office.queues.produce({ queueName: 'mail', items: [{ payload: '{"to":"nell"}' }] })
     await expect
-      .poll(async () => (await office.letters.ledger.counts({ engine: 'mail' }).catch(() => null))?.totals)
+      .poll(async () => (await office.letters.numbers.counts({ engine: 'mail' }).catch(() => null))?.totals)
       .toEqual({ Pending: 1, Resolved: 0, Expired: 0 })
     const { items } = await office.letters.list({ engine: 'mail' })
     expect(items).toMatchObject([{ engine: 'mail', originalQueue: 'mail', errorMessage: 'no such mailbox' }])

@@ -27,7 +27,7 @@ export async function openEngines(
     claimQueue: (engine: string, queue: string) => recordEngineQueues(db, log, [{ engine, queue }]),
   }
   const engineStatistics = new EngineStatistics(db, clock)
-  const served = { engines, statistics: engineStatistics, ledger: letters.ledger }
+  const served = { engines, statistics: engineStatistics, numbers: letters.numbers }
   return {
     letters: queues.letterSource('engines'),
     http: { serve: async (server) => (await import('./routes.ts')).engineApi(served, server) },

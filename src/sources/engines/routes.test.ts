@@ -39,7 +39,7 @@ describe.each(stores)('engines over HTTP on $name', (store) => {
         definitions: { ledger: { queue: 'entries', operations: ['post'] } },
       }),
       statistics: new EngineStatistics(db, clock),
-      ledger: letters.ledger,
+      numbers: letters.numbers,
       clock,
       stopping: () => false,
     })

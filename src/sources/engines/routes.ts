@@ -3,7 +3,7 @@ import type { FastifyInstance } from 'fastify'
 import { type ApiCall, type ApiScope, serveApi } from '../../api/calls.ts'
 import type { ServedApi, ServerScope } from '../../api/source-http.ts'
 import { viewOf } from '../../api/view.ts'
-import type { Ledger } from '../../letters/numbers/ledger.ts'
+import type { LetterNumbers } from '../../letters/numbers/letter-numbers.ts'
 import type { EngineDirectory, KnownEngine } from '../../queues/engines/engine-directory.ts'
 import { ENGINES_VIEW, OPERATION_VIEW } from './shapes.ts'
 import { type EngineRuns, type OperationStatistics, withoutRuns } from './statistics.ts'
@@ -11,7 +11,7 @@ import { type EngineRuns, type OperationStatistics, withoutRuns } from './statis
 interface EngineParts {
   readonly engines: EngineDirectory
   readonly statistics: { read(): Promise<EngineRuns> }
-  readonly ledger: Pick<Ledger, 'pendingBy'>
+  readonly numbers: Pick<LetterNumbers, 'pendingBy'>
 }
 
 export const engineApi = (parts: EngineParts, server: ServerScope): ServedApi => ({
@@ -22,7 +22,7 @@ export async function engineRoutes(app: FastifyInstance, options: EngineParts & 
   serveApi(app, options, [listCall(options)])
 }
 
-const listCall = ({ engines, statistics, ledger }: EngineParts): ApiCall => ({
+const listCall = ({ engines, statistics, numbers }: EngineParts): ApiCall => ({
   method: 'GET',
   path: '/api/engines',
   role: 'viewer',
@@ -31,7 +31,7 @@ const listCall = ({ engines, statistics, ledger }: EngineParts): ApiCall => ({
   summary: 'Engines with their pending letters, and how their operations did lately',
   data: ENGINES_VIEW,
   answer: async () => {
-    const [lately, pending] = await Promise.all([statistics.read(), ledger.pendingBy('engine')])
+    const [lately, pending] = await Promise.all([statistics.read(), numbers.pendingBy('engine')])
     const items = (await allOf(engines, lately, pending)).map(({ name, queue, operations }) => ({
       name,
       queue,

@@ -46,9 +46,9 @@ export class EngineStatistics {
   }
 
   async #look(now: Instant): Promise<EngineRuns> {
-    const { series, limit } = await readRecentRuns(this.#db, later(now, -WITHIN_US), MAX_RUNS)
+    const { kinds, limit } = await readRecentRuns(this.#db, later(now, -WITHIN_US), MAX_RUNS)
     const engines = new Map<string, Map<string, OperationStatistics>>()
-    const operations = Map.groupBy(series, ({ engine, operation }) => JSON.stringify([engine, operation]))
+    const operations = Map.groupBy(kinds, ({ engine, operation }) => JSON.stringify([engine, operation]))
     for (const outcomes of operations.values()) {
       const [first] = outcomes
       if (first === undefined) continue

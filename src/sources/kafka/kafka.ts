@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Log } from '../../core/log.ts'
 import type { Rounds, Service } from '../../core/rounds.ts'
-import type { Ledger } from '../../letters/numbers/ledger.ts'
+import type { LetterNumbers } from '../../letters/numbers/letter-numbers.ts'
 import type { OfficeRuns } from '../../letters/work.ts'
 import { requireKafkaLibrary } from '../../outgoing/kafka/library.ts'
 import { type Publisher, TopicProducer } from '../../outgoing/kafka/producer.ts'
@@ -22,7 +22,7 @@ import type { StoredEvent } from './stored-event.ts'
 export interface KafkaParts extends Omit<RecordStoreOptions, 'listener'> {
   readonly log: Log
   readonly runs: OfficeRuns
-  readonly ledger: Pick<Ledger, 'counts'>
+  readonly numbers: Pick<LetterNumbers, 'counts'>
 }
 
 /** Time to end what is under way; after that it is for recovery. */
@@ -49,7 +49,7 @@ export class Kafka implements Service {
     const instance = randomUUID()
     this.#path = new ReturnPath({ ...parts, publisher: this.#publisher, processors, listener, instance })
     this.#reader = new Reader({ ...parts, store: createRecordStore({ ...parts, listener }) })
-    this.calls = { settings, returnPath: this.#path, reader: new QueueReader(db, parts.ledger) }
+    this.calls = { settings, returnPath: this.#path, reader: new QueueReader(db, parts.numbers) }
     this.letterReturn = { db, path: this.#path }
     defineReassignment(parts.runs, parts)
   }

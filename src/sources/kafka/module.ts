@@ -62,7 +62,7 @@ async function openKafka(parts: OfficeParts, options: KafkaOptions): Promise<Kaf
     log,
     registers,
     runs,
-    ledger: letters.ledger,
+    numbers: letters.numbers,
     redriveOf,
     settings,
   })

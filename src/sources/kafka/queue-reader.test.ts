@@ -10,7 +10,7 @@ describe.each(stores)('what is next, on $name', (kind) => {
 
   beforeEach(async () => {
     store = await KafkaStore.open(kind)
-    reader = new QueueReader(store.db, store.letters.ledger)
+    reader = new QueueReader(store.db, store.letters.numbers)
   })
   afterEach(() => store.close())
 

@@ -4,7 +4,7 @@
  */
 
 import { type LetterId, letterId } from '../../letters/letter.ts'
-import type { Ledger } from '../../letters/numbers/ledger.ts'
+import type { LetterNumbers } from '../../letters/numbers/letter-numbers.ts'
 import { type Database, type Integer, type Session, sql } from '../../store/database.ts'
 import { at, big, integer, orNull, type RowOf, rowShape, text } from '../../store/row.ts'
 import { type DlqId, dlqId, eventId, KAFKA, STATE, sendOutcomeName, UNKNOWN } from './event.ts'
@@ -160,11 +160,11 @@ async function detailed(session: Session, event: StoredEvent): Promise<DetailedE
 /** The reads of the API, each at one moment of the store. */
 export class QueueReader {
   readonly #db: Database
-  readonly #ledger: Pick<Ledger, 'counts'>
+  readonly #numbers: Pick<LetterNumbers, 'counts'>
 
-  constructor(db: Database, ledger: Pick<Ledger, 'counts'>) {
+  constructor(db: Database, numbers: Pick<LetterNumbers, 'counts'>) {
     this.#db = db
-    this.#ledger = ledger
+    this.#numbers = numbers
   }
 
   /** Details of those that `isDetailed` asks for, and of one without its value. */
@@ -207,7 +207,7 @@ export class QueueReader {
 
   /** Unresolved letters by service and original topic. */
   async summary(): Promise<ReadonlyMap<string, ReadonlyMap<string, number>>> {
-    const { items } = await this.#ledger.counts({ source: KAFKA, engine: KAFKA, status: 'Pending' }, [
+    const { items } = await this.#numbers.counts({ source: KAFKA, engine: KAFKA, status: 'Pending' }, [
       'originalQueue',
     ])
     const services = new Map<string, Map<string, number>>()

@@ -64,7 +64,7 @@ describe.each(stores)('giving events to a service, on $name', (kind) => {
         to: 'irs/orders',
       },
     })
-    const { items } = await kafka.letters.ledger.counts({ engine: 'kafka', status: 'Pending' }, [
+    const { items } = await kafka.letters.numbers.counts({ engine: 'kafka', status: 'Pending' }, [
       'originalQueue',
     ])
     expect(items.filter(({ count }) => count > 0)).toMatchObject([{ originalQueue: 'irs/orders', count: 1 }])

@@ -1,13 +1,13 @@
 /** The API of queues, and their overview. */
 import type { ServedApi, ServerScope } from '../../api/source-http.ts'
-import type { Ledger } from '../../letters/numbers/ledger.ts'
+import type { LetterNumbers } from '../../letters/numbers/letter-numbers.ts'
 import { queueOverviewRoutes } from '../../queues/overview-routes.ts'
 import type { Queues } from '../../queues/queues.ts'
 import { queueFacade } from '../../queues/routes/reply.ts'
 import { queueRoutes } from '../../queues/routes.ts'
 
 export const queueApi = (
-  served: { readonly queues: Queues; readonly ledger: Ledger; readonly maxProduceBytes: number },
+  served: { readonly queues: Queues; readonly numbers: LetterNumbers; readonly maxProduceBytes: number },
   server: ServerScope,
 ): ServedApi => ({
   facade: queueFacade,

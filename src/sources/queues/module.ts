@@ -13,7 +13,7 @@ export const queuesModule: SourceModule<'queues', typeof QueuesSchema, QueueOpti
     // Logged once, so only where somebody reads it.
     if (plainLog !== silentLog) await warnOfOlderQueues(store.db, plainLog)
     const { maxProduceBytes } = queueLimits(options)
-    const served = { queues, ledger: letters.ledger, maxProduceBytes }
+    const served = { queues, numbers: letters.numbers, maxProduceBytes }
     return {
       letters: queues.letterSource(this.name),
       services: [],

@@ -3,14 +3,14 @@ import { describe, expect, it } from 'vitest'
 import { hours, minutes, ms, us } from '../../world/time.ts'
 import { base64, type Desk, idsOf, type Listed, micros, offices, only, unique } from './bed.ts'
 
-interface Grave {
+interface NewPosition {
   readonly queue: string
   readonly dead: string
   readonly letter: Listed
 }
 
 /** A letter that lies in its dead queue. */
-async function grave(desk: Desk, text = 'x'): Promise<Grave> {
+async function position(desk: Desk, text = 'x'): Promise<NewPosition> {
   const { queue, dead } = await desk.pair()
   return { queue, dead, letter: await desk.death(queue, text) }
 }
@@ -101,7 +101,7 @@ offices('an item that dies', (desk) => {
 
 offices('a letter in its dead queue', (desk) => {
   it('is resolved by who leases and completes it there', async () => {
-    const { dead, letter } = await grave(desk)
+    const { dead, letter } = await position(desk)
     const client_id = unique('consumer')
     const { id } = only((await desk.queues.lease(dead, 1, { client_id })).items)
     expect((await desk.letter(letter)).status).toBe('Pending')
@@ -116,7 +116,7 @@ offices('a letter in its dead queue', (desk) => {
   })
 
   it.each(['items.delete', 'clear', 'dead', 'queues.delete'])('is resolved by %s', async (way) => {
-    const { dead, letter } = await grave(desk)
+    const { dead, letter } = await position(desk)
     const { id } = only(await desk.queues.items(dead))
     if (way === 'items.delete')
       await desk.queues.ok('/v1/storage/items.delete', { queue_name: dead, ids: [id] })
@@ -133,7 +133,7 @@ offices('a letter in its dead queue', (desk) => {
   })
 
   it('is not resolved by a lease, a retry there or the end of a lease', async () => {
-    const { dead, letter } = await grave(desk)
+    const { dead, letter } = await position(desk)
     await desk.queues.retry(dead, [{ id: only((await desk.queues.lease(dead)).items).id }])
     await desk.queues.lease(dead)
     await desk.clock.advance(minutes(1) + ms(11))
@@ -147,7 +147,7 @@ offices('a letter in its dead queue', (desk) => {
   })
 
   it('is not cleared while it is leased, unless the clear is destructive', async () => {
-    const { dead, letter } = await grave(desk)
+    const { dead, letter } = await position(desk)
     await desk.queues.lease(dead)
     await desk.queues.ok('/v1/queue.clear', { queue_name: dead, queue: true })
     expect((await desk.letter(letter)).status).toBe('Pending')
@@ -157,7 +157,7 @@ offices('a letter in its dead queue', (desk) => {
 
   describe('that is acted on from the office', () => {
     it('leaves the dead queue when it is retried, and is on its own queue again', async () => {
-      const { queue, dead, letter } = await grave(desk, 'content')
+      const { queue, dead, letter } = await position(desk, 'content')
       const { messageId } = await desk.retry(letter)
       expect(await desk.queues.items(dead)).toEqual([])
       expect(await total(desk, dead)).toBe(0)
@@ -169,7 +169,7 @@ offices('a letter in its dead queue', (desk) => {
     })
 
     it('leaves it when it is discarded, and is back when it is restored', async () => {
-      const { dead, letter } = await grave(desk, 'content')
+      const { dead, letter } = await position(desk, 'content')
       const { source_id } = only(await desk.queues.items(dead))
       await desk.patch(letter, 'Resolved', 'no')
       expect(await desk.queues.items(dead)).toEqual([])
@@ -183,7 +183,7 @@ offices('a letter in its dead queue', (desk) => {
     })
 
     it('leaves it when it expires, and is back when it is restored', async () => {
-      const { dead, letter } = await grave(desk)
+      const { dead, letter } = await position(desk)
       await desk.patch(letter, 'Expired')
       expect(await desk.queues.items(dead)).toEqual([])
       await desk.patch(letter, 'Pending')
@@ -191,7 +191,7 @@ offices('a letter in its dead queue', (desk) => {
     })
 
     it('leaves it when all old ones expire', async () => {
-      const { dead, letter } = await grave(desk)
+      const { dead, letter } = await position(desk)
       await desk.clock.advance(hours(49))
       await desk.ok('POST', '/api/dlq/expire', { body: { olderThanDays: 2, engine: 'queues' } })
       expect((await desk.letter(letter)).status).toBe('Expired')
@@ -200,7 +200,7 @@ offices('a letter in its dead queue', (desk) => {
     })
 
     it('wakes a lease on its dead queue when it is restored', async () => {
-      const { dead, letter } = await grave(desk)
+      const { dead, letter } = await position(desk)
       await desk.patch(letter, 'Resolved', 'no')
       const waiting = desk.queues.startLease(dead)
       await desk.queues.untilWaiting(dead, 1)
@@ -209,7 +209,7 @@ offices('a letter in its dead queue', (desk) => {
     })
 
     it('can be restored when its dead queue is gone', async () => {
-      const { queue, dead, letter } = await grave(desk)
+      const { queue, dead, letter } = await position(desk)
       await desk.patch(letter, 'Resolved', 'no')
       await desk.queues.ok('/v1/queues.delete', { queue_name: dead, force: true })
       await desk.patch(letter, 'Pending')
@@ -219,7 +219,7 @@ offices('a letter in its dead queue', (desk) => {
     })
 
     it('is never in two places: an old id cannot complete what was retried', async () => {
-      const { queue, dead, letter } = await grave(desk)
+      const { queue, dead, letter } = await position(desk)
       const { id } = only(await desk.queues.items(dead))
       await desk.retry(letter)
       const body = { queue_name: dead, request_timeout: '1m', ids: [id] }
@@ -228,7 +228,7 @@ offices('a letter in its dead queue', (desk) => {
     })
 
     it('either goes or is refused while a consumer of the dead queue holds it, never both', async () => {
-      const { queue, dead, letter } = await grave(desk)
+      const { queue, dead, letter } = await position(desk)
       const { id } = only((await desk.queues.lease(dead)).items)
       const reply = await desk.api('POST', `/api/dlq/queues/${letter.rowKey}/retry`)
       expect([200, 409]).toContain(reply.status)
@@ -245,7 +245,7 @@ offices('a letter in its dead queue', (desk) => {
 
   it('retried and completed at the same time has one outcome', async () => {
     for (let round = 0; round < 5; round++) {
-      const { queue, dead, letter } = await grave(desk)
+      const { queue, dead, letter } = await position(desk)
       const { id } = only((await desk.queues.lease(dead)).items)
       const body = { queue_name: dead, request_timeout: '1m', ids: [id] }
       const [retried, completed] = await Promise.all([

@@ -9,16 +9,20 @@ import { type Json, jsonCodec } from '../../world/wire.ts'
 import { type Bed, promises, unique } from './bed.ts'
 
 /** One way to write a field. `rank` is the place of the rule it breaks; none when it breaks no rule. */
-interface Choice {
+interface FilterPlan {
   readonly value: Json[string] | undefined
   readonly rank?: number
   readonly text?: string
 }
 
-type Choices = Record<string, readonly Choice[]>
+type Choices = Record<string, readonly FilterPlan[]>
 
-const good = (value: Json[string] | undefined): Choice => ({ value })
-const flaw = (rank: number, value: Json[string] | undefined, text: string): Choice => ({ rank, value, text })
+const good = (value: Json[string] | undefined): FilterPlan => ({ value })
+const flaw = (rank: number, value: Json[string] | undefined, text: string): FilterPlan => ({
+  rank,
+  value,
+  text,
+})
 
 /** Sends random mixtures of flaws and compares the answer with that of the first rule broken. */
 async function firstFlawWins(bed: Bed, path: Path, choices: Choices, runs = 150): Promise<void> {
@@ -45,7 +49,7 @@ async function firstFlawWins(bed: Bed, path: Path, choices: Choices, runs = 150)
 const ID = '2AAAAAAAAAAAAAAAAAAAAAAAAAA'
 const EMPTY = 'queue name is invalid; queue name cannot be empty'
 
-const lookup = (queue: string): readonly Choice[] => [
+const lookup = (queue: string): readonly FilterPlan[] => [
   good(queue),
   good(queue),
   flaw(1, '', EMPTY),
@@ -62,7 +66,7 @@ const tooLong = (given: string) =>
 const tooShort = (given: string) =>
   `request timeout is invalid; minimum timeout is '10ms' but '${given}' was requested`
 
-const partition: readonly Choice[] = [
+const partition: readonly FilterPlan[] = [
   good(0),
   good(undefined),
   flaw(1.5, 1, "partition is invalid; '1' is not a valid partition"),

@@ -6,7 +6,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import type { Clock } from '../../../src/core/clock.ts'
 import { historyOfLetter } from '../../../src/history/get.ts'
-import { PLACE_COLUMNS } from '../../../src/letters/in-dead-queue/read.ts'
+import { POSITION_COLUMNS } from '../../../src/letters/in-dead-queue/read.ts'
 import { type Letter, type LetterStatus, STATUS } from '../../../src/letters/letter.ts'
 import { readLetterById } from '../../../src/letters/lists/detail.ts'
 import { ACTIVITY_NAMES, type ActivityName } from '../../../src/letters/numbers/shapes.ts'
@@ -38,7 +38,7 @@ const PLAIN_COLUMNS = [
   'sent_to',
   'redrive',
 ] as const
-const PLACES = Object.keys(PLACE_COLUMNS)
+const PLACES = Object.keys(POSITION_COLUMNS)
 
 const readState = sql(
   'test.stateOfLetter',
@@ -108,15 +108,18 @@ async function doing<T>(
   expect(from.map((status) => STATUS[status])).toContain(before.status)
   expect(after.version).toBe(Number(before.version) + (word === null ? 0 : 1))
   expect(after.status).toBe(to === null || to === 'removed' ? before.status : STATUS[to])
-  const of = (column: StateColumn): readonly string[] => (column === 'place' ? PLACES : [column])
+  const of = (column: StateColumn): readonly string[] => (column === 'position' ? PLACES : [column])
   const empty = Object.fromEntries(PLAIN_COLUMNS.map((column) => [column, null]))
   const none = Object.fromEntries(
-    Object.entries(PLACE_COLUMNS).map(([column, value]) => [column, value === 'NULL' ? null : Number(value)]),
+    Object.entries(POSITION_COLUMNS).map(([column, value]) => [
+      column,
+      value === 'NULL' ? null : Number(value),
+    ]),
   )
   for (const column of resets.flatMap(of))
     expect({ [column]: after[column] }).toEqual({ [column]: { ...empty, ...none }[column] })
   // Its source lays a letter before it is restored.
-  const laid: readonly StateColumn[] = act === 'restore' ? ['place'] : []
+  const laid: readonly StateColumn[] = act === 'restore' ? ['position'] : []
   const touched = new Set<string>([...[...sets, ...resets, ...laid].flatMap(of), ...beside])
   for (const column of [...PLAIN_COLUMNS, ...PLACES, 'drawer'])
     if (!touched.has(column)) expect({ [column]: after[column] }).toEqual({ [column]: before[column] })

@@ -85,7 +85,7 @@ function deathOf(
     sourceId,
     diedAs: sourceId,
     attempts: 1,
-    grave: null,
+    position: null,
     correlationId: correlationOf(entry),
     lastFailureAt: failedAt(entry, now),
     output: Buffer.from(JSON.stringify({ ...place, dlq_id: dlqId, ...sent })),

@@ -79,7 +79,7 @@ describe.each(stores)('records on $name', (kind) => {
           output: { topic: 'wps_dlq', partition: 0, offset: '0', dlq_id: eventId },
         },
       ])
-      const counts = await kafka.letters.ledger.counts({ engine: 'kafka' }, ['originalQueue', 'status'])
+      const counts = await kafka.letters.numbers.counts({ engine: 'kafka' }, ['originalQueue', 'status'])
       expect(counts.items).toMatchObject([{ originalQueue: 'wps/orders', status: 'Pending', count: 1 }])
     })
 
@@ -335,7 +335,7 @@ describe.each(stores)('records on $name', (kind) => {
     const words = (n: number): string => n.toString(2).replaceAll('0', ' no').replaceAll('1', ' one')
     const records = Array.from({ length: 120 }, (_, n) => kafka.record({ excMsg: words(n + 64) }))
     expect(await kafka.take(...records)).toMatchObject({ created: 120 })
-    const { items } = await kafka.letters.ledger.counts({ engine: 'kafka' }, ['signature'])
+    const { items } = await kafka.letters.numbers.counts({ engine: 'kafka' }, ['signature'])
     expect(items).toHaveLength(120)
   })
 

@@ -3,7 +3,7 @@
  * event has locked its letter.
  */
 import { later } from '../../../core/clock.ts'
-import { said, storable } from '../../../core/content.ts'
+import { storable, storableText } from '../../../core/content.ts'
 import { recordHistory } from '../../../history/record.ts'
 import { change } from '../../../letters/change.ts'
 import { markHeld } from '../../../letters/in-dead-queue/move.ts'
@@ -86,7 +86,7 @@ export const claimEvent = (
       at.state,
       at.eventId,
       token,
-      `${said(caller.actor)}${on(instance)}`,
+      `${storableText(caller.actor)}${on(instance)}`,
       later(now, leaseUs(settings)),
     ),
     markHeld(tx, letterId, true),
@@ -168,7 +168,7 @@ export async function note(
       createdAt: now,
       durationMs: 0,
       letterId,
-      actor: said(caller.actor),
+      actor: storableText(caller.actor),
       error: error === null ? null : storable(error, MAX_ERROR_BYTES),
       output: Buffer.from(JSON.stringify(outputOf(caller, details))),
     },

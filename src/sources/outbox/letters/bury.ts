@@ -62,12 +62,12 @@ function deathOf(
     sourceId,
     diedAs: row.id,
     attempts: row.retryCount,
-    grave: null,
+    position: null,
     ...(row.tenantId !== '' && { instanceId: storable(row.tenantId, MAX_ID_BYTES) }),
     correlationId: correlationOf(row),
     lastFailureAt,
     firstFailureAt: first?.failedAt ?? lastFailureAt,
-    remains: {
+    item: {
       itemCreatedAt: row.createdAt,
       dequeueCount: row.retryCount,
       partition: null,

@@ -11,7 +11,7 @@ import { createHash } from 'node:crypto'
 import { BartlebyError, failure, refuse } from '../../../core/errors.ts'
 import { isJson } from '../../../core/json/tokens.ts'
 import { contentPortions, readContents } from '../../../letters/contents.ts'
-import type { LetterId, Placed } from '../../../letters/letter.ts'
+import type { InDeadQueue, LetterId } from '../../../letters/letter.ts'
 import type {
   Departing,
   Edits,
@@ -254,7 +254,7 @@ async function takeBack<Of extends Restoring>(
 async function moveAll(
   handles: OutboxHandles,
   work: OfficeWork,
-  letters: readonly Placed[],
+  letters: readonly InDeadQueue[],
   { reconcile }: SourceListeners,
   move: (tx: Session, rows: LetterRows, these: readonly OutboxAndRow[]) => Promise<void>,
 ): Promise<void> {

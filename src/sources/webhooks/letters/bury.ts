@@ -95,7 +95,7 @@ async function deathsOf(tx: Transaction, dying: readonly DyingJob[]): Promise<Jo
         sourceId: id,
         diedAs: id,
         attempts: row.attempts + 1 - (caseId === null ? 0 : (before.get(caseId) ?? 0)),
-        grave: null,
+        position: null,
         correlationId: row.messageId ?? id,
       },
     ]

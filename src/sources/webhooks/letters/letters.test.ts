@@ -8,7 +8,7 @@ import { allocateLetterIds } from '../../../letters/capture.ts'
 import { change as changeLetters, NOBODY } from '../../../letters/change.ts'
 import { fileCaseFailures } from '../../../letters/confirm.ts'
 import { type Letter, type LetterId, type LetterStatus, letterId } from '../../../letters/letter.ts'
-import { type Candidate, lockCandidates } from '../../../letters/lists/candidates.ts'
+import { type BulkLetter, lockBulkLetters } from '../../../letters/lists/bulk-letters.ts'
 import { NO_EDITS, type Refused, type Restoring, restoreLetters, sendBack } from '../../../letters/source.ts'
 import { inOffice, type OfficeWork } from '../../../letters/work.ts'
 import { sql } from '../../../store/database.ts'
@@ -289,13 +289,13 @@ describe.each(stores)('letters of webhook jobs on $name', (kind) => {
     const acting = { actor: 'operator', notes: null }
     const lettersOf = async (jobs: readonly Xid[]): Promise<LetterId[]> =>
       (await Promise.all(jobs.map((job) => office.letter(job)))).map(({ id }) => id)
-    type Locked = Candidate & { readonly originalQueue: string }
+    type Locked = BulkLetter & { readonly originalQueue: string }
     const inOneAct =
       (act: (work: OfficeWork, letters: readonly Locked[]) => Promise<unknown>) =>
       (ids: readonly LetterId[]): Promise<unknown> => {
         office.pass(1)
         return inOffice(office.db, office.clock, 'test', async (work) => {
-          const locked = [...(await lockCandidates(work.tx, ids)).values()]
+          const locked = [...(await lockBulkLetters(work.tx, ids)).values()]
           return act(
             work,
             locked.map((letter) => ({ ...letter, originalQueue: 'as it was' })),

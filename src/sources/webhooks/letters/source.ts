@@ -7,7 +7,7 @@ import { BartlebyError, failure } from '../../../core/errors.ts'
 import { readContents } from '../../../letters/contents.ts'
 import { type Erasure, eraseLetters } from '../../../letters/erase.ts'
 import { type LetterId, letterId, type Sending, STATUS } from '../../../letters/letter.ts'
-import { lockCandidates } from '../../../letters/lists/candidates.ts'
+import { lockBulkLetters } from '../../../letters/lists/bulk-letters.ts'
 import { lockLetters } from '../../../letters/locked.ts'
 import {
   type Departing,
@@ -37,7 +37,7 @@ export async function requeueJobs(
   source: Pick<LetterSource, 'name' | 'render' | 'send'>,
   { queue, letters, ...sending }: Sending & { readonly queue: string; readonly letters: readonly LetterId[] },
 ): Promise<readonly Sent[]> {
-  const locked = await lockCandidates(work.tx, letters)
+  const locked = await lockBulkLetters(work.tx, letters)
   const pending = letters.flatMap((id) => {
     const letter = locked.get(id)
     return letter?.status === STATUS.Pending ? [{ ...letter, originalQueue: queue }] : []

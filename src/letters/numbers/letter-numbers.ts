@@ -18,9 +18,9 @@ import type { EngineNames } from '../reports/report.ts'
 import type { LetterTotal } from '../shapes.ts'
 import { type Activity, readActivity } from './activity.ts'
 import { DrawerLabels, type PlaceFilter } from './find-drawers.ts'
-import { type LetterGauge, type Pulse, readLetterGauges, readPulse } from './gauges.ts'
+import { type LetterGauge, type OfficeGauges, readLetterGauges, readOfficeGauges } from './gauges.ts'
 import { type Overview, readOverview } from './overview.ts'
-import { type ActivityRange, TALLY_KEYS, type TallyKey } from './shapes.ts'
+import { type ActivityRange, COUNT_KEYS, type CountKey } from './shapes.ts'
 import {
   type GroupCursor,
   listSignatures,
@@ -44,7 +44,7 @@ interface SignaturePage {
 
 const DEFAULT_LIMIT = 50
 
-export class Ledger {
+export class LetterNumbers {
   readonly #db: Database
   readonly #clock: Clock
   readonly #engines: Pick<EngineNames, 'checkKnown'>
@@ -78,7 +78,7 @@ export class Ledger {
   /** By the given keys, or by all. */
   async counts(
     filter: CountFilter & { readonly status?: LetterStatus | null } = {},
-    by: readonly TallyKey[] = TALLY_KEYS,
+    by: readonly CountKey[] = COUNT_KEYS,
   ): Promise<LetterCounts> {
     if (filter.engine != null) await this.#engines.checkKnown(filter.engine)
     return this.#db.snapshot('letters.counts', (session) => countLetters(session, filter, by, this.labels))
@@ -117,12 +117,12 @@ export class Ledger {
     return group
   }
 
-  standing(): Promise<Summary> {
+  summary(): Promise<Summary> {
     return this.#db.session('letters.standing', async (session) => summaryOf(await readPlaceCounts(session)))
   }
 
-  pulse(): Promise<Pulse> {
-    return this.#db.session('letters.pulse', readPulse)
+  officeGauges(): Promise<OfficeGauges> {
+    return this.#db.session('letters.pulse', readOfficeGauges)
   }
 
   gauges(): Promise<LetterGauge[]> {

@@ -17,7 +17,7 @@ import { lockLetter } from '../lists/detail.ts'
 import type { FailureReport } from '../reports/report.ts'
 import { numberCalls } from '../routes/numbers.ts'
 import { inOffice } from '../work.ts'
-import { Ledger } from './ledger.ts'
+import { LetterNumbers } from './letter-numbers.ts'
 
 const SECOND = 1_000_000n
 const START = 1_800_000_000_000_000n
@@ -34,19 +34,19 @@ const [LOST, SLOW, FULL] = ['connection lost', 'too slow', 'disk full'].map(fing
   string,
 ]
 
-describe.each(stores)('the ledger on $name', (kind) => {
+describe.each(stores)('the numbers on $name', (kind) => {
   let store: LetterStore
-  let ledger: Ledger
+  let numbers: LetterNumbers
   let app: FastifyInstance
 
   beforeAll(async () => {
     store = await LetterStore.open(kind)
     const engines = new EngineDirectory({ context: 'publisher' })
-    ledger = new Ledger(store.db, store.clock, engines)
+    numbers = new LetterNumbers(store.db, store.clock, engines)
     app = Fastify({ exposeHeadRoutes: false })
     insistOnDocumentedStatuses(app)
     app.addHook('onRequest', gate([], store.clock))
-    serveApi(app, { clock: store.clock, stopping: () => false }, numberCalls(ledger))
+    serveApi(app, { clock: store.clock, stopping: () => false }, numberCalls(numbers))
     await fill()
   })
   afterAll(async () => {
@@ -110,7 +110,7 @@ describe.each(stores)('the ledger on $name', (kind) => {
     ) => ({ source: 'http', engine, originalQueue, status, signature, count })
 
     it('are exact for every source, engine, queue, status and signature, and never zero', async () => {
-      expect(await ledger.counts()).toEqual({
+      expect(await numbers.counts()).toEqual({
         items: [
           count('hmac', 'hmac-rotation-queue', 'Pending', LOST, 2),
           count('hmac', 'hmac-rotation-queue', 'Resolved', LOST, 1),
@@ -124,7 +124,7 @@ describe.each(stores)('the ledger on $name', (kind) => {
     })
 
     it('can be added up by some of the keys, whatever their order', async () => {
-      const { items, totals } = await ledger.counts({}, ['status', 'engine'])
+      const { items, totals } = await numbers.counts({}, ['status', 'engine'])
       expect(items).toEqual([
         { engine: 'hmac', status: 'Pending', count: 2 },
         { engine: 'hmac', status: 'Resolved', count: 1 },
@@ -134,12 +134,13 @@ describe.each(stores)('the ledger on $name', (kind) => {
         { engine: 'update-publisher', status: 'Pending', count: 1 },
       ])
       expect(totals).toEqual({ Pending: 5, Resolved: 4, Expired: 1 })
-      expect((await ledger.counts({}, [])).items).toEqual([{ count: 10 }])
-      expect((await ledger.counts({ engine: 'spn' }, [])).items).toEqual([])
+      expect((await numbers.counts({}, [])).items).toEqual([{ count: 10 }])
+      expect((await numbers.counts({ engine: 'spn' }, [])).items).toEqual([])
     })
 
     it('can be asked of some letters', async () => {
-      const totals = async (filter: Parameters<Ledger['counts']>[0]) => (await ledger.counts(filter)).totals
+      const totals = async (filter: Parameters<LetterNumbers['counts']>[0]) =>
+        (await numbers.counts(filter)).totals
       expect(await totals({ engine: 'tls' })).toEqual({ Pending: 2, Resolved: 3, Expired: 0 })
       expect(await totals({ engine: 'tls', signature: SLOW })).toEqual({
         Pending: 0,
@@ -181,7 +182,7 @@ describe.each(stores)('the ledger on $name', (kind) => {
 
   describe('signatures', () => {
     it('are listed with the most open ones first, each with a sample; those without letters are not', async () => {
-      const { items, continuationToken } = await ledger.signatures()
+      const { items, continuationToken } = await numbers.signatures()
       expect(continuationToken).toBeNull()
       expect(items).toEqual([
         {
@@ -210,7 +211,7 @@ describe.each(stores)('the ledger on $name', (kind) => {
     })
 
     it('can be asked of some letters only', async () => {
-      const { items } = await ledger.signatures({ engine: 'hmac' })
+      const { items } = await numbers.signatures({ engine: 'hmac' })
       expect(items).toMatchObject([{ signature: LOST, open: 2, total: 4, engines: ['hmac'] }])
       expect(items[0]?.sample?.rowKey).toMatch(/^instance-4-/)
     })
@@ -266,7 +267,7 @@ describe.each(stores)('the ledger on $name', (kind) => {
         firstFailureAt: failedAt,
         lastFailureAt: failedAt,
       })
-      const group = await ledger.signature(fingerprint(message))
+      const group = await numbers.signature(fingerprint(message))
       expect(group).toMatchObject({ firstSeenAt: failedAt, lastSeenAt: failedAt })
       expect(group.sample?.errorMessage).toBe(message.slice(0, 1_000))
     })
@@ -293,7 +294,7 @@ describe.each(stores)('the ledger on $name', (kind) => {
       if (verb === 'letters.counts' && ++questions === 2) await refile()
     })
     const moving = fingerprint('on the move')
-    const looking = new Ledger(db, store.clock, new EngineDirectory({ context: 'publisher' }))
+    const looking = new LetterNumbers(db, store.clock, new EngineDirectory({ context: 'publisher' }))
     const { items } = await looking.counts()
     expect(questions).toBeGreaterThan(1)
     expect(items.filter(({ signature }) => signature === moving)).toMatchObject([
@@ -303,7 +304,7 @@ describe.each(stores)('the ledger on $name', (kind) => {
 
   describe('gauges', () => {
     it('tell letters by source, engine and queue, and what was ever captured and removed', async () => {
-      const gauges = await ledger.gauges()
+      const gauges = await numbers.gauges()
       expect(gauges).toContainEqual({
         source: 'http',
         engine: 'hmac',

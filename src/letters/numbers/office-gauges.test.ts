@@ -7,7 +7,7 @@ const SECOND = 1_000_000n
 const QUEUE = 'hmac-rotation-queue'
 const BY = { actor: 'tester', notes: 'for the test' }
 
-describe.each(stores)('the pulse of letters on $name', (kind) => {
+describe.each(stores)('gauges of the office on $name', (kind) => {
   let store: LetterStore
 
   beforeAll(async () => {
@@ -16,7 +16,7 @@ describe.each(stores)('the pulse of letters on $name', (kind) => {
   })
   afterAll(() => store?.close())
 
-  const pulse = () => store.letters.ledger.pulse()
+  const gauges = () => store.letters.numbers.officeGauges()
   const keys = async () => (await store.letters.list({ status: 'Pending' }, { limit: 10 })).items.toReversed()
   const change = async (place: number, status: LetterStatus) => {
     const { engine, rowKey } = (await keys())[place] ?? { engine: '', rowKey: '' }
@@ -24,7 +24,7 @@ describe.each(stores)('the pulse of letters on $name', (kind) => {
   }
 
   it('of an empty office is still', async () => {
-    expect(await pulse()).toEqual({
+    expect(await gauges()).toEqual({
       oldestPendingAt: null,
       outcomes: { retried: 0, confirmed: 0, returned: 0, discarded: 0, expired: 0 },
     })
@@ -36,15 +36,15 @@ describe.each(stores)('the pulse of letters on $name', (kind) => {
       await store.letters.capture(store.report())
       store.clock.advance(SECOND)
     }
-    expect((await pulse()).oldestPendingAt).toBe(first)
+    expect((await gauges()).oldestPendingAt).toBe(first)
     await change(0, 'Resolved')
-    expect((await pulse()).oldestPendingAt).toBe(first + SECOND)
+    expect((await gauges()).oldestPendingAt).toBe(first + SECOND)
     await change(0, 'Expired')
     const { engine = '', rowKey = '' } = (await keys())[0] ?? {}
     await store.letters.retry({ engine, rowKey }, { ...BY, edit: null })
     const ids = (await store.lease(QUEUE)).items.map(({ id }) => id)
     await store.queues.complete({ queueName: QUEUE, ids })
-    expect(await pulse()).toEqual({
+    expect(await gauges()).toEqual({
       oldestPendingAt: first + 3n * SECOND,
       outcomes: { retried: 1, confirmed: 1, returned: 0, discarded: 1, expired: 1 },
     })

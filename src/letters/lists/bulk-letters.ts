@@ -6,17 +6,17 @@ import { rowsGiven } from '../../store/idioms.ts'
 import { at, integer, oneOf, orNull, type RowOf, rowShape, text } from '../../store/row.ts'
 import {
   type Act,
+  type InDeadQueue,
   isUnconfirmed,
   type LetterId,
   letterId,
-  type Placed,
   STATUS,
   UNNAMED_INSTANCE,
 } from '../letter.ts'
-import { PLACED, placeOf } from './detail.ts'
+import { POSITION, positionOf } from './detail.ts'
 
-const CANDIDATE = rowShape({
-  ...PLACED,
+const BULK_LETTER = rowShape({
+  ...POSITION,
   version: integer,
   /** As stored. */
   status: integer,
@@ -32,7 +32,7 @@ const CANDIDATE = rowShape({
   redrive: orNull(integer),
 })
 
-export interface Candidate extends RowOf<typeof CANDIDATE>, Placed {
+export interface BulkLetter extends RowOf<typeof BULK_LETTER>, InDeadQueue {
   /** Instance that keeps its letters in order; null when it has none. */
   readonly key: string | null
   readonly isUnconfirmed: boolean
@@ -41,7 +41,7 @@ export interface Candidate extends RowOf<typeof CANDIDATE>, Placed {
 
 /** A tenth of a candidate, because a plan looks at millions. */
 export type Plannable = Pick<
-  Candidate,
+  BulkLetter,
   'id' | 'version' | 'status' | 'drawer' | 'capturedAt' | 'key' | 'isUnconfirmed' | 'isLeased'
 >
 
@@ -75,7 +75,7 @@ export async function readPlannables(session: Session, ids: readonly LetterId[])
   }))
 }
 
-const THESE = `SELECT ${CANDIDATE.columns} FROM bartleby.letters WHERE id = ANY($1::bigint[])`
+const THESE = `SELECT ${BULK_LETTER.columns} FROM bartleby.letters WHERE id = ANY($1::bigint[])`
 
 /** By primary key. */
 const readThese = sql('letters.candidates', THESE, { bigints: true })
@@ -83,18 +83,18 @@ const readThese = sql('letters.candidates', THESE, { bigints: true })
 /** Locked in the order of their numbers. */
 const lockThese = sql('letters.lockCandidates', `${THESE} ORDER BY id FOR UPDATE`, { bigints: true })
 
-export const readCandidates = async (session: Session, ids: readonly LetterId[]) =>
-  byId(await CANDIDATE.all(session, readThese, ids))
+export const readBulkLetters = async (session: Session, ids: readonly LetterId[]) =>
+  byId(await BULK_LETTER.all(session, readThese, ids))
 
-export const lockCandidates = async (tx: Transaction, ids: readonly LetterId[]) =>
-  byId(await CANDIDATE.all(tx, lockThese, ids))
+export const lockBulkLetters = async (tx: Transaction, ids: readonly LetterId[]) =>
+  byId(await BULK_LETTER.all(tx, lockThese, ids))
 
-const byId = (letters: readonly RowOf<typeof CANDIDATE>[]): Map<LetterId, Candidate> =>
-  new Map(letters.map((letter) => [letter.id, toCandidate(letter)]))
+const byId = (letters: readonly RowOf<typeof BULK_LETTER>[]): Map<LetterId, BulkLetter> =>
+  new Map(letters.map((letter) => [letter.id, toBulkLetter(letter)]))
 
-const toCandidate = (letter: RowOf<typeof CANDIDATE>): Candidate => ({
+const toBulkLetter = (letter: RowOf<typeof BULK_LETTER>): BulkLetter => ({
   ...letter,
-  place: placeOf(letter),
+  position: positionOf(letter),
   key: keyOf(letter.instanceId),
   isUnconfirmed: isUnconfirmed(letter),
   isLeased: letter.leased,
