@@ -370,7 +370,7 @@ describe.each(stores)('letters on $name', (kind) => {
       expect((await detail(free.letter)).letter).toMatchObject({
         status: 'Expired',
         resolution: 'expire',
-        place: null,
+        position: null,
       })
       expect((await detail(held.letter)).letter.status).toBe('Pending')
       expect(await textsIn(free.deadQueue)).toEqual([])

@@ -179,7 +179,7 @@ describe.each(stores.map((kind) => reused(kind)))('a letter on $name whose item 
     })
     expect((await onlyLetter()).letter).toMatchObject({
       errorClass: 'QueueDeleted',
-      place: null,
+      position: null,
       deadQueue: null,
     })
     await expectClean()

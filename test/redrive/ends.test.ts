@@ -88,7 +88,7 @@ describe.each(stores)('a letter that died again after a redrive, on $name', (kin
       sentTo: null,
       redrive: null,
       confirmedAt: null,
-      place: null,
+      position: null,
     })
     const db = openDatabase(at.place.url, { poolSize: 1 })
     expect(await violationsIn(db, { clock: at.clock }).finally(() => db.close())).toEqual([])

@@ -111,7 +111,7 @@ it('breaks every column that any act empties', () => {
   const resets = new Set(
     Object.values(TRANSITIONS)
       .flatMap((transition): readonly string[] => transition.resets)
-      .flatMap((column) => (column === 'place' ? PLACE : [column])),
+      .flatMap((column) => (column === 'position' ? PLACE : [column])),
   )
   const broken = new Set(BREAKAGES.flatMap(({ written }) => Object.keys(written)))
   expect([...resets].filter((column) => !broken.has(column))).toEqual([])

@@ -78,7 +78,7 @@ export async function scriptedServer(script: Script = {}): Promise<ScriptedServe
   const clock = script.clock ?? new SystemClock()
   const { maxProduceBytes = 5_000_000 } = script
   const queues = { depths: async () => [], ...script.queues }
-  const ledger = { gauges: async () => [], pulse: async () => null, standing: script.standing }
+  const numbers = { gauges: async () => [], officeGauges: async () => null, summary: script.standing }
   const webhooks = {
     settings: DEFAULT_WEBHOOK_SETTINGS,
     xids: new Xids(clock),
@@ -88,8 +88,8 @@ export async function scriptedServer(script: Script = {}): Promise<ScriptedServe
   }
   // A script plays only the parts that its test needs.
   const served: Readonly<Record<string, ServedSource>> = {
-    queues: { http: { serve: (server) => queueApi({ queues, ledger, maxProduceBytes } as never, server) } },
-    engines: { http: { serve: (server) => engineApi({ ledger } as never, server) } },
+    queues: { http: { serve: (server) => queueApi({ queues, numbers, maxProduceBytes } as never, server) } },
+    engines: { http: { serve: (server) => engineApi({ numbers } as never, server) } },
     outbox: servedOutboxes(() => [], clock),
     webhooks: servedWebhooks(webhooks as unknown as Webhooks),
     kafka: servedKafka(script.kafka ?? null),
@@ -97,7 +97,7 @@ export async function scriptedServer(script: Script = {}): Promise<ScriptedServe
   const sources = SOURCES.map(({ name, title }) => ({ name, title, ...served[name] }))
   const office = {
     queues,
-    letters: { retentionDays: 90, ...script.letters, ledger },
+    letters: { retentionDays: 90, ...script.letters, numbers },
     redrives: {
       active: script.redrives ?? (async () => []),
       listen: () => {},

@@ -46,7 +46,7 @@ describe.each(stores)('a letter on $name', (kind) => {
       errorStack: 'at work',
       failedBy: 'worker-3',
       editedPayload: null,
-      place: null,
+      position: null,
       itemCreatedAt: null,
     })
     expect(Buffer.from(letter?.payload ?? []).equals(payload)).toBe(true)
@@ -68,7 +68,7 @@ describe.each(stores)('a letter on $name', (kind) => {
       originalPartition: 2,
       deadQueue: 'orders-dead',
       itemCreatedAt: store.clock.now(),
-      place: { part: 7, shelf: 0, leased: false, leaseDeadline: null, laidAt: store.clock.now() },
+      position: { part: 7, shelf: 0, leased: false, leaseDeadline: null, laidAt: store.clock.now() },
     })
   })
 

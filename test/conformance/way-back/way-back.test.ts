@@ -96,7 +96,7 @@ describe.each(stores.flatMap((kind) => WAYS_BACK.map((way) => ({ ...way, kind, s
       await desk.find?.(second)
       expect(answers.filter(isRefused).map(({ letter }) => letter.id)).toEqual([second.id])
       for (const letter of [first, third, fourth]) {
-        expect(await read(letter)).toMatchObject({ status: 'Resolved', resolution: 'retry', place: null })
+        expect(await read(letter)).toMatchObject({ status: 'Resolved', resolution: 'retry', position: null })
         expect(await desk.side(letter)).toBe('on its way')
         expect((await actsOn(letter)).slice(0, -1)).toHaveLength(1)
       }
