@@ -1,4 +1,5 @@
 /** Text and payload as stored: of items as bytes, NULL for empty, because PostgreSQL refuses U+0000; of others as text, cut and cleaned. */
+import { isUtf8 } from 'node:buffer'
 import type { ErrorDescription } from './thrown.ts'
 
 const EMPTY = new Uint8Array(0)
@@ -8,6 +9,15 @@ export const textBytes = (text: string): Uint8Array | null => (text === '' ? nul
 
 export const storedText = (bytes: Uint8Array | null): string =>
   bytes === null ? '' : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8')
+
+/** UTF-8 as text, with a byte order mark if there is one; other bytes in base64. */
+export function showBytes(bytes: Uint8Array): {
+  readonly text: string
+  readonly encoding: 'utf8' | 'base64'
+} {
+  const encoding = isUtf8(bytes) ? 'utf8' : 'base64'
+  return { text: Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString(encoding), encoding }
+}
 
 export const storedPayload = (bytes: Uint8Array | null): Uint8Array => bytes ?? EMPTY
 

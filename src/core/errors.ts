@@ -17,6 +17,11 @@ const refused = <M extends string>(message: M) => ({ message, queues: 453, retry
 const office = <M extends string>(message: M, api: 400 | 404 | 405 | 409 | 413) =>
   ({ message, queues: 400, api, retryable: false }) as const
 const again = <M extends string>(message: M) => ({ message, queues: 454, retryable: true }) as const
+const away = <M extends string>(message: M) => ({ message, queues: 454, api: 503, retryable: true }) as const
+const limited = <M extends string>(message: M) =>
+  ({ message, queues: 429, api: 429, retryable: true }) as const
+const transport = <M extends string>(message: M, queues: 400 | 401 | 403 | 421 | 455 | 501) =>
+  ({ message, queues, retryable: false }) as const
 
 export const ERRORS = {
   // Looking up a queue
@@ -157,12 +162,9 @@ export const ERRORS = {
     "letter cannot be retried; outbox '{outbox}' has no row '{id}' any more, discard the letter",
     409,
   ),
-  letter_outbox_away: {
-    message: "letter cannot be moved now; the database of outbox '{outbox}' does not answer, try again",
-    queues: 454,
-    api: 503,
-    retryable: true,
-  },
+  letter_outbox_away: away(
+    "letter cannot be moved now; the database of outbox '{outbox}' does not answer, try again",
+  ),
 
   letter_job_gone: office("letter cannot be moved; its webhook job '{id}' is gone, discard the letter", 409),
   letter_consumer_gone: office(
@@ -205,12 +207,7 @@ export const ERRORS = {
     'letter cannot be retried; its processor discards it, discard it instead',
     409,
   ),
-  letter_kafka_away: {
-    message: 'letter cannot be retried now; Kafka does not take it: {reason}',
-    queues: 454,
-    api: 503,
-    retryable: true,
-  },
+  letter_kafka_away: away('letter cannot be retried now; Kafka does not take it: {reason}'),
 
   // Letters of Azure tables
   azure_not_configured: office(
@@ -243,12 +240,7 @@ export const ERRORS = {
     409,
   ),
   letter_message_refused: office('letter cannot be retried as it is; {reason}', 409),
-  letter_azure_away: {
-    message: 'letter cannot be moved now; the storage account does not take it: {reason}',
-    queues: 454,
-    api: 503,
-    retryable: true,
-  },
+  letter_azure_away: away('letter cannot be moved now; the storage account does not take it: {reason}'),
 
   // Redrives
   redrive_unknown: office("redrive does not exist; no redrive has the id '{id}'", 404),
@@ -259,12 +251,9 @@ export const ERRORS = {
   ),
   redrive_empty: office('redrive cannot be started; there is no letter in its plan', 409),
   redrive_state_wrong: office('redrive cannot be {act}; it is {state}, and must be {needed}', 409),
-  redrive_planning_busy: {
-    message: 'too many plans at once; this server makes {limit} redrive plans already, try again later',
-    queues: 454,
-    api: 503,
-    retryable: true,
-  },
+  redrive_planning_busy: away(
+    'too many plans at once; this server makes {limit} redrive plans already, try again later',
+  ),
 
   // Runs
   run_unknown: office("run does not exist; no run has the id '{id}'", 404),
@@ -302,93 +291,58 @@ export const ERRORS = {
 
   // Transport
   method_not_allowed: invalid("http method '{method}' not allowed; only POST"),
-  authorization_malformed: { message: 'invalid authorization header format', queues: 401, retryable: false },
-  token_missing: {
-    message: "missing token; send it as 'Authorization: Bearer <token>'",
-    queues: 401,
-    retryable: false,
-  },
-  token_unknown: { message: 'unknown token; it may have been revoked', queues: 401, retryable: false },
-  kafka_token_missing: {
-    message:
-      "missing token for Kafka; letters of Kafka are acted on with one of its tokens, send it as 'Authorization: Bearer <token>' or sign in with it",
-    queues: 401,
-    retryable: false,
-  },
-  role_insufficient: {
-    message: "permission denied; this call needs the role '{needed}' and your token has '{role}'",
-    queues: 403,
-    retryable: false,
-  },
-  host_unknown: {
-    message:
-      "unknown host; '{host}' is none of the names that this server is served under, use localhost or put the name under http.allowedHosts",
-    queues: 421,
-    retryable: false,
-  },
-  host_twice: {
-    message:
-      "two hosts; a request names one in 'Host', whoever stands before this server must not add another",
-    queues: 400,
-    retryable: false,
-  },
-  origin_foreign: {
-    message: 'foreign origin; a page of another site cannot use this server',
-    queues: 403,
-    retryable: false,
-  },
-  origin_missing: {
-    message:
-      "missing origin; a call with the cookie of a session must name its page in 'Origin', other programs send 'Authorization: Bearer <token>'",
-    queues: 403,
-    retryable: false,
-  },
-  wrong_tokens_limited: {
-    message:
-      'too many wrong tokens; from your address none but those that it has used before is taken for another {seconds} s, try again then',
-    queues: 429,
-    api: 429,
-    retryable: true,
-  },
-  strangers_limited: {
-    message:
-      'too many connections without a token; your address has {limit} of them already, send a token or close some',
-    queues: 429,
-    api: 429,
-    retryable: true,
-  },
-  listeners_of_caller_full: {
-    message: "too many listeners; '{name}' has {limit} of them already, close a console somewhere",
-    queues: 429,
-    api: 429,
-    retryable: true,
-  },
-  listeners_full: {
-    message:
-      'too many listeners; {limit} follow this server already, close a console somewhere or try again later',
-    queues: 454,
-    api: 503,
-    retryable: true,
-  },
-  path_unknown: { message: 'no such method; {path}', queues: 501, retryable: false },
+  authorization_malformed: transport('invalid authorization header format', 401),
+  token_missing: transport("missing token; send it as 'Authorization: Bearer <token>'", 401),
+  token_unknown: transport('unknown token; it may have been revoked', 401),
+  kafka_token_missing: transport(
+    "missing token for Kafka; letters of Kafka are acted on with one of its tokens, send it as 'Authorization: Bearer <token>' or sign in with it",
+    401,
+  ),
+  role_insufficient: transport(
+    "permission denied; this call needs the role '{needed}' and your token has '{role}'",
+    403,
+  ),
+  host_unknown: transport(
+    "unknown host; '{host}' is none of the names that this server is served under, use localhost or put the name under http.allowedHosts",
+    421,
+  ),
+  host_twice: transport(
+    "two hosts; a request names one in 'Host', whoever stands before this server must not add another",
+    400,
+  ),
+  origin_foreign: transport('foreign origin; a page of another site cannot use this server', 403),
+  origin_missing: transport(
+    "missing origin; a call with the cookie of a session must name its page in 'Origin', other programs send 'Authorization: Bearer <token>'",
+    403,
+  ),
+  wrong_tokens_limited: limited(
+    'too many wrong tokens; from your address none but those that it has used before is taken for another {seconds} s, try again then',
+  ),
+  strangers_limited: limited(
+    'too many connections without a token; your address has {limit} of them already, send a token or close some',
+  ),
+  listeners_of_caller_full: limited(
+    "too many listeners; '{name}' has {limit} of them already, close a console somewhere",
+  ),
+  listeners_full: away(
+    'too many listeners; {limit} follow this server already, close a console somewhere or try again later',
+  ),
+  path_unknown: transport('no such method; {path}', 501),
   body_too_large: { ...invalid('request body exceeds {limit} limit'), api: 413 },
   body_late: {
     message: 'request body took too long; it must be complete within {seconds} s, send it again',
     queues: 408,
     retryable: true,
   },
-  body_undecodable: { message: '{reason}', queues: 455, retryable: false },
-  content_type_unknown: {
-    message: "Content-Type header '{given}' is invalid format or unrecognized content type",
-    queues: 455,
-    retryable: false,
-  },
-  accept_unknown: {
-    message:
-      "Accept header '{given}' is invalid format or unrecognized content type, only [application/json,application/protobuf] are supported by this method",
-    queues: 455,
-    retryable: false,
-  },
+  body_undecodable: transport('{reason}', 455),
+  content_type_unknown: transport(
+    "Content-Type header '{given}' is invalid format or unrecognized content type",
+    455,
+  ),
+  accept_unknown: transport(
+    "Accept header '{given}' is invalid format or unrecognized content type, only [application/json,application/protobuf] are supported by this method",
+    455,
+  ),
   internal: { message: 'Internal Error', queues: 500, retryable: true },
 } as const satisfies Record<string, ErrorEntry>
 

@@ -2,9 +2,14 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { formatKsuid } from './ksuid.ts'
 import { maskText } from './mask.ts'
-import { type ErrorText, SIGNATURE_VERSION, signatureOf } from './signature.ts'
+import { SIGNATURE_VERSION, signatureOf } from './signature.ts'
+import type { ErrorDescription } from './thrown.ts'
 
-const error = (errorMessage: string, errorClass = 'Error', errorStack: string | null = null): ErrorText => ({
+const error = (
+  errorMessage: string,
+  errorClass = 'Error',
+  errorStack: string | null = null,
+): ErrorDescription => ({
   errorClass,
   errorMessage,
   errorStack,
@@ -37,7 +42,7 @@ created by main.main in goroutine 1`
 
 describe('signatures of version 1', () => {
   // These are in people's stores. An algorithm that gives others needs a new SIGNATURE_VERSION, and a table of its own.
-  const KNOWN: readonly (readonly [fingerprint: string, title: string, error: ErrorText])[] = [
+  const KNOWN: readonly (readonly [fingerprint: string, title: string, error: ErrorDescription])[] = [
     [
       '1-8955a1116b784053',
       'Cannot read properties of undefined (reading <text>) at Payments.charge (payments.ts)',

@@ -4,6 +4,7 @@
  */
 import { hash } from 'node:crypto'
 import { cut, maskText } from './mask.ts'
+import type { ErrorDescription } from './thrown.ts'
 
 export const SIGNATURE_VERSION = 1
 
@@ -15,12 +16,6 @@ export interface Signature {
   readonly title: string
 }
 
-export interface ErrorText {
-  readonly errorClass: string
-  readonly errorMessage: string
-  readonly errorStack: string | null
-}
-
 const MAX_TITLE = 200
 const MAX_CLASS = 200
 /** Characters that count, and characters read for them. */
@@ -30,15 +25,15 @@ const MAX_FRAME = 120
 const HASH_DIGITS = 16
 
 /** Cached by object: whoever prepares a death does so before its transaction. */
-const known = new WeakMap<ErrorText, Signature>()
+const known = new WeakMap<ErrorDescription, Signature>()
 
-export function signatureOf(error: ErrorText): Signature {
+export function signatureOf(error: ErrorDescription): Signature {
   const signature = known.get(error) ?? workedOut(error)
   known.set(error, signature)
   return signature
 }
 
-function workedOut({ errorClass, errorMessage, errorStack }: ErrorText): Signature {
+function workedOut({ errorClass, errorMessage, errorStack }: ErrorDescription): Signature {
   const kind = plainText(errorClass, MAX_CLASS)
   const message = maskText(errorMessage, MAX_MESSAGE, MAX_MESSAGE_READ)
   const frame =

@@ -1,6 +1,9 @@
 /** Source ids, and their reserved forms. */
 import { KSUID_LENGTH } from './ksuid.ts'
 
+/** The instance of messages whose worker names none; they share no key. */
+export const UNNAMED_INSTANCE = 'publisher'
+
 /** Of letters exported from one office and imported into another. */
 export const IMPORT_PREFIX = 'import:'
 

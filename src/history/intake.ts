@@ -4,7 +4,7 @@ import { randomUUID } from 'node:crypto'
 import type { Instant } from '../core/clock.ts'
 import { refuse } from '../core/errors.ts'
 import { formatRowKey } from '../core/row-key.ts'
-import { sourceName } from '../core/source-id.ts'
+import { sourceName, UNNAMED_INSTANCE } from '../core/source-id.ts'
 import { sql, type Transaction } from '../store/database.ts'
 import { filledUp, rowsGiven, runGivenAtCommit } from '../store/idioms.ts'
 import { type HistorySummary, readOperationKinds, SUMMARY, SUMMARY_COLUMNS, summaryOf } from './entry.ts'
@@ -37,8 +37,6 @@ export interface ReadReport extends RunReport {
   /** Left out: now. */
   readonly createdAt?: Instant
 }
-
-const PUBLISHER = 'publisher'
 
 export interface Recorded {
   readonly entry: HistorySummary
@@ -119,7 +117,7 @@ async function record(
 ): Promise<HistorySummary[]> {
   const entries = reports.map((report) => ({
     ...report,
-    instanceId: report.instanceId ?? PUBLISHER,
+    instanceId: report.instanceId ?? UNNAMED_INSTANCE,
     correlationId: report.correlationId ?? randomUUID(),
     createdAt: report.createdAt ?? now,
   }))

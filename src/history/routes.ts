@@ -1,12 +1,11 @@
 /** HTTP calls of history: lists and details for readers, records for workers in any language. */
-import { isUtf8 } from 'node:buffer'
 import type { FastifyInstance } from 'fastify'
 import { type ApiCall, type ApiRequest, type ApiScope, onceKeyOf, serveApi } from '../api/calls.ts'
 import { given, type JsonBody, requiredText } from '../api/json-body.ts'
 import { limitOf, periodOf } from '../api/query.ts'
 import { PAGE_QUERY, pageOf } from '../api/shapes.ts'
 import { viewOf } from '../api/view.ts'
-import { storable } from '../core/content.ts'
+import { showBytes, storable } from '../core/content.ts'
 import { failure, refuse } from '../core/errors.ts'
 import { JsonText } from '../core/json/text.ts'
 import type { HistoryDetail } from './entry.ts'
@@ -125,13 +124,12 @@ const entryOnWire = viewOf(ENTRY)
 const entryDetail = viewOf(ENTRY_DETAIL)
 
 function detailOnWire(detail: HistoryDetail) {
-  const [input, inputEncoding] = textOf(detail.input)
-  const [output, outputEncoding] = textOf(detail.output)
-  return entryDetail({ ...detail, input, inputEncoding, output, outputEncoding })
-}
-
-function textOf(bytes: Uint8Array | null): readonly [string | null, 'utf8' | 'base64' | null] {
-  if (bytes === null) return [null, null]
-  const encoding = isUtf8(bytes) ? 'utf8' : 'base64'
-  return [Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString(encoding), encoding]
+  const [input, output] = [detail.input, detail.output].map((bytes) => bytes && showBytes(bytes))
+  return entryDetail({
+    ...detail,
+    input: input?.text ?? null,
+    inputEncoding: input?.encoding ?? null,
+    output: output?.text ?? null,
+    outputEncoding: output?.encoding ?? null,
+  })
 }

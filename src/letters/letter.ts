@@ -38,9 +38,6 @@ export const STATUS = {
 /** The engine of acts of the office that concern no single engine, such as retention. It has no letters. */
 export const OFFICE = 'office'
 
-/** The instance of messages whose worker names none; they share no key. */
-export const UNNAMED_INSTANCE = 'publisher'
-
 /** Acts on letters: the operations of their history rows. */
 export const ACTS = [
   'capture',

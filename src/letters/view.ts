@@ -1,9 +1,9 @@
 import { hash } from 'node:crypto'
 import type { TextEncoding } from '../api/shapes.ts'
 import { viewOf } from '../api/view.ts'
+import { showBytes } from '../core/content.ts'
 import type { LetterSummary, Outgoing } from './letter.ts'
 import type { CaseFile } from './letters.ts'
-import { showPayload } from './reports/payload.ts'
 import {
   ATTEMPT,
   EVENT,
@@ -30,8 +30,8 @@ export function letterDetail({
   restorableUntil,
   remarks,
 }: CaseFile): LetterDetail {
-  const original = showPayload(letter.payload)
-  const edited = letter.editedPayload === null ? null : showPayload(letter.editedPayload)
+  const original = showBytes(letter.payload)
+  const edited = letter.editedPayload === null ? null : showBytes(letter.editedPayload)
   return detailOnWire({
     ...letter,
     resolutionNotes: letter.notes,
@@ -51,7 +51,7 @@ export function letterDetail({
 }
 
 export function outgoingFields(outgoing: Outgoing, edited: boolean) {
-  const { text, encoding } = showPayload(outgoing.payload)
+  const { text, encoding } = showBytes(outgoing.payload)
   const payloadSha256 = sha256(outgoing.payload)
   return previewOnWire({
     ...outgoing,
@@ -67,7 +67,7 @@ function showHeaders(bytes: Uint8Array | null): {
   readonly headersEncoding: TextEncoding | 'json' | null
 } {
   if (bytes === null) return { headers: null, headersEncoding: null }
-  const { text, encoding } = showPayload(bytes)
+  const { text, encoding } = showBytes(bytes)
   try {
     return { headers: JSON.parse(text), headersEncoding: 'json' }
   } catch {

@@ -2,9 +2,9 @@
 import { isUtf8 } from 'node:buffer'
 import { viewOf } from '../api/view.ts'
 import { type Instant, instant } from '../core/clock.ts'
+import { showBytes } from '../core/content.ts'
 import { formatMicros } from '../core/timestamp.ts'
 import type { LetterFilter } from '../letters/lists/filter.ts'
-import { showPayload } from '../letters/reports/payload.ts'
 import { measuredRate } from '../work/view.ts'
 import type {
   Destination,
@@ -106,7 +106,7 @@ const NOTHING = { payload: null, payloadEncoding: null, payloadTruncated: false 
 /** The payload as far as it is shown, as text if all of it is text, and then without half a character. */
 function payloadStart(bytes: Uint8Array): NonNullable<RedriveSample['before']> {
   if (bytes.length <= MAX_SHOWN_PAYLOAD) {
-    const { text, encoding } = showPayload(bytes)
+    const { text, encoding } = showBytes(bytes)
     return { payload: text, payloadEncoding: encoding, payloadTruncated: false }
   }
   const payloadEncoding = isUtf8(bytes) ? 'utf8' : 'base64'

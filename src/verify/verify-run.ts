@@ -12,25 +12,8 @@ import type { Log } from '../core/log.ts'
 import type { Service } from '../core/rounds.ts'
 import type { Database } from '../store/database.ts'
 import { StoreTooNew } from '../store/migrations.ts'
+import type { VerifyStanding } from './shapes.ts'
 import type { InvariantReport } from './verify.ts'
-
-export interface VerifyCheck {
-  readonly id: string
-  readonly title: string
-  readonly holds: boolean
-  readonly findings: number
-  /** Sentences. */
-  readonly samples: readonly string[]
-}
-
-export interface VerifyStanding {
-  readonly state: 'never' | 'running' | 'done' | 'failed'
-  readonly startedAt: Instant | null
-  readonly finishedAt: Instant | null
-  readonly progress: { readonly label: string; readonly done: number; readonly expected: number } | null
-  readonly error: string | null
-  readonly checks: readonly VerifyCheck[]
-}
 
 export interface VerifyRunOptions {
   /** Lends a database for the duration of the work. */
@@ -116,7 +99,12 @@ export class VerifyRun implements Service {
   }
 }
 
-const checkOf = ({ invariant, promise, broken, violations }: InvariantReport): VerifyCheck => ({
+const checkOf = ({
+  invariant,
+  promise,
+  broken,
+  violations,
+}: InvariantReport): VerifyStanding['checks'][number] => ({
   id: invariant,
   title: promise,
   holds: broken === 0,

@@ -8,15 +8,11 @@ import { PAGE_QUERY, pageOf } from '../api/shapes.ts'
 import { failure, refuse } from '../core/errors.ts'
 import { decodePageToken, encodePageToken } from '../core/page-token.ts'
 import { parseXid, type Xid } from '../core/xid.ts'
+import type { Answer } from '../store/idempotency.ts'
 import type { Run, RunCommand, RunWork } from './run.ts'
 import type { Runs } from './runs.ts'
 import { RUN, RUN_STATES, type RunState, WHY } from './shapes.ts'
 import { runFields } from './view.ts'
-
-interface Answer {
-  readonly status: number
-  readonly body: unknown
-}
 
 export interface RunRoutesOptions<Work extends RunWork> extends ApiScope {
   readonly runs: Runs<Work>

@@ -3,6 +3,7 @@ import type { Instant } from '../../core/clock.ts'
 import { readOperationKinds } from '../../history/entry.ts'
 import { plainCaptureKind } from '../../history/plain-capture.ts'
 import { type Integer, type Session, type Snapshot, sql } from '../../store/database.ts'
+import { DAY_US } from '../numbers/counts.ts'
 import { readDrawers } from '../numbers/find-drawers.ts'
 import { lettersIn, readPlaceCounts, summaryOf } from '../numbers/summary.ts'
 import type { Audit } from './invariant.ts'
@@ -24,8 +25,6 @@ const readFirstLetter = sql(
   'SELECT captured_at FROM bartleby.letters ORDER BY id LIMIT 1',
   { bigints: true },
 )
-
-const DAY_US = 86_400_000_000n
 
 /** `looked` hears of rows as they are checked. */
 export async function openAudit(

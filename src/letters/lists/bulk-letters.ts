@@ -1,18 +1,10 @@
 /** Letters as bulk work sees them: what decides whether they qualify, without large columns. */
 import type { Instant } from '../../core/clock.ts'
-import { isEngineSourceId } from '../../core/source-id.ts'
+import { isEngineSourceId, UNNAMED_INSTANCE } from '../../core/source-id.ts'
 import { type Integer, type Session, sql, type Transaction } from '../../store/database.ts'
 import { rowsGiven } from '../../store/idioms.ts'
 import { at, integer, oneOf, orNull, type RowOf, rowShape, text } from '../../store/row.ts'
-import {
-  type Act,
-  type InDeadQueue,
-  isUnconfirmed,
-  type LetterId,
-  letterId,
-  STATUS,
-  UNNAMED_INSTANCE,
-} from '../letter.ts'
+import { type Act, type InDeadQueue, isUnconfirmed, type LetterId, letterId, STATUS } from '../letter.ts'
 import { POSITION, positionOf } from './detail.ts'
 
 const BULK_LETTER = rowShape({

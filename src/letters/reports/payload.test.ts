@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { optionalPayload, requiredPayload, showPayload } from './payload.ts'
+import { showBytes } from '../../core/content.ts'
+import { optionalPayload, requiredPayload } from './payload.ts'
 
 const read = (fields: object) => optionalPayload({ ...fields }, 'payload', 'payloadEncoding')
 const refusal = (fields: object) => {
@@ -16,7 +17,7 @@ describe('a payload in JSON', () => {
   it('is the same bytes again, whatever they are', () => {
     fc.assert(
       fc.property(fc.uint8Array(), (bytes) => {
-        const { text, encoding } = showPayload(bytes)
+        const { text, encoding } = showBytes(bytes)
         const sent = JSON.parse(JSON.stringify({ payload: text, payloadEncoding: encoding }))
         expect(Buffer.from(read(sent) ?? []).equals(Buffer.from(bytes))).toBe(true)
       }),
@@ -30,11 +31,11 @@ describe('a payload in JSON', () => {
     ['numbers and keys that JSON would change', '{"n":12345678901234567890,"a":1,"a":2}'],
     ['characters outside the first plane', '𐐷 ☃'],
   ])('is shown as text when it is UTF-8: %s', (_, text) => {
-    expect(showPayload(Buffer.from(text))).toEqual({ text, encoding: 'utf8' })
+    expect(showBytes(Buffer.from(text))).toEqual({ text, encoding: 'utf8' })
   })
 
   it('is shown in base64 when it is not', () => {
-    expect(showPayload(Uint8Array.of(0xff, 0xfe))).toEqual({ text: '//4=', encoding: 'base64' })
+    expect(showBytes(Uint8Array.of(0xff, 0xfe))).toEqual({ text: '//4=', encoding: 'base64' })
   })
 
   it('is refused when its bytes cannot be told', () => {

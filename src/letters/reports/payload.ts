@@ -1,18 +1,7 @@
 /** Payloads in JSON: UTF-8 as text, other bytes in base64. The bytes that come out are those that went in. */
-import { isUtf8 } from 'node:buffer'
 import type { JsonObject } from '../../api/json-body.ts'
-import { TEXT_ENCODINGS, type TextEncoding } from '../../api/shapes.ts'
-import { storedText } from '../../core/content.ts'
+import { TEXT_ENCODINGS } from '../../api/shapes.ts'
 import { refuse } from '../../core/errors.ts'
-
-export function showPayload(bytes: Uint8Array): {
-  readonly text: string
-  readonly encoding: TextEncoding
-} {
-  // A byte order mark is one of the bytes.
-  if (isUtf8(bytes)) return { text: storedText(bytes), encoding: 'utf8' }
-  return { text: Buffer.from(bytes).toString('base64'), encoding: 'base64' }
-}
 
 /** Bytes of a field, decoded as the field beside it says; null when there are none. */
 export function optionalPayload(fields: JsonObject, name: string, encodingName: string): Uint8Array | null {

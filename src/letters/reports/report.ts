@@ -4,7 +4,7 @@ import { randomUUID } from 'node:crypto'
 import { given, type JsonObject } from '../../api/json-body.ts'
 import type { Instant } from '../../core/clock.ts'
 import { refuse } from '../../core/errors.ts'
-import { isEngineSourceId } from '../../core/source-id.ts'
+import { isEngineSourceId, UNNAMED_INSTANCE } from '../../core/source-id.ts'
 import type { ErrorDescription } from '../../core/thrown.ts'
 import { formatMicros } from '../../core/timestamp.ts'
 import type { KnownEngines } from '../../history/entry.ts'
@@ -59,8 +59,6 @@ export interface ReportContext {
   readonly actor: string
 }
 
-const DEFAULT_INSTANCE = 'publisher'
-
 export function readReport(fields: JsonObject, context: ReportContext): FailureReport {
   const { text, integer, instant } = given(REPORT, fields)
   const engine = text('engine')
@@ -81,7 +79,7 @@ export function readReport(fields: JsonObject, context: ReportContext): FailureR
   return {
     source: sourceOfReports(),
     engine,
-    instanceId: text('instanceId') ?? DEFAULT_INSTANCE,
+    instanceId: text('instanceId') ?? UNNAMED_INSTANCE,
     correlationId: text('correlationId') ?? context.correlationId,
     sourceId,
     originalQueue: text('originalQueue') ?? context.engines.definitionOf(engine).queue,

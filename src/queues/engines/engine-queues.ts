@@ -3,8 +3,8 @@
  * die on a server that has not heard of the engine. An engine may have several queues; a queue has the engine that was defined last.
  */
 import type { Log } from '../../core/log.ts'
+import { UNNAMED_INSTANCE as PUBLISHER } from '../../core/source-id.ts'
 import { describeError } from '../../core/thrown.ts'
-import { UNNAMED_INSTANCE as PUBLISHER } from '../../letters/letter.ts'
 import type { OfficeWork } from '../../letters/work.ts'
 import { type Database, type Integer, sql, type Transaction } from '../../store/database.ts'
 import type { QueueSettings } from '../queue.ts'

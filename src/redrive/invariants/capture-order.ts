@@ -4,11 +4,12 @@
  * still pending one to which nothing has happened since its capture.
  */
 import { instant } from '../../core/clock.ts'
+import { UNNAMED_INSTANCE } from '../../core/source-id.ts'
 import { formatMicros } from '../../core/timestamp.ts'
 import type { Audit, Finding, FoundRow, Invariant } from '../../letters/audit/invariant.ts'
 import { batchesOf, read } from '../../letters/audit/walk.ts'
 import { goesToQueues } from '../../letters/kinds.ts'
-import { STATUS, UNNAMED_INSTANCE } from '../../letters/letter.ts'
+import { STATUS } from '../../letters/letter.ts'
 import { isSending } from '../redrive.ts'
 import { redriven, redrivePages } from './lanes.ts'
 

@@ -5,13 +5,13 @@ import { captureAllNew } from '../../../test/world/capture.ts'
 import { captureFromQueue } from '../../../test/world/letter-acts.ts'
 import { type FreshStore, type StoreKind, stores } from '../../../test/world/stores.ts'
 import { type Instant, instant } from '../../core/clock.ts'
+import { showBytes } from '../../core/content.ts'
 import { SystemClock } from '../../core/system-clock.ts'
 import { formatMicros } from '../../core/timestamp.ts'
 import { getHistory } from '../../history/get.ts'
 import { recordHistory } from '../../history/record.ts'
 import { readLetter } from '../../letters/lists/detail.ts'
 import { newRegisters } from '../../letters/registers.ts'
-import { showPayload } from '../../letters/reports/payload.ts'
 import type { FailureReport } from '../../letters/reports/report.ts'
 import { letterDetail } from '../../letters/view.ts'
 import { inOffice } from '../../letters/work.ts'
@@ -141,7 +141,7 @@ describe.each(stores)('the SQL views on $name', (kind: StoreKind) => {
     const rows = await select('engineDlq')
     const shown = new Set(rows.map((row) => `${row.OriginalMessageEncoding} ${row.OriginalMessage}`))
     for (const payload of random) {
-      const { text, encoding } = showPayload(payload)
+      const { text, encoding } = showBytes(payload)
       expect(shown, payload.toString('hex')).toContain(`${encoding} ${text}`)
     }
   })
@@ -289,7 +289,7 @@ async function letterRow(db: Database, { Engine, RowKey }: Row): Promise<Row> {
 async function historyRow(db: Database, { Engine, RowKey }: Row): Promise<Row> {
   const entry = await db.session('read', (session) => getHistory(session, String(Engine), String(RowKey)))
   const shownOf = (bytes: Uint8Array | null) =>
-    bytes === null ? { text: null, encoding: null } : showPayload(bytes)
+    bytes === null ? { text: null, encoding: null } : showBytes(bytes)
   const input = shownOf(entry.input)
   const output = shownOf(entry.output)
   const createdAt: Instant = entry.createdAt
