@@ -103,7 +103,8 @@ export function peakRssMb(processId: number): number {
   return Number(/VmHWM:\s+(\d+) kB/.exec(procFile(processId, 'status'))?.[1] ?? 0) / 1024
 }
 
-function cpuSecondsOf(processId: number): number {
+/** User and system time that a process has taken so far. */
+export function cpuSecondsOf(processId: number): number {
   const fields = procFile(processId, 'stat').split(') ')[1]?.split(' ') ?? []
   return (Number(fields[11] ?? 0) + Number(fields[12] ?? 0)) / clockTicksPerSecond
 }

@@ -2,16 +2,17 @@
  * `npm run bench -- console`: how soon the console can be used on a store with many letters, and what it costs the server to have
  * one open while nothing happens.
  */
-
+import { setTimeout as pause } from 'node:timers/promises'
 import { Grounds, storeTitles } from '../grounds.ts'
 import { loadLetters } from '../letters/load.ts'
 import type { Dialect } from '../letters/sql.ts'
+import { cpuSecondsOf } from '../meter.ts'
 import { writeBenchmark } from '../page.ts'
+import { type BartlebyServer, startBartleby } from '../servers/bartleby.ts'
 import type { ServerFlags } from '../servers/postgres.ts'
 import { endOf, judged, table } from '../tables.ts'
 import { type Flags, readFlags } from './flags.ts'
 import { launchBrowser, type PageTime, scriptBytes, timePages } from './pages.ts'
-import { startServer } from './server.ts'
 
 /** The median of opening the first page. */
 const MOST_MS = 700
@@ -57,22 +58,30 @@ async function measure(
   { letters, loads, idleSeconds }: Flags,
 ): Promise<Outcome> {
   await loadLetters(url, letters, BigInt(Date.now()) * 1000n)
-  const server = await startServer(url)
+  const server = await startBartleby(url)
   const browser = await launchBrowser()
   try {
     const pages = await timePages(browser, server.url, loads)
     const bytes = await scriptBytes(browser, server.url)
-    const idlePercent = await server.cpuPercent(idleSeconds)
+    const idlePercent = await cpuPercent(server, idleSeconds)
     const page = await browser.newPage()
     await page.goto(server.url, { waitUntil: 'load' })
     const settleSeconds = 5
     await page.waitForTimeout(settleSeconds * 1_000)
-    const openPercent = await server.cpuPercent(idleSeconds)
+    const openPercent = await cpuPercent(server, idleSeconds)
     return { store, pages, scriptBytes: bytes, idlePercent, openPercent }
   } finally {
     await browser.close()
     await server.stop()
   }
+}
+
+/** The share of one core that a server takes over the next `seconds`. */
+async function cpuPercent({ pid }: BartlebyServer, seconds: number): Promise<number> {
+  if (pid === undefined) throw new Error('the server has no process')
+  const before = cpuSecondsOf(pid)
+  await pause(seconds * 1_000)
+  return ((cpuSecondsOf(pid) - before) / seconds) * 100
 }
 
 function outcomeTable(

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { Pool } from 'undici'
 import type { Fetch } from '../../src/client/index.ts'
-import { freePort } from './port.ts'
+import { freePort } from '../../test/world/postgres.ts'
 
 /** What `npm start` gives Node, and what the command then sets by itself, for processes that stand for a server. */
 export const serverNodeFlags = ['--max-semi-space-size=4', '--heap-growing-percent=30'] as const

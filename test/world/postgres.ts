@@ -1,6 +1,6 @@
 /**
- * A real PostgreSQL for the whole test run, from the binaries in the npm package, or the server named by
- * BARTLEBY_TEST_POSTGRES. Every test file gets databases of its own.
+ * A real PostgreSQL, from the binaries in the npm package or others: for the whole test run, unless BARTLEBY_TEST_POSTGRES names one, and
+ * for benchmarks. Every test file gets databases of its own.
  */
 import { spawn, spawnSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
@@ -30,6 +30,8 @@ export interface PostgresOptions {
   readonly binaries?: Binaries
   /** Settings beside those that a server on a free loopback port needs. Left out: those that suit tests. */
   readonly settings?: Readonly<Record<string, string>>
+  /** Where its files lie, in a new folder. Left out: where they are quick. */
+  readonly folder?: string
 }
 
 export interface User {
@@ -52,9 +54,11 @@ const TEST_SETTINGS = {
   autovacuum_naptime: '10s',
 }
 
-/** Starts PostgreSQL on a free loopback port with its files in a temporary folder. */
+/** Starts PostgreSQL on a free loopback port; its files are gone when it stops. */
 export async function startPostgres(options: PostgresOptions = {}): Promise<PostgresServer> {
-  const folder = await mkdtemp(join(await quickFolder(CLUSTER_BYTES), 'bartleby-postgres-'))
+  const folder = await mkdtemp(
+    join(options.folder ?? (await quickFolder(CLUSTER_BYTES)), 'bartleby-postgres-'),
+  )
   try {
     return await startIn(folder, options)
   } catch (error) {
@@ -80,17 +84,8 @@ async function startIn(folder: string, options: PostgresOptions): Promise<Postgr
   const init = spawnSync(
     binaries.initdb,
     [
-      '-D',
-      cluster,
-      '-U',
-      'bartleby',
-      '-A',
-      'scram-sha-256',
-      '--pwfile',
-      passwordFile,
-      '-E',
-      'UTF8',
-      '--no-sync',
+      ...['-D', cluster, '-U', 'bartleby', '-A', 'scram-sha-256', '--pwfile', passwordFile],
+      ...['-E', 'UTF8', '--no-sync'],
     ],
     { ...user, env: environment, encoding: 'utf8' },
   )
