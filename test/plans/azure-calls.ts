@@ -1,12 +1,9 @@
 /** Every statement of Azure on PostgreSQL with values that make a scan of the tables show, as load-azure.ts fills them. */
 import { STATE } from '../../src/sources/azure/schema.ts'
-import { type Argument, NOW } from './explain.ts'
+import { type Argument, type Calls, list, NOW, range } from './explain.ts'
 import { nameOf } from './load-azure.ts'
 
-const list = (values: Iterable<string | number | bigint>) => `{${[...values].join(',')}}`
-const numbers = (first: number, count: number) => Array.from({ length: count }, (_, i) => first + i)
-
-const some = numbers(300, 20)
+const some = range(300, 20)
 const letters = list(some)
 const entities = list(some.map((n) => nameOf('entity', n)))
 const ENTITY = nameOf('entity', 300)
@@ -24,7 +21,7 @@ const added: readonly Argument[] = [
 ]
 
 /** Calls and their values. */
-export const AZURE_CALLS: Readonly<Record<string, readonly Argument[]>> = {
+export const AZURE_CALLS: Calls = {
   'azure.readEntities': [entities],
   'azure.readCurrent': [letters],
   'azure.readSent': [list(some.map((n) => nameOf('correlation', n)))],

@@ -15,7 +15,7 @@ import { webhookScript } from './load-webhooks.ts'
 export const NOW = instant(1_800_000_000_000_000n)
 
 /** PostgreSQL plans for the values of so many calls, and keeps a plan for all values then if that looks no dearer. */
-export const CALLS_UNTIL_KEPT = 5
+const CALLS_UNTIL_KEPT = 5
 
 /** Plans that are worse than this are not waited for. */
 const LONGEST_MS = 20_000
@@ -43,6 +43,19 @@ export interface PlanNode {
 }
 
 export type Argument = Exclude<Value, Uint8Array>
+
+/** Statements and the values that one of their calls has. */
+export type Calls = Readonly<Record<string, readonly Argument[]>>
+
+export const HIGHEST = 9_223_372_036_854_775_807n
+export const LOWEST = -9_223_372_036_854_775_808n
+export const LATER = NOW + 30_000_000n
+
+/** A list as PostgreSQL reads it. */
+export const list = (values: Iterable<Argument>): string => `{${[...values].join(',')}}`
+
+export const range = (first: number, length: number, step = 1): number[] =>
+  Array.from({ length }, (_, i) => first + i * step)
 
 export const nodesOf = (plan: PlanNode): readonly PlanNode[] => [plan, ...(plan.Plans ?? []).flatMap(nodesOf)]
 
@@ -228,7 +241,7 @@ export class ExplainedStore {
 
   /** What is wrong with the generic plan of a statement, which is not run. */
   async faultsOfGeneric({ postgres }: Statement): Promise<readonly string[]> {
-    const [plan] = await this.#plansOf(`EXPLAIN (GENERIC_PLAN, FORMAT JSON) ${postgres}`)
+    const [plan] = await plansOf(this.#client, `EXPLAIN (GENERIC_PLAN, FORMAT JSON) ${postgres}`)
     if (plan === undefined) throw new Error('EXPLAIN gave nothing')
     const cost = plan['Total Cost'] ?? 0
     return [
@@ -258,15 +271,9 @@ export class ExplainedStore {
     const given = values
       .map((value) => parameterFor('postgres', value))
       .map((value) => (typeof value === 'string' ? `'${value}'` : String(value ?? 'NULL')))
-    const call = given.length === 0 ? 'measured' : `measured(${given.join(', ')})`
-    const run = `EXPLAIN (ANALYZE, BUFFERS, TIMING OFF, FORMAT JSON) EXECUTE ${call};`
     try {
-      const plans = await this.#plansOf(`BEGIN; SET LOCAL statement_timeout = ${LONGEST_MS};
-        DEALLOCATE ALL; PREPARE measured AS ${named(name).postgres};
-        SAVEPOINT run; ${run} ROLLBACK TO run;
-        ${`EXPLAIN (FORMAT JSON) EXECUTE ${call};`.repeat(CALLS_UNTIL_KEPT - 1)} ${run}`)
-      const [custom, kept] = [plans[0], plans.at(-1)]
-      if (custom === undefined || kept === undefined) throw new Error('EXPLAIN gave nothing')
+      await this.#client.query(`BEGIN; SET LOCAL statement_timeout = ${LONGEST_MS}; DEALLOCATE ALL`)
+      const { custom, kept } = await explainTwice(this.#client, named(name).postgres, given)
       return { custom: workOf(custom), kept: workOf(kept) }
     } catch (error) {
       if (error instanceof pg.DatabaseError && error.code === '57014')
@@ -276,11 +283,29 @@ export class ExplainedStore {
       await this.#client.query('ROLLBACK')
     }
   }
+}
 
-  async #plansOf(text: string): Promise<PlanNode[]> {
-    const answer: unknown = await this.#client.query(text)
-    // Several statements give several results.
-    const results = (Array.isArray(answer) ? answer : [answer]) as readonly Explained[]
-    return results.flatMap(({ rows }) => rows[0]?.['QUERY PLAN']?.[0].Plan ?? [])
-  }
+/** Runs a statement with the plan for its values, given as literals, and with the one that a session has after some calls. Nothing of it stays. */
+export async function explainTwice(
+  client: pg.Client,
+  text: string,
+  values: readonly string[],
+): Promise<{ readonly custom: PlanNode; readonly kept: PlanNode }> {
+  const call = values.length === 0 ? 'explained' : `explained(${values.join(', ')})`
+  const run = `SAVEPOINT run; EXPLAIN (ANALYZE, BUFFERS, TIMING OFF, FORMAT JSON) EXECUTE ${call}; ROLLBACK TO SAVEPOINT run;`
+  const plans = await plansOf(
+    client,
+    `PREPARE explained AS ${text}; ${run}
+     ${`EXPLAIN (FORMAT JSON) EXECUTE ${call};`.repeat(CALLS_UNTIL_KEPT - 1)} ${run} DEALLOCATE explained`,
+  )
+  const [custom, kept] = [plans[0], plans.at(-1)]
+  if (custom === undefined || kept === undefined) throw new Error('EXPLAIN gave nothing')
+  return { custom, kept }
+}
+
+async function plansOf(client: pg.Client, text: string): Promise<PlanNode[]> {
+  const answer: unknown = await client.query(text)
+  // Several statements give several results.
+  const results = (Array.isArray(answer) ? answer : [answer]) as readonly Explained[]
+  return results.flatMap(({ rows }) => rows[0]?.['QUERY PLAN']?.[0].Plan ?? [])
 }

@@ -4,13 +4,10 @@ import { bytesOf, packed } from '../../src/sources/kafka/intake/store-incoming.t
 import { sameKeyOf } from '../../src/sources/kafka/stored-event.ts'
 import { record } from '../world/kafka-records.ts'
 import { deathNote, deathNotes } from './death-notes.ts'
-import { type Argument, NOW } from './explain.ts'
+import { type Argument, type Calls, list, NOW, range } from './explain.ts'
 import { KEY, ORIGINAL_TOPIC, SERVICE, TOPIC, uuidOf } from './load-kafka.ts'
 
-const list = (values: Iterable<string | number | bigint | null>) => `{${[...values].join(',')}}`
-const numbers = (first: number, count: number) => Array.from({ length: count }, (_, i) => first + i)
-
-const some = numbers(300, 20)
+const some = range(300, 20)
 const letters = list(some)
 const minted = list(some.map((n) => uuidOf(2, n)))
 const places: readonly Argument[] = [
@@ -52,7 +49,7 @@ const FACTS: EventFacts = {
 /** New records of these numbers, as one statement takes them. */
 const records = (count: number): Argument[] =>
   packed(
-    numbers(1, count).map((n) => {
+    range(1, count).map((n) => {
       const made = record({ topic: TOPIC, offset: 10_000_000 + n })
       return {
         record: made,
@@ -67,7 +64,7 @@ const records = (count: number): Argument[] =>
   ).map((value) => (value instanceof Uint8Array ? `\\x${Buffer.from(value).toString('hex')}` : value))
 
 /** Calls and their values. */
-export const KAFKA_CALLS: Readonly<Record<string, readonly Argument[]>> = {
+export const KAFKA_CALLS: Calls = {
   'kafka.addPartitions': partitions,
   'kafka.lockPartitions': partitions,
   'kafka.writePartition': [TOPIC, 7, NOW, 8, 1, 0, 1, 0, 0],
@@ -83,9 +80,9 @@ export const KAFKA_CALLS: Readonly<Record<string, readonly Argument[]>> = {
   'kafka.spendSends': [minted, NOW],
   'kafka.renewMany': [
     ...records(5),
-    list(numbers(300, 5)),
-    list(numbers(1, 5).map((n) => `kafka-${n}`)),
-    list(numbers(300, 5).map((n) => uuidOf(2, n))),
+    list(range(300, 5)),
+    list(range(1, 5).map((n) => `kafka-${n}`)),
+    list(range(300, 5).map((n) => uuidOf(2, n))),
     NOW,
   ],
 

@@ -71,16 +71,17 @@ describe.each(tablesOf(sizeOf(80_000, 200_000)))('an outbox in a table of $of, o
   }
 
   const look = async () => {
-    const db = WatchedSqlite.open(place.url)
+    const watched = new WatchedSqlite(place.url)
     try {
       layout ??= await readLayout('sqlite', table.options, async (text, values) =>
         // Names of tables.
-        db.file.prepare(text).all(...(values as readonly string[])),
+        watched.file.prepare(text).all(...(values as readonly string[])),
       )
-      const sightings = await db.watch(() => tour({ ...table, layout, db, application: db.application }))
-      return { sightings, questions: questionsOf(layout).map((statement) => db.explain(statement)) }
+      const { db, application } = watched
+      const sightings = await watched.watch(() => tour({ ...table, layout, db, application }))
+      return { sightings, questions: questionsOf(layout).map((statement) => watched.explain(statement)) }
     } finally {
-      await db.close()
+      await watched.close()
     }
   }
 

@@ -2,16 +2,12 @@
 import { KSUID_LENGTH } from '../../src/core/ksuid.ts'
 import { type GivenRow, givenByKey } from '../../src/store/idioms.ts'
 import { deathNote, deathNotes } from './death-notes.ts'
-import { type Argument, NOW, named } from './explain.ts'
+import { type Argument, HIGHEST, LOWEST, list, NOW, named, range } from './explain.ts'
 import { LEASED, PART } from './load.ts'
 import { DEAD_PART, DRAWERS, SERIES } from './load-letters.ts'
 
 const DAY = 86_400_000_000n
-const HIGHEST = 9_223_372_036_854_775_807n
-const LOWEST = -9_223_372_036_854_775_808n
 
-const list = (values: Iterable<Argument>) => `{${[...values].join(',')}}`
-const range = (first: number, length: number) => Array.from({ length }, (_, i) => first + i)
 const EVERY_SERIES = list(range(1, SERIES + 1))
 const EVERY_PLACE = list(range(1, 50))
 const lanes = range(0, 60)

@@ -1,12 +1,8 @@
 /** Every statement of redrives on PostgreSQL with values that make a scan of the tables show, as load-redrives.ts fills them. */
-import { type Argument, NOW } from './explain.ts'
+import { type Argument, type Calls, LATER, list, NOW, range } from './explain.ts'
 import { LARGE_REDRIVE, OPEN, redriveId, SMALL_REDRIVE } from './load-redrives.ts'
 
-const LATER = NOW + 30_000_000n
 const LAST = '~'
-
-const list = (values: Iterable<Argument>) => `{${[...values].join(',')}}`
-const range = (first: number, length: number, step = 1) => Array.from({ length }, (_, i) => first + i * step)
 
 /** Letters of the large redrive, with the instants of their captures. */
 const some = range(111, 20, 2)
@@ -20,7 +16,7 @@ const pending = range(7, 20, 20)
 const keys = list(range(7, 20, 40).map((n) => `instance-${n}`))
 
 /** Calls and their values. */
-export const REDRIVE_CALLS: Readonly<Record<string, readonly Argument[]>> = {
+export const REDRIVE_CALLS: Calls = {
   'redrives.insert': [redriveId(9_999), 'retry', null, '{}', '{}', '{}', null, null, 'nell', NOW],
   'redrives.plan': [SMALL_REDRIVE, 'planned', '{}', NOW, LATER],
   'redrives.read': [redriveId(LARGE_REDRIVE)],

@@ -1,12 +1,11 @@
 /** Every statement of runs with values that make a scan of their table show. */
-import { type Argument, NOW } from './explain.ts'
+import { type Calls, LATER, NOW } from './explain.ts'
 
-const LATER = NOW + 30_000_000n
 const id = (number: number): string => `r${String(number).padStart(19, '0')}`
 /** The first few are open. */
 const OPEN = id(3)
 
-export const RUN_CALLS: Readonly<Record<string, readonly Argument[]>> = {
+export const RUN_CALLS: Calls = {
   'runs.insert': [id(0), 'purge', null, 'c/k', '{}', '{}', 'actor', NOW, 10, null, 'owner', LATER],
   'runs.oldest': ['', 100],
   'runs.removeThese': [`{${OPEN}}`],

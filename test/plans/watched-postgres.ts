@@ -16,7 +16,7 @@ import {
   type Value,
 } from '../../src/store/database.ts'
 import { asSnapshot } from '../world/as-snapshot.ts'
-import { CALLS_UNTIL_KEPT, nodesOf, type PlanNode, pagesTouched, rowsMet } from './explain.ts'
+import { explainTwice, nodesOf, type PlanNode, pagesTouched, rowsMet } from './explain.ts'
 
 /** What a statement did. */
 export interface Sighting {
@@ -128,13 +128,8 @@ export class WatchedPostgres implements Database {
   async #look(name: string, text: string, values: readonly Value[]): Promise<void> {
     // The writer asks the catalogue what the table is like.
     if (text.includes('pg_attribute')) return
-    const call = values.length === 0 ? 'looked' : `looked(${values.map(literal).join(', ')})`
-    const run = `SAVEPOINT look; EXPLAIN (ANALYZE, BUFFERS, TIMING OFF, FORMAT JSON) EXECUTE ${call}; ROLLBACK TO SAVEPOINT look;`
-    const results: unknown = await this.client.query(`PREPARE looked AS ${text}; ${run}
-      ${`EXPLAIN (FORMAT JSON) EXECUTE ${call};`.repeat(CALLS_UNTIL_KEPT - 1)} ${run} DEALLOCATE looked`)
-    // Several statements give several results.
-    const plans = (results as pg.QueryResult[]).flatMap(({ rows }) => rows[0]?.['QUERY PLAN']?.[0].Plan ?? [])
-    for (const plan of [plans[0], plans.at(-1)]) this.#sightings.push(sightingOf(name, plan))
+    const { custom, kept } = await explainTwice(this.client, text, values.map(literal))
+    for (const plan of [custom, kept]) this.#sightings.push(sightingOf(name, plan))
   }
 }
 

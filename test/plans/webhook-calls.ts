@@ -1,27 +1,22 @@
 /** Every statement of webhooks on PostgreSQL with values that make a scan of the tables show, as load-webhooks.ts fills them. */
 import { deathNote, deathNotes } from './death-notes.ts'
-import { type Argument, NOW } from './explain.ts'
+import { type Argument, type Calls, HIGHEST, LATER, LOWEST, list, NOW, range } from './explain.ts'
 import { CHANNEL, FIRST_OTHER, idOf, OTHERS, PAUSED, PULLED, PUSHED } from './load-webhooks.ts'
 
-const HIGHEST = 9_223_372_036_854_775_807n
-const LOWEST = -9_223_372_036_854_775_808n
 const LAST = 'zzzzzzzzzzzzzzzzzzzz'
-const LATER = NOW + 30_000_000n
 /** A consumer without jobs. */
 const NOBODY = 1_000_000
 /** Everything that waits for its time is due by then. */
 const ALL_DUE = NOW + 3_600_000_000n
 
-const list = (values: Iterable<Argument>) => `{${[...values].join(',')}}`
-const numbers = (first: number, count: number) => Array.from({ length: count }, (_, i) => first + i)
 const ids = (prefix: string, first: number, step: number, count = 20) =>
-  numbers(0, count).map((i) => idOf(prefix, first + i * step))
+  range(0, count).map((i) => idOf(prefix, first + i * step))
 
-const everyConsumer = [PUSHED, PULLED, ...numbers(FIRST_OTHER, OTHERS)]
+const everyConsumer = [PUSHED, PULLED, ...range(FIRST_OTHER, OTHERS)]
 const ofEach = (value: Argument) => list(everyConsumer.map(() => value))
-const named = ['channel', 'consumer'].map((kind) => list(numbers(3, OTHERS).map((n) => `${kind}-${n}`)))
+const named = ['channel', 'consumer'].map((kind) => list(range(3, OTHERS).map((n) => `${kind}-${n}`)))
 const ends = JSON.stringify(
-  everyConsumer.flatMap((consumer) => numbers(0, 5).map((state) => [consumer, state])),
+  everyConsumer.flatMap((consumer) => range(0, 5).map((state) => [consumer, state])),
 )
 
 // Jobs of the push consumer in each state: see the states of the load.
@@ -29,7 +24,7 @@ const ready = ids('j', 277, 2, 4)
 const dead = ids('j', 61, 100, 5)
 const inFlight = ids('j', 97, 100, 5)
 const messages = ids('m', 101, 1)
-const letters = list(numbers(1, 20))
+const letters = list(range(1, 20))
 const forEach = (jobs: readonly string[], given: (place: number) => unknown) =>
   JSON.stringify(Object.fromEntries(jobs.map((job, place) => [job, given(place)])))
 const FOLD = (lock: string): readonly Argument[] => [1_000, 0, lock, 'owner', LATER, NOW]
@@ -37,7 +32,7 @@ const older = [HIGHEST, LAST, 25] as const
 const newer = [LOWEST, '', 25] as const
 
 /** Calls and their values. */
-export const WEBHOOKS_CALLS: Readonly<Record<string, readonly Argument[]>> = {
+export const WEBHOOKS_CALLS: Calls = {
   'counts.fold': FOLD('queues.fold'),
   'letterCounts.fold': FOLD('letters.foldChanges'),
   'webhooks.fold': FOLD('webhooks.fold'),
@@ -100,7 +95,7 @@ export const WEBHOOKS_CALLS: Readonly<Record<string, readonly Argument[]>> = {
   'webhooks.lettersToLay': [letters],
   'webhooks.channelsToLay': ['{channel-1,channel-7}'],
   'webhooks.consumersToLay': [JSON.stringify([[CHANNEL, 'consumer-1']])],
-  'webhooks.messagesToLay': [JSON.stringify(numbers(101, 20).map((n) => [CHANNEL, `message-${n}`]))],
+  'webhooks.messagesToLay': [JSON.stringify(range(101, 20).map((n) => [CHANNEL, `message-${n}`]))],
   'webhooks.lockJobsToLay': [list(dead)],
   'webhooks.insertDeadJobs': [
     list([1]),

@@ -10,13 +10,13 @@ import { EngineDirectory } from '../../src/queues/engines/engine-directory.ts'
 import type { PlanRequest, RedriveDetail } from '../../src/redrive/redrive.ts'
 import { Redrives } from '../../src/redrive/redrives.ts'
 import { sql } from '../../src/store/database.ts'
+import { stepping } from '../world/intercepted-database.ts'
 import { LetterStore } from '../world/letter-store.ts'
 import { PATIENCE_MS } from '../world/limits.ts'
 import { PLAIN } from '../world/redrive-office.ts'
 import { reused } from '../world/reused-store.ts'
 import { stores } from '../world/stores.ts'
 import { violationsIn } from '../world/verified.ts'
-import { stepping } from './stepping.ts'
 
 /** Letters that are named are looked up two hundred at a time: these are two portions. */
 const LETTERS = 240

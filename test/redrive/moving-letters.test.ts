@@ -10,12 +10,12 @@ import { EngineDirectory } from '../../src/queues/engines/engine-directory.ts'
 import type { PlanRequest, RedriveDetail } from '../../src/redrive/redrive.ts'
 import { Redrives } from '../../src/redrive/redrives.ts'
 import type { Database } from '../../src/store/database.ts'
+import { stepping } from '../world/intercepted-database.ts'
 import { LetterStore } from '../world/letter-store.ts'
 import { PLAIN } from '../world/redrive-office.ts'
 import { reportOf } from '../world/report.ts'
 import { reused } from '../world/reused-store.ts'
 import { stores } from '../world/stores.ts'
-import { stepping } from './stepping.ts'
 
 /** So many different errors that a hundred letters are a portion of the list. */
 const ERRORS = 200

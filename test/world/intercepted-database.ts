@@ -10,6 +10,8 @@ export interface Step {
   readonly verb: string
   /** The name of the statement that comes next; `commit`, or `committed` when it is behind that. */
   readonly next: string
+  /** That statement. */
+  readonly statement?: Statement
 }
 
 /** Called before every step; what it throws fails what was going to be done. */
@@ -18,13 +20,13 @@ export type Intercept = (step: Step) => void | Promise<void>
 /** The same store, with `intercept` before its steps. */
 export function intercepted(db: Database, intercept: Intercept): Database {
   const reading = <T>(verb: string, session: Session, work: (session: Session) => Promise<T>): Promise<T> =>
-    work(new InterceptedSession(session, (next) => intercept({ verb, next })))
+    work(new InterceptedSession(session, (next) => intercept({ verb, ...next })))
   const within = async <T>(
     verb: string,
     tx: Transaction,
     work: (tx: Transaction) => Promise<T>,
   ): Promise<T> => {
-    const stops = new InterceptedTransaction(tx, (next) => intercept({ verb, next }))
+    const stops = new InterceptedTransaction(tx, (next) => intercept({ verb, ...next }))
     const result = await work(stops)
     await stops.end()
     return result
@@ -57,6 +59,27 @@ export function wrapped(
   })
 }
 
+/**
+ * The same store, with `step` before each use of it, and before each look at a moment of it: not within a transaction, where SQLite has
+ * one connection for all.
+ */
+export function stepping(db: Database, step: (verb: string) => Promise<void>): Database {
+  return overriding(db, {
+    transaction: async (verb, work) => {
+      await step(verb)
+      return db.transaction(verb, work)
+    },
+    session: async (verb, work) => {
+      await step(verb)
+      return db.session(verb, work)
+    },
+    snapshot: (verb, work, options) => {
+      const looking = (session: Session) => new InterceptedSession(session, () => step(verb))
+      return db.snapshot(verb, (session) => work(asSnapshot(looking(session))), options)
+    },
+  })
+}
+
 /** The same object, with some of its methods replaced. */
 export function overriding<T extends object>(whole: T, methods: Partial<T>): T {
   return new Proxy(whole, {
@@ -67,24 +90,26 @@ export function overriding<T extends object>(whole: T, methods: Partial<T>): T {
   })
 }
 
+type Stop = (next: Omit<Step, 'verb'>) => void | Promise<void>
+
 class InterceptedSession implements Session {
   readonly dialect: Session['dialect']
   readonly #session: Session
-  readonly stop: (next: string) => void | Promise<void>
+  readonly stop: Stop
 
-  constructor(session: Session, stop: (next: string) => void | Promise<void>) {
+  constructor(session: Session, stop: Stop) {
     this.dialect = session.dialect
     this.#session = session
     this.stop = stop
   }
 
   async rows<Row>(statement: Statement, ...values: readonly Value[]): Promise<Row[]> {
-    await this.stop(statement.name)
+    await this.stop({ next: statement.name, statement })
     return this.#session.rows<Row>(statement, ...values)
   }
 
   async run(statement: Statement, ...values: readonly Value[]): Promise<number> {
-    await this.stop(statement.name)
+    await this.stop({ next: statement.name, statement })
     return this.#session.run(statement, ...values)
   }
 
@@ -105,7 +130,7 @@ class InterceptedTransaction extends InterceptedSession implements Transaction {
 
   async end(): Promise<void> {
     for (const [statement, values] of this.#atCommit) await this.run(statement, ...values)
-    await this.stop('commit')
+    await this.stop({ next: 'commit' })
   }
 }
 

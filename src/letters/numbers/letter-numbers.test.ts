@@ -1,7 +1,7 @@
 import Fastify, { type FastifyInstance } from 'fastify'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { stepping } from '../../../test/redrive/stepping.ts'
 import { insistOnDocumentedStatuses } from '../../../test/world/documented.ts'
+import { stepping } from '../../../test/world/intercepted-database.ts'
 import { LetterStore } from '../../../test/world/letter-store.ts'
 import { stores } from '../../../test/world/stores.ts'
 import { serveApi } from '../../api/calls.ts'
