@@ -3,12 +3,12 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
 import { Clerk } from '../world/clerk.ts'
 import { sizeOf } from '../world/limits.ts'
+import { buryThousands, idOf } from '../world/many-deaths.ts'
 import type { Listed } from '../world/office-api.ts'
 import { type Random, seededRandom } from '../world/random.ts'
 import { startServer } from '../world/server.ts'
 import { stores } from '../world/stores.ts'
 import { Wire } from '../world/wire.ts'
-import { buryThousands, idOf } from './deaths.ts'
 
 const LETTERS = sizeOf(10_000, 100_000)
 const QUEUES = Array.from({ length: 10 }, (_, n) => `walked-${n}`)
@@ -90,7 +90,7 @@ describe.each(stores)('a walk over many letters on $name while others write', (s
     const random = seededRandom()
     const place = await store.fresh()
     try {
-      const { ids } = await buryThousands(place.url, QUEUES, LETTERS)
+      const ids = await buryThousands(place.url, QUEUES, LETTERS)
       expect(ids.size).toBe(LETTERS)
       const server = await startServer({ store: place.url, testApi: false })
       const wire = new Wire(server.url)

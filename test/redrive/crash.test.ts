@@ -6,12 +6,13 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
 import { openDatabase } from '../../src/store/open.ts'
 import { PATIENCE_MS, sizeOf } from '../world/limits.ts'
+import { buryKeyed } from '../world/many-deaths.ts'
 import { MortalServer } from '../world/mortal-server.ts'
 import { seededRandom } from '../world/random.ts'
+import { countSent } from '../world/sent-letters.ts'
 import { type SpawnedServer, type StandbyServer, standbyServer } from '../world/server.ts'
 import { freshPostgres, freshSqlite } from '../world/stores.ts'
 import { violationsIn } from '../world/verified.ts'
-import { booksOf, fillLetters } from './many-letters.ts'
 
 const LETTERS = sizeOf(3_000, 100_000)
 const KILLS = sizeOf(2, 10)
@@ -75,7 +76,7 @@ const dueAt = (n: number, jitter: number): number =>
 async function expectWhole(url: string): Promise<void> {
   const db = openDatabase(url, { poolSize: 1 })
   try {
-    expect(await booksOf(db)).toEqual({
+    expect(await countSent(db)).toEqual({
       ...{ items: LETTERS, cases: LETTERS, letters: LETTERS, retries: LETTERS, retried: LETTERS },
       overtakers: 0,
     })
@@ -105,7 +106,7 @@ describe.concurrent('a redrive whose server is killed', () => {
       running.delete(server)
     }
     try {
-      await fillLetters(place.url, LETTERS, 50)
+      await buryKeyed(place.url, LETTERS, 50)
       let [owner, other] = [await open(), await open()]
       const id = await started(owner)
       let hits = 0
@@ -153,7 +154,7 @@ describe.concurrent('a redrive whose server is killed', () => {
     const place = await freshSqlite()
     const mortal = new MortalServer(place.url)
     try {
-      await fillLetters(place.url, LETTERS, 50)
+      await buryKeyed(place.url, LETTERS, 50)
       let server = await mortal.start()
       const id = await started(server)
       for (let n = 0; n < KILLS; n++) {

@@ -8,10 +8,12 @@ import { isSending, type RedriveStanding } from '../../src/redrive/redrive.ts'
 import { isProof, sizeOf } from '../world/limits.ts'
 import { checkPrograms, type Step } from '../world/model.ts'
 import { reused } from '../world/reused-store.ts'
+import { doubledIn, type KeyedLetter, type Send, sendsIn, waitingIn } from '../world/sent-letters.ts'
 import { stores } from '../world/stores.ts'
+import { violationsIn } from '../world/verified.ts'
 import { Day } from './day.ts'
 import { days } from './steps.ts'
-import { type Send, TwoOffices, type Waiting } from './two-offices.ts'
+import { TwoOffices } from './two-offices.ts'
 
 const RUNS = sizeOf({ sqlite: 10, postgres: 4 }, { sqlite: 400, postgres: 100 })
 
@@ -41,14 +43,14 @@ async function live(offices: TwoOffices, steps: readonly Step<Day>[]): Promise<v
   for (const step of steps) {
     await day.take(step)
     await addsUp(offices)
-    expect(await offices.doubled()).toEqual([])
+    expect(await doubledIn(offices.db)).toEqual([])
     expect(await looks.overtaken()).toEqual([])
   }
   await day.end()
   await addsUp(offices)
-  expect(await offices.violations()).toEqual([])
+  expect(await violationsIn(offices.db)).toEqual([])
   const redrives = await offices.redrives()
-  const sends = await offices.sends()
+  const sends = await sendsIn(offices.db)
   expect(repeated(sends)).toEqual([])
   expect(outOfOrder(sends.filter(isOf(keepingOrder(redrives))))).toEqual([])
   for (const { id, action, counts } of redrives)
@@ -66,7 +68,7 @@ const isOf =
 /** What went out between two looks, and what waited all the while. */
 class Looks {
   readonly #offices: TwoOffices
-  #waiting: readonly Waiting[] = []
+  #waiting: readonly KeyedLetter[] = []
   #sends = new Set<string>()
 
   constructor(offices: TwoOffices) {
@@ -76,8 +78,8 @@ class Looks {
   /** Letters that stayed behind while a later one of their key was sent by a redrive that keeps order. */
   async overtaken(): Promise<string[]> {
     const before = new Set(this.#waiting.map(({ letter, version }) => `${letter}-${version}`))
-    const waiting = await this.#offices.waiting()
-    const sends = await this.#offices.sends()
+    const waiting = await waitingIn(this.#offices.db)
+    const sends = await sendsIn(this.#offices.db)
     const nameOf = ({ letter, version }: Send): string => `${letter}-${version}`
     const news = sends
       .filter((send) => !this.#sends.has(nameOf(send)))
