@@ -6,6 +6,7 @@
 import { hash, timingSafeEqual } from 'node:crypto'
 import type { Clock, Instant } from '../core/clock.ts'
 import { BartlebyError, failure } from '../core/errors.ts'
+import { ROLES, type Role } from '../core/roles.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -21,10 +22,6 @@ declare module 'fastify' {
     clientAddress: string
   }
 }
-
-/** Each includes those before it: reading, working with items, configuring and purging. */
-export const ROLES = ['viewer', 'operator', 'admin'] as const
-export type Role = (typeof ROLES)[number]
 
 /** A configured token: its SHA-256, never itself. */
 export interface TokenEntry {

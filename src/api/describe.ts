@@ -1,6 +1,6 @@
 /** Calls of the office API in the OpenAPI document: parameters, body, and the envelope around `data`. */
 import Type, { type TSchema } from 'typebox'
-import type { Role } from './auth.ts'
+import type { Role } from '../core/roles.ts'
 import { ERROR, TEXT, TIME } from './shapes.ts'
 
 type Fields = Readonly<Record<string, TSchema>>

@@ -1,12 +1,11 @@
 /** `bartleby token`: makes bearer tokens. Only their SHA-256 is configured; the token itself is shown once. */
 import { createHash, randomBytes } from 'node:crypto'
 import { Option } from 'commander'
+import { ROLES, type Role } from '../core/roles.ts'
 import { sourceCommand } from '../sources/source-commands.ts'
 import { commandGroup } from '../terminal/command.ts'
 import { usage } from '../terminal/exit.ts'
 import { readAll } from '../terminal/terminal.ts'
-
-const ROLES = ['viewer', 'operator', 'admin'] as const
 
 /** Lets secret scanners recognise a leaked token. */
 const TOKEN_PREFIX = 'bartleby_'
@@ -17,7 +16,7 @@ const create = sourceCommand(
   'Make a token, print it once, and print or add its configuration entry.',
 )
   .needed('--name <name>', 'who will use it; shown in logs')
-  .adding<{ readonly role: (typeof ROLES)[number] }>((command) =>
+  .adding<{ readonly role: Role }>((command) =>
     command.addOption(new Option('--role <role>', 'what it may do').choices(ROLES).makeOptionMandatory()),
   )
   .option('--config <file>', 'add the entry to this configuration file')

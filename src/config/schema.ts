@@ -1,6 +1,6 @@
 /** The keys of a configuration file: those of the server itself, and the section of each source. */
 import Type, { type Static } from 'typebox'
-import { ROLES } from '../api/auth.ts'
+import { ROLES } from '../core/roles.ts'
 import { isRecord, type Settings, withoutNothing } from '../core/settings/given.ts'
 import {
   addressRange,

@@ -3,12 +3,11 @@ import { resolve } from 'node:path'
 import type { FastifyInstance } from 'fastify'
 import type { TokenEntry } from '../api/auth.ts'
 import { type ApiScope, serveApi } from '../api/calls.ts'
-import { objectOf } from '../api/describe.ts'
-import { INTEGER, TEXT, TIME } from '../api/shapes.ts'
 import type { Instant } from '../core/clock.ts'
 import { formatMicros } from '../core/timestamp.ts'
 import { VERSION } from '../core/version.ts'
 import { parseStoreUrl } from '../store/store-url.ts'
+import { SETTINGS, type Settings } from './shapes.ts'
 
 export interface SettingsRoutesOptions extends ApiScope {
   readonly startedAt: Instant
@@ -18,21 +17,6 @@ export interface SettingsRoutesOptions extends ApiScope {
   readonly environment: { readonly name: string; readonly colour: string }
   readonly tokens: readonly TokenEntry[]
 }
-
-const SETTINGS = objectOf({
-  version: TEXT,
-  node: TEXT,
-  startedAtUtc: TIME,
-  store: objectOf({ kind: { type: 'string', enum: ['sqlite', 'postgres'] }, place: TEXT }),
-  retentionDays: INTEGER,
-  environment: objectOf({ name: TEXT, colour: TEXT }),
-  tokens: {
-    type: ['array', 'null'],
-    items: objectOf({ name: TEXT, role: TEXT }),
-    description: 'Whose tokens there are; null unless an admin asks',
-  },
-  tokensConfigured: { type: 'boolean' },
-})
 
 export async function settingsRoutes(app: FastifyInstance, options: SettingsRoutesOptions): Promise<void> {
   const { startedAt, store, retentionDays, environment, tokens } = options
@@ -68,7 +52,7 @@ export async function settingsRoutes(app: FastifyInstance, options: SettingsRout
 const POSTGRES_PORT = '5432'
 
 /** Without user, password and options. */
-export function storePlace(url: string): { readonly kind: 'sqlite' | 'postgres'; readonly place: string } {
+export function storePlace(url: string): Settings['store'] {
   const store = parseStoreUrl(url)
   switch (store.kind) {
     case 'memory':

@@ -32,4 +32,5 @@ export const STANDING = Type.Object({
     { description: 'Every promise of the store, once all of them are checked' },
   ),
 })
-export type VerifyStanding = Within<Shape<typeof STANDING>>
+export type Verification = Shape<typeof STANDING>
+export type VerifyStanding = Within<Verification>

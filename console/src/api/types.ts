@@ -18,8 +18,12 @@ export type {
   RetryPreview,
   RetryReceipt,
 } from '../../../src/client/letter-types.ts'
+export { ROLES, type Role } from '../../../src/core/roles.ts'
+export type { Session } from '../../../src/http/session/shapes.ts'
+export type { Settings } from '../../../src/observe/shapes.ts'
 export type { QueueView as QueueOverview } from '../../../src/queues/shapes.ts'
 export type * from '../../../src/sources/engines/shapes.ts'
+export type { Verification } from '../../../src/verify/shapes.ts'
 
 import type {
   ActivityRange,
@@ -29,29 +33,9 @@ import type {
   SignatureGroup as PlainGroup,
   SignatureDetail,
 } from '../../../src/client/letter-types.ts'
+import type { Session } from '../../../src/http/session/shapes.ts'
 
-export const ROLES = ['viewer', 'operator', 'admin'] as const
-export type Role = (typeof ROLES)[number]
-
-export interface Environment {
-  readonly name: string
-  readonly colour: string
-}
-
-export interface Session {
-  readonly signedIn: boolean
-  readonly needsToken: boolean
-  readonly name: string | null
-  readonly role: Role | null
-  /** What may be acted on; letters of Kafka need a token where the Kafka part has some. */
-  readonly reach: 'all' | 'all-but-kafka' | 'kafka' | null
-  readonly version: string
-  readonly environment: Environment
-  readonly sources: { readonly outbox: boolean; readonly webhooks: boolean; readonly kafka: boolean }
-  /** All sources of letters, and whether this server has some of each. */
-  readonly navigation: readonly { readonly name: string; readonly title: string; readonly present: boolean }[]
-  readonly demo: { readonly healingSignature: string; readonly stormSignature: string } | null
-}
+export type Environment = Session['environment']
 
 /** The counts that live updates carry. */
 export interface Standing extends Readonly<Record<LetterStatus, number>> {
@@ -75,29 +59,3 @@ export interface SignatureGroup extends PlainGroup {
 /** Filters of letters under the names of the API. */
 export type LetterFilter = Readonly<Partial<Record<LetterFilterKey, string>>>
 export type LetterFilterKey = keyof AskedLetters
-
-export interface Settings {
-  readonly version: string
-  readonly node: string
-  readonly startedAtUtc: string
-  readonly store: { readonly kind: 'sqlite' | 'postgres'; readonly place: string }
-  readonly retentionDays: number
-  readonly environment: Environment
-  readonly tokens: readonly { readonly name: string; readonly role: Role }[] | null
-  readonly tokensConfigured: boolean
-}
-
-export interface Verification {
-  readonly state: 'never' | 'running' | 'done' | 'failed'
-  readonly startedAtUtc: string | null
-  readonly finishedAtUtc: string | null
-  readonly progress: { readonly label: string; readonly done: number; readonly expected: number } | null
-  readonly error: string | null
-  readonly checks: readonly {
-    readonly id: string
-    readonly title: string
-    readonly holds: boolean
-    readonly findings: number
-    readonly samples: readonly string[]
-  }[]
-}

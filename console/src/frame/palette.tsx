@@ -119,8 +119,9 @@ function usePlaces(isWanted: boolean): readonly Command[] {
   const groups = useInfiniteQuery({ ...signaturesQuery(), enabled: isWanted }).data?.pages[0]?.items ?? []
   const queues = useQuery({ ...queuesQuery(), enabled: isWanted }).data?.items ?? []
   const consumers =
-    useInfiniteQuery({ ...consumersQuery, enabled: isWanted && sources.webhooks }).data?.pages[0]?.items ?? []
-  const kafka = useQuery({ ...kafkaQuery, enabled: isWanted && sources.kafka }).data
+    useInfiniteQuery({ ...consumersQuery, enabled: isWanted && sources.webhooks === true }).data?.pages[0]
+      ?.items ?? []
+  const kafka = useQuery({ ...kafkaQuery, enabled: isWanted && sources.kafka === true }).data
   const services = kafka?.enabled === true ? kafka.services : []
   return [
     ...groups.map((group) => ({

@@ -13,7 +13,7 @@ export function useRunning(): { readonly running: number; readonly paused: numbe
   const redrives = useActiveRedrives().data?.items ?? []
   const { data } = useQuery({
     ...webhookRunsQuery,
-    enabled: sources.webhooks,
+    enabled: sources.webhooks === true,
     refetchInterval: isPaused ? false : LOOK_MS,
   })
   const paused = redrives.filter(({ state }) => state === 'paused').length

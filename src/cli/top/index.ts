@@ -3,6 +3,7 @@ import type { Page } from '../../client/envelope.ts'
 import { OfficeClientError } from '../../client/errors.ts'
 import type { LetterCounts, LetterItem, SignatureGroup } from '../../client/letter-types.ts'
 import { sleep } from '../../core/waiting.ts'
+import type { Session } from '../../http/session/shapes.ts'
 import type { QueueView } from '../../queues/shapes.ts'
 import { reasonOf } from '../../terminal/exit.ts'
 import { decimal } from '../../terminal/flags.ts'
@@ -101,11 +102,6 @@ function shown(before: Picture, found: Found): Picture {
 const MOST = 50
 /** Too many for every other second. */
 const MOST_QUEUES = 1_000
-
-interface Session {
-  readonly version: string
-  readonly environment: { readonly name: string }
-}
 
 async function lookAt(call: CallOffice): Promise<Look> {
   const [session, counts, groups, queues, newest] = await Promise.all([

@@ -1,29 +1,29 @@
 /** `/api/session`: who the caller is and what this server is, signing in with a token, and signing out. No token needed. */
 import type { IncomingHttpHeaders } from 'node:http'
 import type { FastifyInstance } from 'fastify'
+import Type from 'typebox'
 import {
   ANYONE,
   type Caller,
   countingAuthenticator,
   type KnownToken,
-  ROLES,
   reachName,
   type WrongTokens,
 } from '../../api/auth.ts'
 import { type ApiScope, type OpenApiCall, serveApi } from '../../api/calls.ts'
-import { objectOf } from '../../api/describe.ts'
 import { refuseUnknownFields, requiredText } from '../../api/json-body.ts'
-import { TEXT, TEXT_OR_NULL, textUpTo } from '../../api/shapes.ts'
+import { BOOLEAN, textUpTo } from '../../api/shapes.ts'
 import { BartlebyError } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
 import { VERSION } from '../../core/version.ts'
 import type { DemoSignatures } from '../../demo/story/story.ts'
 import type { NamedSource } from '../../sources/source-module.ts'
 import { clearingCookie, type Sessions, settingCookie } from './sessions.ts'
+import { SESSION, type Session } from './shapes.ts'
 
 /** What the console says about a server before sign-in. */
 interface ServerFace {
-  readonly environment: { readonly name: string; readonly colour: string }
+  readonly environment: Session['environment']
   /** Sources of letters, and which of them this server has. */
   readonly sources: readonly Pick<NamedSource, 'name' | 'title' | 'http'>[]
   /** null unless this server plays the demo. */
@@ -44,31 +44,6 @@ interface SessionRoutesOptions extends ApiScope {
 const MAX_TOKEN_CHARACTERS = 4_096
 const MAX_BODY_BYTES = 16_384
 
-const FLAG = { type: 'boolean' }
-const signedIn = (sources: object) =>
-  objectOf({
-    signedIn: FLAG,
-    needsToken: FLAG,
-    name: TEXT_OR_NULL,
-    role: { type: ['string', 'null'], enum: [...ROLES, null] },
-    reach: {
-      ...TEXT_OR_NULL,
-      description:
-        '`all`, `all-but-NAME` while letters of a source need a token of its own, `NAME` for such a token',
-    },
-    version: TEXT,
-    environment: objectOf({ name: TEXT, colour: TEXT }),
-    sources: objectOf(Object.fromEntries(Object.keys(sources).map((name) => [name, FLAG]))),
-    navigation: {
-      type: 'array',
-      description: 'All sources of letters, and whether this server has some of each',
-      items: objectOf({ name: TEXT, title: TEXT, present: FLAG }),
-    },
-    demo: {
-      anyOf: [objectOf({ healingSignature: TEXT, stormSignature: TEXT }), { type: 'null' }],
-    },
-  })
-
 export async function sessionRoutes(app: FastifyInstance, options: SessionRoutesOptions): Promise<void> {
   serveApi(app, options, sessionCalls(options))
 }
@@ -86,10 +61,11 @@ function sessionCalls({
     face.sources.flatMap(({ name, http }) => (http?.isPresent ? [[name, http.isPresent()]] : [])),
   )
   const navigation = face.sources.map(({ name, title }) => ({ name, title, present: presence[name] ?? true }))
-  const shape = signedIn(presence)
+  const known = Object.keys(presence).map((name) => [name, BOOLEAN])
+  const shape = Type.Object({ ...SESSION.properties, sources: Type.Object(Object.fromEntries(known)) })
   const authenticate = countingAuthenticator(tokens, null, wrongTokens)
 
-  const view = (caller: Caller | null) => ({
+  const view = (caller: Caller | null): Session => ({
     signedIn: caller !== null,
     needsToken: visitor === null,
     name: caller?.name ?? null,
@@ -141,7 +117,7 @@ function sessionCalls({
       operationId: 'session.begin',
       tag: 'session',
       summary: 'Sign a browser in with a token: the cookie that is set stands in for it for twelve hours',
-      body: objectOf({ token: textUpTo(MAX_TOKEN_CHARACTERS) }),
+      body: Type.Object({ token: textUpTo(MAX_TOKEN_CHARACTERS) }),
       failures: [401],
       data: shape,
       answer: async ({ body: { fields }, headers: { origin }, address }) => {
@@ -164,7 +140,7 @@ function sessionCalls({
       operationId: 'session.end',
       tag: 'session',
       summary: 'Sign a browser out',
-      data: objectOf({ signedIn: FLAG }),
+      data: Type.Pick(SESSION, ['signedIn']),
       answer: async ({ headers: { origin } }) => ({
         status: 200,
         data: { signedIn: false },

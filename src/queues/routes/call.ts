@@ -4,10 +4,10 @@
  */
 import type { DescMessage, MessageInitShape, MessageShape } from '@bufbuild/protobuf'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { Role } from '../../api/auth.ts'
 import { ClientGone, readBody } from '../../api/body.ts'
 import type { TimeControl } from '../../api/source-http.ts'
 import { BartlebyError, failure } from '../../core/errors.ts'
+import type { Role } from '../../core/roles.ts'
 import type { Queues } from '../queues.ts'
 import { decodeMessage, type Encoded, encodeMessage, type Format, negotiate } from '../wire/codec.ts'
 import { ReplySchema } from '../wire/queues_pb.ts'

@@ -4,13 +4,14 @@
  * exists.
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { authenticator, type Caller, type Role, reaches, requireRole } from '../../api/auth.ts'
+import { authenticator, type Caller, reaches, requireRole } from '../../api/auth.ts'
 import { ClientGone } from '../../api/body.ts'
 import { schemasOnlyDescribe, unreachable } from '../../api/calls.ts'
 import { type Answer, methodsAt, paramsOf } from '../../api/exact-answer.ts'
 import { pathOf } from '../../api/facade.ts'
 import type { ServerScope } from '../../api/source-http.ts'
 import { BartlebyError } from '../../core/errors.ts'
+import type { Role } from '../../core/roles.ts'
 import { KAFKA } from './event.ts'
 import { serviceCalls } from './routes/by-service.ts'
 import { topicCalls } from './routes/by-topic.ts'

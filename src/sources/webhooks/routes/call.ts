@@ -3,10 +3,10 @@
  * clients know.
  */
 
-import type { Role } from '../../../api/auth.ts'
 import type { Answer } from '../../../api/exact-answer.ts'
 import type { JsonSchema } from '../../../api/proto-schema.ts'
 import type { Clock } from '../../../core/clock.ts'
+import type { Role } from '../../../core/roles.ts'
 import { sameToken } from '../../../core/same-token.ts'
 import { Refused } from '../refusal.ts'
 import type { WebhookSettings } from '../settings.ts'

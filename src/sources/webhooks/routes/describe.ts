@@ -1,7 +1,8 @@
 /** How calls of the webhook API look in the OpenAPI document. */
-import type { Role } from '../../../api/auth.ts'
+
 import { paramsIn } from '../../../api/describe.ts'
 import { TEXT } from '../../../api/shapes.ts'
+import type { Role } from '../../../core/roles.ts'
 import type { WebhookCall } from './call.ts'
 
 const MEANINGS: Readonly<Record<number, string>> = {
