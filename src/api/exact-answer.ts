@@ -9,6 +9,10 @@ export interface Answer {
   readonly headers: Readonly<Record<string, string>>
 }
 
+export const answer = (status: number, body = '', headers: Answer['headers'] = {}): Answer => ({
+  ...{ status, body, headers },
+})
+
 export interface RequestLimits {
   readonly maxBodyBytes: number
   readonly readTimeoutSeconds: number

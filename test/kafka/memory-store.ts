@@ -1,8 +1,8 @@
 /** Keeps records as the real store promises to: each once, by its place and its bytes. In memory, and a test can take it away. */
 
 import type { RawRecord } from '../../src/sources/kafka/event.ts'
+import type { Gap, Stored } from '../../src/sources/kafka/intake/partition-counts.ts'
 import type { RecordStore } from '../../src/sources/kafka/intake/store.ts'
-import type { Gap, Stored } from '../../src/sources/kafka/intake/store-partitions.ts'
 import { StoreUnavailable } from '../../src/store/database.ts'
 
 export class MemoryStore implements RecordStore {

@@ -61,16 +61,16 @@ describeOwnBroker('a broker that fails', () => {
     // A killed broker looks no different from behind the gate, and starting one takes seconds.
     gate.shut()
     await reading(topic, async (reader, store) => {
-      await expect.poll(() => reader.standing().state).toBe('degraded')
+      await expect.poll(() => reader.status().state).toBe('degraded')
       gate.open()
       await expect.poll(() => store.values(topic)).toEqual(['0'])
-      await expect.poll(() => reader.standing().state).toBe('reading')
+      await expect.poll(() => reader.status().state).toBe('reading')
       await broker.kill()
-      await expect.poll(() => reader.standing().state).toBe('degraded')
+      await expect.poll(() => reader.status().state).toBe('degraded')
       await broker.start()
       await kafka.produce(topic, [{ value: '1' }])
       await expect.poll(() => store.values(topic)).toEqual(['0', '1'])
-      await expect.poll(() => reader.standing()).toMatchObject({ state: 'reading', troubles: [] })
+      await expect.poll(() => reader.status()).toMatchObject({ state: 'reading', troubles: [] })
     })
   })
 
@@ -80,18 +80,18 @@ describeOwnBroker('a broker that fails', () => {
     const file = join(broker.logFolder, `${topic}-0`, '00000000000000000000.log')
     const undo = await breakBatch(file, 1)
     await reading(topic, async (reader, store) => {
-      await expect.poll(() => reader.standing().partitions[0]?.trouble).toContain('its batch at offset 1')
+      await expect.poll(() => reader.status().partitions[0]?.trouble).toContain('its batch at offset 1')
       await kafka.produce(topic, [{ value: 'other', partition: 1 }])
       await expect.poll(() => store.values(topic)).toEqual(['0', 'other'])
       await expect
-        .poll(() => reader.standing())
+        .poll(() => reader.status())
         .toMatchObject({
           state: 'degraded',
           partitions: [{ committed: 1n }, { committed: 1n, trouble: null }],
         })
       await undo()
       await expect.poll(() => store.values(topic)).toEqual(['0', 'other', '1', '2'])
-      expect(reader.standing()).toMatchObject({ state: 'reading', troubles: [] })
+      expect(reader.status()).toMatchObject({ state: 'reading', troubles: [] })
     })
   })
 
@@ -104,7 +104,7 @@ describeOwnBroker('a broker that fails', () => {
       topic,
       async (reader) => {
         await expect
-          .poll(() => reader.standing().partitions[0]?.trouble)
+          .poll(() => reader.status().partitions[0]?.trouble)
           .toContain('The next one begins at offset 2; docs/kafka.md says how to pass it.')
         await expect.poll(() => kafka.committedOffset(groupId, topic)).toBe(1n)
       },
@@ -115,7 +115,7 @@ describeOwnBroker('a broker that fails', () => {
       topic,
       async (reader, store) => {
         await expect.poll(() => store.values(topic)).toEqual(['2'])
-        expect(reader.standing()).toMatchObject({ state: 'reading', troubles: [] })
+        expect(reader.status()).toMatchObject({ state: 'reading', troubles: [] })
       },
       { groupId },
     )

@@ -5,7 +5,7 @@ import { silentLog } from '../../src/core/log.ts'
 import type { Publisher, PublishOutcome } from '../../src/outgoing/kafka/producer.ts'
 import type { OutgoingRecord } from '../../src/outgoing/kafka/record.ts'
 import { STATE } from '../../src/sources/kafka/event.ts'
-import type { IntakeStanding } from '../../src/sources/kafka/intake/standing.ts'
+import type { IntakeStatus } from '../../src/sources/kafka/intake/intake-status.ts'
 import { KafkaCounters, metricsText } from '../../src/sources/kafka/metrics.ts'
 import { Processors } from '../../src/sources/kafka/processors/processors.ts'
 import { QueueReader } from '../../src/sources/kafka/queue-reader.ts'
@@ -61,7 +61,7 @@ export class KafkaHttp {
   readonly counters: KafkaCounters
   readonly server: ScriptedServer
   /** How intake is said to stand. */
-  standing: IntakeStanding
+  standing: IntakeStatus
   readonly #returnPath: ReturnPath
   readonly #processors: Processors
 
@@ -95,7 +95,7 @@ export class KafkaHttp {
       listener: counters,
       instance: 'test',
     })
-    const standing = (): IntakeStanding => http.standing
+    const standing = (): IntakeStatus => http.standing
     const kafka: ServedKafka = {
       calls: {
         settings: store.settings,
@@ -103,7 +103,7 @@ export class KafkaHttp {
         reader: new QueueReader(store.db, store.letters.numbers),
       },
       metrics: () => metricsText(counters, standing()),
-      standing,
+      status: standing,
       reassign: (id, assignment, caller) => reassign(store, id, assignment, caller),
     }
     const { tokens = [], http: limits = {}, office = {} } = options
@@ -145,7 +145,7 @@ export class KafkaHttp {
   }
 }
 
-const wellStanding = ({ clock }: KafkaStore): IntakeStanding => ({
+const wellStanding = ({ clock }: KafkaStore): IntakeStatus => ({
   state: 'reading',
   troubles: [],
   missingTopics: [],

@@ -23,8 +23,8 @@ import {
   type RawRecord,
   STATE,
 } from '../../src/sources/kafka/event.ts'
+import type { Stored } from '../../src/sources/kafka/intake/partition-counts.ts'
 import { createRecordStore, type RecordStore } from '../../src/sources/kafka/intake/store.ts'
-import type { Stored } from '../../src/sources/kafka/intake/store-partitions.ts'
 import type { KafkaListener } from '../../src/sources/kafka/metrics.ts'
 import type { KafkaSettings } from '../../src/sources/kafka/settings/settings.ts'
 import { kafkaLetterSource, type LetterReturn } from '../../src/sources/kafka/source.ts'

@@ -56,7 +56,7 @@ const callsOf = (kafka: ServedKafka | null): readonly ApiCall[] => [
     summary: 'The services with their topics, and how intake stands',
     data: OVERVIEW,
     answer: async () =>
-      ok(kafka === null ? { enabled: false } : overviewOnWire(kafka.calls.settings, kafka.standing())),
+      ok(kafka === null ? { enabled: false } : overviewOnWire(kafka.calls.settings, kafka.status())),
   },
   {
     method: 'GET',

@@ -5,7 +5,7 @@ import { base64 } from '../../core/content.ts'
 import { formatMicros } from '../../core/timestamp.ts'
 import type { RawHeader } from '../../outgoing/kafka/record.ts'
 import { STATE_NAMES, stateName } from './event.ts'
-import { INTAKE_STATES, type IntakeStanding, lagOf, type PartitionStanding } from './intake/standing.ts'
+import { INTAKE_STATES, type IntakeStatus, lagOf, type PartitionStatus } from './intake/intake-status.ts'
 import type { ChainLink, DetailedEvent } from './queue-reader.ts'
 import { recordTime, warningsOf } from './routes/views.ts'
 import { type KafkaService, PROFILES } from './settings/schema.ts'
@@ -36,9 +36,9 @@ const PARTITION = {
   partition: [INTEGER, ({ partition }) => partition],
   committed: [TEXT_OR_NULL, ({ committed }) => offsetOnWire(committed)],
   end: [TEXT_OR_NULL, ({ end }) => offsetOnWire(end)],
-  lag: [TEXT_OR_NULL, (standing) => offsetOnWire(lagOf(standing))],
+  lag: [TEXT_OR_NULL, (status) => offsetOnWire(lagOf(status))],
   trouble: [TEXT_OR_NULL, ({ trouble }) => trouble],
-} satisfies AnswerFields<PartitionStanding>
+} satisfies AnswerFields<PartitionStatus>
 
 const INTAKE = {
   state: [{ type: 'string', enum: INTAKE_STATES }, ({ state }) => state],
@@ -49,7 +49,7 @@ const INTAKE = {
     { type: 'array', description: 'Those that this server reads', items: shapeOf(PARTITION) },
     ({ partitions }) => partitions.map((partition) => answerOf(PARTITION, partition)),
   ],
-} satisfies AnswerFields<IntakeStanding>
+} satisfies AnswerFields<IntakeStatus>
 
 const OVERVIEW_FIELDS = {
   enabled: [
@@ -69,13 +69,13 @@ const OVERVIEW_FIELDS = {
     { ...TEXTS, description: 'Topics that are taken in and belong to no service' },
     ({ settings }) => settings.dlqTopics,
   ],
-  intake: [shapeOf(INTAKE), ({ standing }) => answerOf(INTAKE, standing)],
-} satisfies AnswerFields<{ readonly settings: KafkaSettings; readonly standing: IntakeStanding }>
+  intake: [shapeOf(INTAKE), ({ status }) => answerOf(INTAKE, status)],
+} satisfies AnswerFields<{ readonly settings: KafkaSettings; readonly status: IntakeStatus }>
 
 export const OVERVIEW = { ...shapeOf(OVERVIEW_FIELDS), required: ['enabled'] }
 
-export const overviewOnWire = (settings: KafkaSettings, standing: IntakeStanding) =>
-  answerOf(OVERVIEW_FIELDS, { settings, standing })
+export const overviewOnWire = (settings: KafkaSettings, status: IntakeStatus) =>
+  answerOf(OVERVIEW_FIELDS, { settings, status })
 
 const PLACE = {
   dlqId: [

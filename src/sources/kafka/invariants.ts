@@ -78,7 +78,7 @@ const nameOf = (state: number): string =>
   Object.values<number>(STATE).includes(state) ? stateName(state) : String(state)
 
 /** A few hundred at most. */
-const readBooks = read(
+const readPartitions = read(
   'kafkaBooks',
   'SELECT topic, partition, received, duplicates, created, reopened FROM bartleby.kafka_partitions ORDER BY topic, partition',
 )
@@ -98,7 +98,7 @@ interface Partition {
   readonly partition: Integer
 }
 
-interface Book extends Partition {
+interface CountedPartition extends Partition {
   readonly received: Integer
   readonly duplicates: Integer
   readonly created: Integer
@@ -115,9 +115,9 @@ const records: Invariant = {
   rows: ({ sizes: { letters } }) => 2 * letters,
   async *check(audit) {
     const found = await countAll(audit)
-    for (const book of await audit.session.rows<Book>(readBooks)) {
-      yield* miscounted(book, found.get(partitionName(book)) ?? 0)
-      found.delete(partitionName(book))
+    for (const counted of await audit.session.rows<CountedPartition>(readPartitions)) {
+      yield* miscounted(counted, found.get(partitionName(counted)) ?? 0)
+      found.delete(partitionName(counted))
     }
     for (const [partition, records] of found) {
       yield {
@@ -144,9 +144,9 @@ async function countAll(audit: Audit): Promise<Sums<string>> {
   return found
 }
 
-function* miscounted(book: Book, records: number): Iterable<Finding> {
-  const partition = partitionName(book)
-  const { received, duplicates, created, reopened } = book
+function* miscounted(counted: CountedPartition, records: number): Iterable<Finding> {
+  const partition = partitionName(counted)
+  const { received, duplicates, created, reopened } = counted
   const row = { partition, received, duplicates, created, reopened, records }
   const kept = Number(created) + Number(reopened)
   const accounted = Number(duplicates) + kept

@@ -7,8 +7,8 @@ import type { OfficeRuns } from '../../letters/work.ts'
 import { requireKafkaLibrary } from '../../outgoing/kafka/library.ts'
 import { type Publisher, TopicProducer } from '../../outgoing/kafka/producer.ts'
 import type { Caller } from './event.ts'
+import type { IntakeStatus } from './intake/intake-status.ts'
 import { Reader } from './intake/reader.ts'
-import type { IntakeStanding } from './intake/standing.ts'
 import { createRecordStore, type RecordStoreOptions } from './intake/store.ts'
 import { KafkaCounters, metricsText } from './metrics.ts'
 import { Processors } from './processors/processors.ts'
@@ -82,15 +82,15 @@ export class Kafka implements Service {
   }
 
   metrics(): string {
-    return metricsText(this.#counters, this.standing())
+    return metricsText(this.#counters, this.status())
   }
 
   get rounds(): readonly Rounds[] {
     return this.#path.rounds
   }
 
-  standing(): IntakeStanding {
-    return this.#reader.standing()
+  status(): IntakeStatus {
+    return this.#reader.status()
   }
 
   /** Returns the event as it is then. */

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest'
 import { instant } from '../../core/clock.ts'
-import type { IntakeStanding } from './intake/standing.ts'
+import type { IntakeStatus } from './intake/intake-status.ts'
 import { KafkaCounters, metricsText } from './metrics.ts'
 
-const WELL: IntakeStanding = {
+const WELL: IntakeStatus = {
   state: 'reading',
   troubles: [],
   missingTopics: [],
@@ -11,7 +11,7 @@ const WELL: IntakeStanding = {
   since: instant(0n),
 }
 
-function metricsOf(standing: IntakeStanding = WELL) {
+function metricsOf(standing: IntakeStatus = WELL) {
   const counters = new KafkaCounters()
   return { counters, lines: () => metricsText(counters, standing).trimEnd().split('\n') }
 }

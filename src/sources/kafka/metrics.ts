@@ -3,8 +3,8 @@
  * which anybody may write: a limited number have counts of their own, the others share one.
  */
 import { family, type Labels, type Sample } from '../../api/exposition.ts'
-import { INTAKE_STATES, type IntakeStanding, lagOf, publicTroubles } from './intake/standing.ts'
-import type { Gap, Stored } from './intake/store-partitions.ts'
+import { INTAKE_STATES, type IntakeStatus, lagOf, publicTroubles } from './intake/intake-status.ts'
+import type { Gap, Stored } from './intake/partition-counts.ts'
 
 /** Label sets with counts of their own. */
 const MOST_SETS = 1_000
@@ -95,11 +95,11 @@ export type KafkaListener = Partial<
   Pick<KafkaCounters, 'stored' | 'quarantined' | 'resolved' | 'trouble' | 'gap'>
 >
 
-export const metricsText = (counters: KafkaCounters, standing: IntakeStanding): string =>
-  `${[...counters.lines(), ...standingLines(standing)].join('\n')}\n`
+export const metricsText = (counters: KafkaCounters, status: IntakeStatus): string =>
+  `${[...counters.lines(), ...statusLines(status)].join('\n')}\n`
 
-function standingLines(standing: IntakeStanding): string[] {
-  const { state, partitions, missingTopics } = standing
+function statusLines(status: IntakeStatus): string[] {
+  const { state, partitions, missingTopics } = status
   const gauge = (name: string, help: string, samples: Iterable<Sample>) =>
     family(`bartleby_kafka_${name}`, 'gauge', help, samples)
   return [
@@ -109,7 +109,7 @@ function standingLines(standing: IntakeStanding): string[] {
       INTAKE_STATES.map((name) => ({ labels: { state: name }, value: name === state ? 1 : 0 })),
     ),
     ...gauge('degraded', '1 while something is wrong with intake.', [
-      { value: publicTroubles(standing).length > 0 ? 1 : 0 },
+      { value: publicTroubles(status).length > 0 ? 1 : 0 },
     ]),
     ...gauge('missing_topics', 'DLQ topics of the configuration that the brokers do not have.', [
       { value: missingTopics.length },

@@ -67,17 +67,14 @@ const sizes = (name: string, where: string, order: string, limit: string) =>
      WHERE ${where} AND ${OPEN} ORDER BY ${order} ${limit}`,
     { bigints: true },
   )
-const sizesOfService = sizes(
-  'kafka.queue',
-  'event.service = $1',
-  `event.service, ${QUEUE_ORDER}`,
-  'LIMIT $2 OFFSET $3',
-)
+const SIZE = rowShape({ letterId, valueBytes: integer, bytes: integer })
+const [LIMITED, LIMITED_OF_TOPIC] = ['LIMIT $2 OFFSET $3', 'LIMIT $3 OFFSET $4']
+const sizesOfService = sizes('kafka.queue', 'event.service = $1', `event.service, ${QUEUE_ORDER}`, LIMITED)
 const sizesOfTopic = sizes(
   'kafka.queueOfTopic',
   'event.service = $1 AND event.original_topic = $2',
   `event.service, event.original_topic, ${QUEUE_ORDER}`,
-  'LIMIT $3 OFFSET $4',
+  LIMITED_OF_TOPIC,
 )
 
 /** At least one, if there are any and any are asked for. */
@@ -86,43 +83,22 @@ async function nextEvents(session: Session, part: QueuePart): Promise<NextEvents
   if (limit === 0 || !canHaveLetters(service, topic)) {
     return { events: [], truncated: false, omittedBytes: null }
   }
-  const found =
-    topic === null
-      ? await session.rows<SizeRow>(sizesOfService, service, limit, skip)
-      : await session.rows<SizeRow>(sizesOfTopic, service, topic, limit, skip)
+  const found = await (topic === null
+    ? SIZE.all(session, sizesOfService, service, limit, skip)
+    : SIZE.all(session, sizesOfTopic, service, topic, limit, skip))
   const [first] = found
-  if (first !== undefined && Number(first.value_bytes) > maxBytes) {
-    const events = await eventsOf(session, [first.letter_id], readSmallEvents)
-    return {
-      events: events.map((event) => ({ ...event, value: null })),
-      truncated: true,
-      omittedBytes: Number(first.value_bytes),
-    }
+  if (first !== undefined && first.valueBytes > maxBytes) {
+    const events = await eventsOf(session, [first.letterId], readSmallEvents)
+    const omittedBytes = first.valueBytes
+    return { events: events.map((event) => ({ ...event, value: null })), truncated: true, omittedBytes }
   }
-  const given = found.slice(0, countWithin(found, maxBytes))
-  return {
-    events: await eventsOf(
-      session,
-      given.map((row) => row.letter_id),
-    ),
-    truncated: given.length < found.length,
-    omittedBytes: null,
-  }
-}
-
-interface SizeRow {
-  readonly letter_id: Integer
-  readonly value_bytes: Integer
-  readonly bytes: Integer
-}
-
-function countWithin(rows: readonly SizeRow[], maxBytes: number): number {
   let sum = 0
-  const beyond = rows.findIndex(({ bytes }, index) => {
-    sum += Number(bytes)
+  const beyond = found.findIndex(({ bytes }, index) => {
+    sum += bytes
     return index > 0 && sum > maxBytes
   })
-  return beyond < 0 ? rows.length : beyond
+  const ids = found.slice(0, beyond < 0 ? undefined : beyond).map((row) => row.letterId)
+  return { events: await eventsOf(session, ids), truncated: beyond >= 0, omittedBytes: null }
 }
 
 /** Any place of the service, by the label of places; '0' follows '/', which stands between service and topic. */
@@ -273,10 +249,10 @@ export async function readChain(
   letterIds: readonly LetterId[],
 ): Promise<ReadonlyMap<LetterId, readonly ChainLink[]>> {
   if (letterIds.length === 0) return new Map()
-  const links = (await session.rows<object>(readLinks, letterIds)).map(LINK.read)
+  const links = await LINK.all(session, readLinks, letterIds)
   const sent = links.flatMap((link) => link.eventId ?? [])
-  const found = sent.length === 0 ? [] : await session.rows<object>(readSends, sent)
-  const sends = new Map(found.map(SENT.read).map((one) => [one.eventId, one]))
+  const found = sent.length === 0 ? [] : await SENT.all(session, readSends, sent)
+  const sends = new Map(found.map((one) => [one.eventId, one]))
   const sentOf = ({ eventId: id }: RowOf<typeof LINK>) => (id === null ? null : (sends.get(id) ?? null))
   return Map.groupBy(
     links.map((link) => ({ ...link, sent: sentOf(link) })),

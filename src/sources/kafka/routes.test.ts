@@ -224,7 +224,7 @@ describe('the Kafka API', () => {
           },
         },
         metrics: () => '',
-        standing: () => http.standing,
+        status: () => http.standing,
         reassign: () => Promise.reject(new Error('no')),
       },
     })

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest'
 import { instant } from '../../core/clock.ts'
-import type { IntakeStanding } from './intake/standing.ts'
+import type { IntakeStatus } from './intake/intake-status.ts'
 import type { ServedKafka } from './routes/call.ts'
 import { kafkaHealth, servedKafka } from './served.ts'
 
-const well: IntakeStanding = {
+const well: IntakeStatus = {
   state: 'reading',
   troubles: [],
   missingTopics: [],
@@ -19,10 +19,10 @@ const partition = {
   trouble: 'a batch of secret_dlq',
 }
 /** Only asked how intake stands. */
-const isDegraded = (standing: IntakeStanding) =>
+const isDegraded = (standing: IntakeStatus) =>
   servedKafka({
     calls: { settings: { tokenHashes: [] } },
-    standing: () => standing,
+    status: () => standing,
   } as unknown as ServedKafka).isDegraded?.()
 
 describe('the health of Kafka', () => {
@@ -53,7 +53,7 @@ describe('the health of Kafka', () => {
   })
 
   it('tells those who may see the office what intake says of itself', () => {
-    const noted = (changes: Partial<IntakeStanding>) => {
+    const noted = (changes: Partial<IntakeStatus>) => {
       const { state, note } = kafkaHealth({ ...well, ...changes })
       return [state, note]
     }

@@ -3,7 +3,7 @@ import type { OwnTokens } from '../../api/auth.ts'
 import { type ServedSource, type SourceHealth, WELL } from '../../api/source-http.ts'
 import { failure } from '../../core/errors.ts'
 import { KAFKA } from './event.ts'
-import { type IntakeStanding, publicTroubles } from './intake/standing.ts'
+import { type IntakeStatus, publicTroubles } from './intake/intake-status.ts'
 import type { ServedKafka } from './routes/call.ts'
 
 export const servedKafka = (kafka: ServedKafka | null): ServedSource => ({
@@ -13,8 +13,8 @@ export const servedKafka = (kafka: ServedKafka | null): ServedSource => ({
     serve: async (server) => (await import('./api.ts')).kafkaApi(kafka, server),
   },
   ...(kafka !== null && { metrics: async () => kafka.metrics() }),
-  health: async () => kafkaHealth(kafka?.standing() ?? null),
-  isDegraded: () => kafka !== null && publicTroubles(kafka.standing()).length > 0,
+  health: async () => kafkaHealth(kafka?.status() ?? null),
+  isDegraded: () => kafka !== null && publicTroubles(kafka.status()).length > 0,
 })
 
 /** History knows them by their number. */
@@ -25,12 +25,12 @@ const ownTokens = (hashes: readonly string[]): OwnTokens => ({
   missing: () => failure('kafka_token_missing'),
 })
 
-export function kafkaHealth(standing: IntakeStanding | null): SourceHealth {
-  if (standing === null) return { state: 'off', note: 'Kafka is not enabled' }
-  const known = publicTroubles(standing)
-  const troubles = (standing.troubles.length > 0 ? standing.troubles : known).join('; ')
+export function kafkaHealth(status: IntakeStatus | null): SourceHealth {
+  if (status === null) return { state: 'off', note: 'Kafka is not enabled' }
+  const known = publicTroubles(status)
+  const troubles = (status.troubles.length > 0 ? status.troubles : known).join('; ')
   const output = known.join('; ') || null
   const checks = { 'kafka:intake': { status: output === null ? 'pass' : 'warn', output } } as const
-  if (standing.state === 'stopped') return { state: 'fail', note: troubles || 'intake has stopped', checks }
+  if (status.state === 'stopped') return { state: 'fail', note: troubles || 'intake has stopped', checks }
   return troubles === '' ? { ...WELL, checks } : { state: 'warn', note: troubles, checks }
 }

@@ -9,8 +9,9 @@ import type { Departing, LetterSource, Refused, Rendered, Sent } from '../../let
 import { insistOnStatus } from '../../letters/transitions.ts'
 import type { OfficeWork } from '../../letters/work.ts'
 import type { OutgoingRecord } from '../../outgoing/kafka/record.ts'
-import { type Database, type Integer, type Statement, sql } from '../../store/database.ts'
-import { KAFKA, SEND, STATE, SYSTEM, UNKNOWN } from './event.ts'
+import { type Database, type Statement, sql } from '../../store/database.ts'
+import { rowShape, text } from '../../store/row.ts'
+import { KAFKA, SEND, STATE, SYSTEM, stateOf, UNKNOWN } from './event.ts'
 import type { Ended, Ready } from './return/attempt.ts'
 import type { ReturnPath } from './return/return-path.ts'
 import type { Obstacle, OneLetter, Terms } from './return/terms.ts'
@@ -51,7 +52,7 @@ export function kafkaLetterSource({ returnWay, discarded }: KafkaSourceOptions):
       const ids = letters.map(({ id }) => id)
       if (act === 'remove') await Promise.all(FORGETTING.map((statement) => tx.run(statement, ids)))
       else if (act === 'discard' || act === 'expire') await giveUp(work, ids, discarded)
-      else await tx.run(layEvents, ids)
+      else await tx.run(restoreEvents, ids)
     },
   }
 }
@@ -63,14 +64,12 @@ async function giveUp(
   discarded: KafkaSourceOptions['discarded'],
 ): Promise<void> {
   const { tx } = work
-  const events = await tx.rows<LiftedEvent>(lockEvents, ids)
-  const busy = events.find(
-    ({ state }) => Number(state) === STATE.claimed || Number(state) === STATE.publishing,
-  )
+  const events = await EVENT.all(tx, lockEvents, ids)
+  const busy = events.find(({ state }) => state === STATE.claimed || state === STATE.publishing)
   if (busy !== undefined) throw failure('letter_service_busy', { service: busy.service })
   await tx.run(discardEvents, ids)
   work.afterCommit(() => {
-    for (const { service, original_topic: topic } of events) discarded?.(service, topic)
+    for (const { service, originalTopic } of events) discarded?.(service, originalTopic)
   })
 }
 
@@ -166,17 +165,13 @@ function contentOf({ key, value, headers }: OutgoingRecord): NonNullable<Rendere
   }
 }
 
-interface LiftedEvent {
-  readonly service: string
-  readonly original_topic: string
-  readonly state: Integer
-}
+const EVENT = rowShape({ service: text, originalTopic: text, state: stateOf })
 
 /** By primary key, locked in its order; their letters are locked. */
 const THESE = 'letter_id = ANY($1::bigint[])'
 const lockEvents = sql(
   'kafka.lockEventsToLift',
-  `SELECT service, original_topic, state FROM bartleby.kafka_events WHERE ${THESE} ORDER BY letter_id FOR UPDATE`,
+  `SELECT ${EVENT.columns} FROM bartleby.kafka_events WHERE ${THESE} ORDER BY letter_id FOR UPDATE`,
 )
 
 /** The id of an uncertain publish stays: the event may have been published. */
@@ -188,7 +183,7 @@ const discardEvents = sql(
 
 /** By primary key. An uncertain event stays uncertain: pending, it would be published a second time without a word. */
 const OPEN_END = `(SELECT outcome FROM bartleby.kafka_sends AS send WHERE send.event_id = kafka_events.event_id) = ${SEND.uncertain}`
-const layEvents = sql(
+const restoreEvents = sql(
   'kafka.layEvents',
   `UPDATE bartleby.kafka_events SET claim = NULL, claimed_by = NULL, lease_until = NULL,
      state = CASE WHEN ${OPEN_END} THEN ${STATE.uncertain} ELSE ${STATE.pending} END,

@@ -121,6 +121,8 @@ const findByDlqId = sql(
   { bigints: true },
 )
 
+const FOUND = rowShape({ letterId })
+
 export async function eventOfLetter(session: Session, id: LetterId): Promise<StoredEvent | null> {
   const [event] = await eventsOf(session, [id])
   return event ?? null
@@ -128,8 +130,8 @@ export async function eventOfLetter(session: Session, id: LetterId): Promise<Sto
 
 /** `id` is a UUID in lower case. */
 export async function eventNamed(session: Session, id: string): Promise<StoredEvent | null> {
-  const [row] = await session.rows<{ letter_id: Integer }>(findByDlqId, id)
-  return row === undefined ? null : eventOfLetter(session, letterId(row.letter_id))
+  const found = await FOUND.one(session, findByDlqId, id)
+  return found === null ? null : eventOfLetter(session, found.letterId)
 }
 
 /** Texts of requests may hold what stores refuse. */
@@ -174,15 +176,9 @@ async function neighbour(session: Session, statement: Statement, event: Keyed): 
   // Two unknown topics may or may not be the same.
   if (key === null || service === UNKNOWN || originalTopic === UNKNOWN) return null
   const place: Value[] = [order.orderTs, order.topic, order.partition, order.offset, order.intake]
-  const [row] = await session.rows<{ letter_id: Integer }>(
-    statement,
-    service,
-    originalTopic,
-    sameKeyOf(key),
-    facts.originalKey === undefined ? key : null,
-    ...place,
-  )
-  return row === undefined ? null : letterId(row.letter_id)
+  const compared = facts.originalKey === undefined ? key : null
+  const same = [service, originalTopic, sameKeyOf(key), compared] as const
+  return (await FOUND.one(session, statement, ...same, ...place))?.letterId ?? null
 }
 
 /** The first eight bytes of the SHA-256, signed. Other keys may share them: compare the keys too. */

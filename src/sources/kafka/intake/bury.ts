@@ -323,7 +323,7 @@ async function settleOpenSends(
 ): Promise<Settled[]> {
   const { tx, now } = work
   const ids = round.map(({ send }) => send)
-  const open = (await tx.rows<object>(readOpen, ids)).map(OPEN.read)
+  const open = await OPEN.all(tx, readOpen, ids)
   await tx.run(spendSends, ids, now)
   for (const { letterId: id, eventId: sentAs, target: sentTo, actor, requestId, dlqId } of open) {
     const known = cases.get(id)

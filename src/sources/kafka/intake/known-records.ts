@@ -237,7 +237,7 @@ export async function readSendsByIds(
   ids: readonly EventId[],
 ): Promise<Map<EventId, KnownSend>> {
   if (ids.length === 0) return new Map()
-  const sends = (await tx.rows<object>(readSends, ids)).map(SEND.read)
+  const sends = await SEND.all(tx, readSends, ids)
   return new Map(
     sends.map(({ eventId, letterId, reopened: isSpent, resends, target, ...at }) => {
       const { publishedPartition: partition, publishedOffset: offset } = at

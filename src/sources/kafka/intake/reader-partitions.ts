@@ -3,9 +3,9 @@ import type { BrokerLink } from '../../../outgoing/kafka/brokers.ts'
 import type { TopicsFound } from '../../../outgoing/kafka/connection.ts'
 import { troubleOf } from '../../../outgoing/kafka/library.ts'
 import { partitionKey } from '../event.ts'
+import type { Board, PartitionReader } from './intake-status.ts'
 import type { BatchUnreadable } from './reader-fetch.ts'
 import type { Commits, Group, TopicPartitions } from './reader-group.ts'
-import type { Board, PartitionReader } from './standing.ts'
 
 interface ReadersParts {
   readonly link: BrokerLink

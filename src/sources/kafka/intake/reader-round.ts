@@ -10,6 +10,8 @@ import type { BrokerLink } from '../../../outgoing/kafka/brokers.ts'
 import { StoreUnavailable } from '../../../store/database.ts'
 import { partitionKey, type RawRecord } from '../event.ts'
 import type { KafkaSettings } from '../settings/settings.ts'
+import type { Board, PartitionReader } from './intake-status.ts'
+import type { Stored } from './partition-counts.ts'
 import {
   BatchUnreadable,
   decodeBatches,
@@ -21,9 +23,7 @@ import {
 } from './reader-fetch.ts'
 import type { Commits } from './reader-group.ts'
 import type { PartitionReaders } from './reader-partitions.ts'
-import type { Board, PartitionReader } from './standing.ts'
 import type { RecordStore } from './store.ts'
-import type { Stored } from './store-partitions.ts'
 
 export interface RoundParts {
   readonly settings: KafkaSettings
@@ -284,11 +284,8 @@ async function insist(
     } catch (error) {
       const isAway = error instanceof StoreUnavailable
       // A mistake of ours. Its message may hold what records hold.
-      if (!isAway)
-        log.error(
-          { error: error instanceof Error ? error.name : 'unknown' },
-          'dead events could not be stored',
-        )
+      const name = error instanceof Error ? error.name : 'unknown'
+      if (!isAway) log.error({ error: name }, 'dead events could not be stored')
       board.trouble('store', isAway ? 'The store cannot be reached.' : 'The store does not take dead events.')
       await rest(backoffDelayMs(tries, BACKOFF), signal)
     }

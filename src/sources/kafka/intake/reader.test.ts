@@ -17,8 +17,8 @@ import { silentLog } from '../../../core/log.ts'
 import { SystemClock } from '../../../core/system-clock.ts'
 import type { RawRecord } from '../event.ts'
 import type { KafkaSettings } from '../settings/settings.ts'
+import type { Stored } from './partition-counts.ts'
 import { Reader } from './reader.ts'
-import type { Stored } from './store-partitions.ts'
 
 const running = new Set<Reader>()
 afterEach(async () => {
@@ -100,12 +100,12 @@ describeKafka('intake', () => {
     expect([empty?.key?.length, empty?.value?.length, empty?.timestampMs]).toEqual([0, 0, -1n])
     expect([none?.key, none?.value, none?.headers]).toEqual([null, null, []])
     await expect
-      .poll(() => reader.standing())
+      .poll(() => reader.status())
       .toMatchObject({ state: 'reading', troubles: [], partitions: [{ topic, committed: 3n, end: 3n }] })
     expect(await kafka.committedOffset(settings.groupId, topic)).toBe(3n)
     await reader.stop()
     expect(await kafka.members(settings.groupId)).toBe(0)
-    expect(reader.standing().state).toBe('stopped')
+    expect(reader.status().state).toBe('stopped')
   })
 
   it('goes on where it stopped', async () => {
@@ -156,7 +156,7 @@ describeKafka('intake', () => {
     await kafka.produce(topic, [{ value: 'new', partition: 4 }])
     await expect.poll(() => store.size).toBe(3_001)
     await expect
-      .poll(() => reader.standing().partitions.map(({ end, committed }) => [end, committed]))
+      .poll(() => reader.status().partitions.map(({ end, committed }) => [end, committed]))
       .toEqual([
         [1_000n, 1_000n],
         [1_000n, 1_000n],
@@ -175,7 +175,7 @@ describeKafka('intake', () => {
     const { reader, store } = read(reads(kafka, there, missing))
     await expect.poll(() => store.values(there)).toEqual(['a'])
     await expect
-      .poll(() => reader.standing())
+      .poll(() => reader.status())
       .toMatchObject({
         state: 'degraded',
         missingTopics: [missing],
@@ -184,7 +184,7 @@ describeKafka('intake', () => {
     await kafka.newTopic({ name: missing })
     await kafka.produce(missing, [{ value: 'b' }])
     await expect.poll(() => store.values(missing)).toEqual(['b'])
-    expect(reader.standing()).toMatchObject({ state: 'reading', missingTopics: [], troubles: [] })
+    expect(reader.status()).toMatchObject({ state: 'reading', missingTopics: [], troubles: [] })
     expect(store.received).toBe(2)
   })
 
@@ -202,7 +202,7 @@ describeKafka('intake', () => {
     await expect.poll(() => store.size).toBe(8)
     expect(store.values(topic).slice(3)).toEqual(['new0', 'new1', 'new2', 'new3', 'new4'])
     await expect.poll(() => kafka.committedOffset(settings.groupId, topic)).toBe(5n)
-    expect(reader.standing().state).toBe('reading')
+    expect(reader.status().state).toBe('reading')
     expect(store.gaps).toEqual([])
   })
 
@@ -241,7 +241,7 @@ describeKafka('intake', () => {
     const offsetsLeft = (await kafka.readTopic(topic)).map(({ offset }) => offset)
     expect(readOffsets).toEqual(expect.arrayContaining(offsetsLeft))
     expect(store.gaps).toEqual([])
-    expect(reader.standing().state).toBe('reading')
+    expect(reader.status().state).toBe('reading')
   })
 
   it.each(['gzip', 'snappy', 'lz4', 'zstd'] as const)('reads batches in %s', async (compression) => {
@@ -270,7 +270,7 @@ describeKafka('intake', () => {
     await expect.poll(() => store.values(topic)).toEqual(['before', 'after'])
     // The marks of the transactions count, although nothing came of them.
     await expect.poll(() => kafka.committedOffset(settings.groupId, topic)).toBe(await kafka.endOffset(topic))
-    const [partition] = reader.standing().partitions
+    const [partition] = reader.status().partitions
     expect(partition?.committed).toBe(partition?.end)
     expect(store.size).toBe(2)
   })
@@ -350,12 +350,12 @@ describeKafka('intake', () => {
     store.isAway = true
     const { reader } = read(settings, store)
     await expect.poll(() => store.tries).toBeGreaterThan(1)
-    expect(reader.standing()).toMatchObject({ state: 'degraded', troubles: ['The store cannot be reached.'] })
+    expect(reader.status()).toMatchObject({ state: 'degraded', troubles: ['The store cannot be reached.'] })
     expect(await kafka.committedOffset(settings.groupId, topic)).toBeNull()
     store.isAway = false
     await expect.poll(() => store.values(topic)).toEqual(['0', '1', '2'])
     await expect.poll(() => kafka.committedOffset(settings.groupId, topic)).toBe(3n)
-    expect(reader.standing()).toMatchObject({ state: 'reading', troubles: [] })
+    expect(reader.status()).toMatchObject({ state: 'reading', troubles: [] })
   })
 
   it('shares the partitions with another reader of its group; each record is stored once', async () => {
@@ -370,7 +370,7 @@ describeKafka('intake', () => {
     await expect.poll(() => store.size).toBe(400)
     const { reader: two } = read(settings, store)
     await kafka.produce(topic, spread('b'))
-    const shares = () => [one, two].map((reader) => reader.standing().partitions.length)
+    const shares = () => [one, two].map((reader) => reader.status().partitions.length)
     await expect.poll(shares).toEqual([2, 2])
     await kafka.produce(topic, spread('c'))
     await expect.poll(() => store.size).toBe(1_200)
@@ -385,7 +385,7 @@ describeKafka('intake', () => {
 
   it('says what keeps it from reading when no broker answers', async () => {
     const { reader } = read(settingsFor('127.0.0.1:1', { dlqTopics: ['any'] }))
-    await expect.poll(() => reader.standing().state).toBe('degraded')
-    expect(reader.standing().troubles[0]).toContain('ECONNREFUSED')
+    await expect.poll(() => reader.status().state).toBe('degraded')
+    expect(reader.status().troubles[0]).toContain('ECONNREFUSED')
   })
 })

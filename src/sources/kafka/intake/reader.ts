@@ -16,10 +16,10 @@ import { areOthers, BrokerLink, breakConnections, lookUpTopics } from '../../../
 import type { TopicsFound } from '../../../outgoing/kafka/connection.ts'
 import { troubleOf } from '../../../outgoing/kafka/library.ts'
 import { dlqTopicsOf, type KafkaSettings } from '../settings/settings.ts'
+import { Board, type IntakeStatus } from './intake-status.ts'
 import { Commits, Group, type TopicPartitions } from './reader-group.ts'
 import { nameOf, PartitionReaders } from './reader-partitions.ts'
 import { type RoundParts, readFrom } from './reader-round.ts'
-import { Board, type IntakeStanding } from './standing.ts'
 import type { RecordStore } from './store.ts'
 
 interface ReaderParts {
@@ -49,7 +49,7 @@ export class Reader {
     this.#wanted = dlqTopicsOf(parts.settings)
   }
 
-  /** Never throws, now or later: see `standing`. */
+  /** Never throws, now or later: see `status`. */
   start(): void {
     if (this.#work !== null) return
     this.#stopping = new AbortController()
@@ -66,8 +66,8 @@ export class Reader {
     this.#board.phase('stopped')
   }
 
-  standing(): IntakeStanding {
-    return this.#board.standing()
+  status(): IntakeStatus {
+    return this.#board.status()
   }
 
   async #readOn(): Promise<void> {

@@ -11,8 +11,8 @@ import {
 import { stores } from '../../../../test/world/stores.ts'
 import { StoreUnavailable } from '../../../store/database.ts'
 import { UNKNOWN } from '../event.ts'
+import type { Gap } from './partition-counts.ts'
 import { derivedDlqId, fingerprintOf } from './store-incoming.ts'
-import type { Gap } from './store-partitions.ts'
 
 const text = (bytes: Uint8Array | null | undefined): string | null =>
   bytes == null ? null : Buffer.from(bytes).toString()

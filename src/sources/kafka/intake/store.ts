@@ -25,6 +25,18 @@ import type { RedriveOf, Settled } from './bury.ts'
 import { buryRecords, holdCases } from './bury.ts'
 import { isElsewhere, type Known, type KnownSend, lookUp, takenAmong } from './known-records.ts'
 import {
+  advance,
+  countsOf,
+  type Gap,
+  lockPartitionCounts,
+  NOTHING_STORED,
+  type PartitionCounts,
+  type Stored,
+  storedByTopic,
+  sum,
+  writePartitionCounts,
+} from './partition-counts.ts'
+import {
   derivedId,
   type Entry,
   type Incoming,
@@ -33,18 +45,6 @@ import {
   withFacts,
   withWarnings,
 } from './store-incoming.ts'
-import {
-  advance,
-  type Books,
-  bookOf,
-  closeBooks,
-  type Gap,
-  NOTHING_STORED,
-  openBooks,
-  type Stored,
-  storedByTopic,
-  sum,
-} from './store-partitions.ts'
 
 export interface RecordStoreOptions {
   readonly db: Database
@@ -83,7 +83,7 @@ export function createRecordStore(options: RecordStoreOptions): RecordStore {
 }
 
 interface Done extends Sorted {
-  readonly books: Books
+  readonly partitions: PartitionCounts
   readonly settled: readonly Settled[]
 }
 
@@ -93,24 +93,27 @@ async function storeAll(
   all: readonly Incoming[],
 ): Promise<Done> {
   const { tx } = work
-  const [books, known] = await Promise.all([
-    openBooks(
+  const [partitions, known] = await Promise.all([
+    lockPartitionCounts(
       tx,
       all.map(({ record }) => record),
     ),
     lookUp(tx, all),
   ])
-  const named = await sortOut(tx, all, known, books)
+  const named = await sortOut(tx, all, known, partitions)
   const cases = await holdCases(tx, sendsOf(named, known))
-  const sorted = arrange(named, known, cases.sends, books)
+  const sorted = arrange(named, known, cases.sends, partitions)
   const settled = await buryRecords(work, registers, redriveOf, sorted, cases)
-  closeBooks(tx, books)
-  return { ...sorted, books, settled }
+  writePartitionCounts(tx, partitions)
+  return { ...sorted, partitions, settled }
 }
 
-function notify({ books, created, reopened, settled }: Done, listener: KafkaListener | undefined): Stored {
+function notify(
+  { partitions, created, reopened, settled }: Done,
+  listener: KafkaListener | undefined,
+): Stored {
   let all = NOTHING_STORED
-  for (const [topic, stored] of storedByTopic(books)) {
+  for (const [topic, stored] of storedByTopic(partitions)) {
     listener?.stored?.(topic, stored)
     all = sum(all, stored)
   }
@@ -123,9 +126,9 @@ function notify({ books, created, reopened, settled }: Done, listener: KafkaList
 
 async function recordGap(work: OfficeWork, { topic, partition, expected, found }: Gap): Promise<void> {
   const { tx, now } = work
-  const books = await openBooks(tx, [{ topic, partition }])
-  bookOf(books, { topic, partition }).gaps++
-  closeBooks(tx, books)
+  const partitions = await lockPartitionCounts(tx, [{ topic, partition }])
+  countsOf(partitions, { topic, partition }).gaps++
+  writePartitionCounts(tx, partitions)
   await recordHistory(tx, [
     {
       engine: KAFKA,
@@ -160,15 +163,15 @@ async function sortOut(
   tx: Transaction,
   all: readonly Incoming[],
   known: Known,
-  books: Books,
+  partitions: PartitionCounts,
 ): Promise<readonly Named[]> {
   const seen = new Set(known.records)
   const places = new Set(known.places)
   const fresh: { each: Incoming; isReused: boolean }[] = []
   for (const each of all) {
-    const book = bookOf(books, each.record)
-    book.received++
-    if (seen.has(each.sourceId)) book.duplicates++
+    const counts = countsOf(partitions, each.record)
+    counts.received++
+    if (seen.has(each.sourceId)) counts.duplicates++
     else fresh.push({ each, isReused: places.has(each.place) })
     seen.add(each.sourceId)
     places.add(each.place)
@@ -204,14 +207,14 @@ function arrange(
   named: readonly Named[],
   known: Known,
   sends: ReadonlyMap<EventId, KnownSend>,
-  books: Books,
+  partitions: PartitionCounts,
 ): Sorted {
   const created: Entry[] = []
   const reopened: Reopening[] = []
   const spent = new Set<EventId>()
   for (const { each, id, isReused } of named) {
-    const book = bookOf(books, each.record)
-    const orderTs = advance(book, each.record)
+    const counts = countsOf(partitions, each.record)
+    const orderTs = advance(counts, each.record)
     const send = sendOf(each, known, sends)
     const isSpent = send !== undefined && (send.isSpent || spent.has(send.eventId))
     const isDoubleName = each.ownId !== null && id !== each.ownId
@@ -224,10 +227,10 @@ function arrange(
     const facts = isDoubleName && each.ownId !== null ? { ...warned, duplicateOf: each.ownId } : warned
     const entry: Entry = { ...withFacts(each, facts), dlqId: id, orderTs }
     if (send === undefined || isSpent) {
-      book.created++
+      counts.created++
       created.push(entry)
     } else {
-      book.reopened++
+      counts.reopened++
       spent.add(send.eventId)
       reopened.push({ entry, letterId: send.letterId, send: send.eventId })
     }

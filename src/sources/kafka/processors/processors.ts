@@ -7,7 +7,7 @@ import { describeError } from '../../../core/thrown.ts'
 import type { KafkaSettings, ProcessorSettings } from '../settings/settings.ts'
 import type { StoredEvent } from '../stored-event.ts'
 import type { ResultChange } from './processor.ts'
-import { type RunRequest, sentEvent, Thread, type ThreadListener } from './thread.ts'
+import { type RunRequest, sentEvent, Thread } from './thread.ts'
 
 /** The value in the bytes that leave. */
 export type Change = Omit<ResultChange, 'payload' | 'rawValue'> & { readonly value?: Uint8Array }
@@ -29,7 +29,7 @@ interface Waiting {
   readonly decide: (decision: Decision | Promise<Decision>) => void
 }
 
-export class Processors implements ThreadListener {
+export class Processors {
   readonly #entries: readonly ProcessorSettings[]
   readonly #timeoutMs: number
   readonly #log: Log
@@ -82,11 +82,13 @@ export class Processors implements ThreadListener {
     await Promise.all([...this.#threads, ...this.#ending].map((thread) => thread.end()))
   }
 
+  /** It can be given a run. */
   ready(thread: Thread): void {
     this.#ready.push(thread)
     this.#next()
   }
 
+  /** It will never be ready again. */
   gone(thread: Thread): void {
     this.#threads.delete(thread)
     const place = this.#ready.indexOf(thread)

@@ -12,7 +12,7 @@ import { UNKNOWN } from '../event.ts'
 import type { StoredEvent } from '../stored-event.ts'
 import { shownBytes } from '../wire/bytes.ts'
 import type { DeadEvent } from './processor.ts'
-import type { Decision } from './processors.ts'
+import type { Decision, Processors } from './processors.ts'
 
 /** The biggest events are some tens of megabytes. */
 const LIMITS = { maxOldGenerationSizeMb: 256, maxYoungGenerationSizeMb: 32, stackSizeMb: 4 }
@@ -25,13 +25,6 @@ const LOAD_MS = 30_000
 const GRACE_MS = 100
 
 const TOO_MUCH_MEMORY = 'the processor used too much memory'
-
-export interface ThreadListener {
-  /** It can be given a run. */
-  ready(thread: Thread): void
-  /** It will never be ready again. */
-  gone(thread: Thread): void
-}
 
 export interface RunRequest {
   readonly entries: readonly number[]
@@ -53,7 +46,7 @@ export class Thread {
   /** Which entries have a `when`; rejects with a ConfigError. */
   readonly loaded: Promise<readonly boolean[]>
   readonly #worker: Worker
-  readonly #listener: ThreadListener
+  readonly #listener: Processors
   readonly exited: Promise<void>
   readonly #loading = Promise.withResolvers<readonly boolean[]>()
   readonly #loadTimer: NodeJS.Timeout
@@ -65,7 +58,7 @@ export class Thread {
   /** As far as it is known. */
   #reason = 'the processor ended its thread, as process.exit does'
 
-  constructor(entries: readonly ModuleExport[], listener: ThreadListener, said: RunRequest['said']) {
+  constructor(entries: readonly ModuleExport[], listener: Processors, said: RunRequest['said']) {
     this.#listener = listener
     this.#said = said
     this.loaded = this.#loading.promise

@@ -68,8 +68,8 @@ const writeClaim = sql(
 /** Locks a letter until the transaction ends. Null when it has no event. */
 export async function lockClaim(tx: Transaction, letterId: LetterId): Promise<ClaimOnFile | null> {
   // Its own statement: one that waited for the lock would not see what was committed meanwhile.
-  const [, [row]] = await Promise.all([lockLetters(tx, [letterId]), tx.rows<object>(readClaim, letterId)])
-  return row === undefined ? null : CLAIM.read(row)
+  const [, claim] = await Promise.all([lockLetters(tx, [letterId]), CLAIM.one(tx, readClaim, letterId)])
+  return claim
 }
 
 /** Claims the event of a locked letter, or renews the claim's lease. */

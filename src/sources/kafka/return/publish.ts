@@ -10,7 +10,8 @@ import { RETRIED, sentBy } from '../../../letters/letter.ts'
 import { inOffice, type OfficeWork } from '../../../letters/work.ts'
 import type { PublishOutcome } from '../../../outgoing/kafka/producer.ts'
 import type { OutgoingRecord } from '../../../outgoing/kafka/record.ts'
-import { type Integer, type Session, sql } from '../../../store/database.ts'
+import { type Session, sql } from '../../../store/database.ts'
+import { bytes, flag, rowShape, text } from '../../../store/row.ts'
 import { type Caller, type EventId, KAFKA, SEND, STATE } from '../event.ts'
 import type { StoredEvent } from '../stored-event.ts'
 import { decodeHeaders, encodeHeaders, sameBytes } from '../wire/bytes.ts'
@@ -24,11 +25,11 @@ const insertSend = sql(
    VALUES ($1, $2, $3, 0, ${SEND.publishing}, 0, $4, $5, $6, $7, $8, $9, $10, $11)`,
 )
 
+const SENT = rowShape({
+  ...{ valueKept: flag, target: text, recordKey: bytes, value: bytes, headers: decodeHeaders },
+})
 /** By primary key. */
-const readSend = sql(
-  'kafka.readSend',
-  'SELECT value_kept, target, record_key, value, headers FROM bartleby.kafka_sends WHERE event_id = $1',
-)
+const readSend = sql('kafka.readSend', `SELECT ${SENT.columns} FROM bartleby.kafka_sends WHERE event_id = $1`)
 const countResend = sql(
   'kafka.countResend',
   `UPDATE bartleby.kafka_sends SET resends = resends + 1, outcome = ${SEND.publishing} WHERE event_id = $1`,
@@ -66,17 +67,8 @@ export function intend(parts: ReturnParts, { claim, eventId, record }: Publishin
     const isOwn = sameBytes(record.value, event.value)
     const { actor, requestId } = terms.caller
     const sent = [record.topic, digestOf(record), actor, requestId, record.key] as const
-    const kept = isOwn ? null : record.value
-    await tx.run(
-      insertSend,
-      eventId,
-      letterId,
-      now,
-      isOwn ? 1 : 0,
-      ...sent,
-      kept,
-      encodeHeaders(record.headers),
-    )
+    const content = [isOwn ? null : record.value, encodeHeaders(record.headers)] as const
+    await tx.run(insertSend, eventId, letterId, now, isOwn ? 1 : 0, ...sent, ...content)
     await claimEvent(work, claim, parts, { state: STATE.publishing, eventId })
     return true
   })
@@ -102,20 +94,10 @@ export async function sentRecord(
   event: StoredEvent,
   eventId: EventId,
 ): Promise<OutgoingRecord> {
-  const [row] = await session.rows<{
-    value_kept: Integer
-    target: string
-    record_key: Uint8Array | null
-    value: Uint8Array | null
-    headers: Uint8Array
-  }>(readSend, eventId)
-  if (row === undefined) throw new Error(`what was sent as ${eventId} is not on file`)
-  return {
-    topic: row.target,
-    key: row.record_key,
-    value: Number(row.value_kept) === 1 ? event.value : row.value,
-    headers: decodeHeaders(row.headers),
-  }
+  const sent = await SENT.one(session, readSend, eventId)
+  if (sent === null) throw new Error(`what was sent as ${eventId} is not on file`)
+  const { target: topic, recordKey: key, valueKept, value, headers } = sent
+  return { topic, key, value: valueKept ? event.value : value, headers }
 }
 
 /** Null when it is published. */
@@ -227,11 +209,11 @@ export async function endUncertain(
 /** Lengths first, −1 for none. */
 function digestOf({ key, value }: OutgoingRecord): string {
   const hash = createHash('sha256')
-  for (const bytes of [key, value]) {
+  for (const field of [key, value]) {
     const length = Buffer.alloc(4)
-    length.writeInt32BE(bytes?.length ?? -1)
+    length.writeInt32BE(field?.length ?? -1)
     hash.update(length)
-    if (bytes !== null) hash.update(bytes)
+    if (field !== null) hash.update(field)
   }
   return hash.digest('hex')
 }

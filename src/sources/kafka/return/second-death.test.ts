@@ -4,7 +4,7 @@ import { oldRecord } from '../../../../test/world/kafka-store.ts'
 import { stores } from '../../../../test/world/stores.ts'
 import type { PublishOutcome } from '../../../outgoing/kafka/producer.ts'
 import type { OutgoingRecord } from '../../../outgoing/kafka/record.ts'
-import type { Stored } from '../intake/store-partitions.ts'
+import type { Stored } from '../intake/partition-counts.ts'
 import type { StoredEvent } from '../stored-event.ts'
 
 const AT = { partition: 1, offset: 70n } as const

@@ -72,14 +72,10 @@ const insertRow = sql(
 
 export const isOver = ({ leaseUntil }: InFlight, now: Instant): boolean => leaseUntil < now
 
-export async function inFlightOf(session: Session, service: string): Promise<InFlight | null> {
-  const [row] = await session.rows<object>(inFlightOfService, service)
-  return row === undefined ? null : IN_FLIGHT.read(row)
-}
+export const inFlightOf = (session: Session, service: string): Promise<InFlight | null> =>
+  IN_FLIGHT.one(session, inFlightOfService, service)
 
-export async function allInFlight(session: Session): Promise<InFlight[]> {
-  return (await session.rows<object>(inFlightOfAll)).map(IN_FLIGHT.read)
-}
+export const allInFlight = (session: Session): Promise<InFlight[]> => IN_FLIGHT.all(session, inFlightOfAll)
 
 /** Locks nothing. */
 export async function peek(session: Session, target: Target): Promise<StoredEvent | Obstacle> {
@@ -158,10 +154,9 @@ export const isOpen = ({ state }: StoredEvent): boolean =>
 
 async function headOf(session: Session, { service, topic }: QueueHead): Promise<RowOf<typeof HEAD> | null> {
   if (!canHaveLetters(service, topic)) return null
-  const [row] = await (topic === null
-    ? session.rows<object>(headOfService, service)
-    : session.rows<object>(headOfTopic, service, topic))
-  return row === undefined ? null : HEAD.read(row)
+  return topic === null
+    ? HEAD.one(session, headOfService, service)
+    : HEAD.one(session, headOfTopic, service, topic)
 }
 
 export async function inTheWay(tx: Transaction, service: string, now: Instant): Promise<Again | null> {

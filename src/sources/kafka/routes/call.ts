@@ -17,7 +17,7 @@ export interface KafkaCalls {
   readonly reader: QueueReader
 }
 
-export type ServedKafka = Pick<Kafka, 'calls' | 'metrics' | 'standing' | 'reassign'>
+export type ServedKafka = Pick<Kafka, 'calls' | 'metrics' | 'status' | 'reassign'>
 
 export interface KafkaCall {
   readonly method: 'GET' | 'POST' | 'DELETE'

@@ -3,7 +3,7 @@
  * they were stored.
  */
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { type Answer, sendAnswer } from '../../../api/exact-answer.ts'
+import { type Answer, answer, sendAnswer } from '../../../api/exact-answer.ts'
 import { BartlebyError } from '../../../core/errors.ts'
 import type { Reason } from '../event.ts'
 import type { ShapeRefused } from './call.ts'
@@ -55,22 +55,16 @@ export class KafkaRefused<Id extends RefusalId = RefusalId> extends Error {
 const JSON_HEADERS = { 'Content-Type': 'application/json' }
 
 /** `text` is JSON. */
-export const json = (text: string, headers: Answer['headers'] = {}): Answer => ({
-  status: 200,
-  body: text,
-  headers: { ...JSON_HEADERS, ...headers },
-})
+export const json = (text: string, headers: Answer['headers'] = {}): Answer =>
+  answer(200, text, { ...JSON_HEADERS, ...headers })
 
 /** The event would be discarded. */
-export const empty = (headers: Answer['headers']): Answer => ({ status: 200, body: '', headers })
+export const empty = (headers: Answer['headers']): Answer => answer(200, '', headers)
 
-export const noContent = (headers: Answer['headers'] = {}): Answer => ({ status: 204, body: '', headers })
+export const noContent = (headers: Answer['headers'] = {}): Answer => answer(204, '', headers)
 
-const detail = (status: number, text: string, headers: Answer['headers'] = {}): Answer => ({
-  status,
-  body: JSON.stringify({ detail: text }),
-  headers: { ...JSON_HEADERS, ...headers },
-})
+const detail = (status: number, text: string, headers: Answer['headers'] = {}): Answer =>
+  answer(status, JSON.stringify({ detail: text }), { ...JSON_HEADERS, ...headers })
 
 const CHALLENGE = { 'WWW-Authenticate': 'Bearer' }
 
@@ -94,33 +88,40 @@ export const UNKNOWN_PATH: Answer = detail(404, 'Not Found')
 export const methodNotAllowed = (allow: string): Answer => detail(405, 'Method Not Allowed', { Allow: allow })
 
 /** `data` is JSON. */
-const failed = (status: number, id: string, description: string, data: string): Answer => ({
-  status,
-  body: `{"description":${JSON.stringify(description.toWellFormed())},"data":${data},"exception_id":"${id}"}`,
-  headers: JSON_HEADERS,
-})
+const failed = (
+  status: number,
+  id: string,
+  description: string,
+  data: string,
+  headers: Answer['headers'] = {},
+): Answer =>
+  answer(
+    status,
+    `{"description":${JSON.stringify(description.toWellFormed())},"data":${data},"exception_id":"${id}"}`,
+    { ...JSON_HEADERS, ...headers },
+  )
 
 /** Seconds. */
 const RETRY_AFTER: Readonly<Record<string, string>> = { dlqBusyError: '1', kafkaUnavailableError: '5' }
 
-export function refused({ id, status, message, data }: KafkaRefused, dataText?: string): Answer {
-  const answer = failed(status, id, message, dataText ?? JSON.stringify(data))
+/** `data` is JSON. */
+export function refused(
+  { id, status, message, data: own }: KafkaRefused,
+  data = JSON.stringify(own),
+): Answer {
   const seconds = RETRY_AFTER[id]
-  return seconds === undefined
-    ? answer
-    : { ...answer, headers: { ...answer.headers, 'Retry-After': seconds } }
+  return failed(status, id, message, data, seconds === undefined ? {} : { 'Retry-After': seconds })
 }
 
-export const misshapen = ({ body }: ShapeRefused): Answer => ({ status: 422, body, headers: JSON_HEADERS })
+export const misshapen = ({ body }: ShapeRefused): Answer => answer(422, body, JSON_HEADERS)
 
 /** Beyond the contract. */
 export const bodyTooLarge = (limit: number): Answer =>
   failed(413, 'bodyTooLargeError', `the body has more than ${limit} bytes`, JSON.stringify({ limit }))
 
-export const STOPPING: Answer = {
-  ...failed(503, 'kafkaUnavailableError', 'the server is shutting down', '{}'),
-  headers: { ...JSON_HEADERS, 'Retry-After': '1' },
-}
+export const STOPPING: Answer = failed(503, 'kafkaUnavailableError', 'the server is shutting down', '{}', {
+  'Retry-After': '1',
+})
 
 export const INTERNAL: Answer = failed(500, 'internalServerError', 'something went wrong inside', '{}')
 

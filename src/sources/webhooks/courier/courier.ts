@@ -117,7 +117,7 @@ export class Courier implements WorkTable<Assignment, AttemptResult> {
       run: (held) => this.#run(held),
       unbegun: ({ job }) => this.#handBack(job),
       reasonOf: (why) => (why === 'late' ? new AttemptTimedOut() : new Error('the server stops')),
-      onTrouble: (during, error, held) => this.#tell(during, error, held),
+      onTrouble: (during, error, held) => this.#logTrouble(during, error, held),
       timeoutUs: microseconds(delivery.timeoutSeconds),
       outage: OUTAGE,
       // Real time, in a process that lives on: a result that is not written is a delivery made again.
@@ -364,7 +364,7 @@ export class Courier implements WorkTable<Assignment, AttemptResult> {
     return error instanceof StoreUnavailable ? 'away' : 'refused'
   }
 
-  #tell(during: Trouble, error: unknown, held: readonly Held<Assignment>[]): void {
+  #logTrouble(during: Trouble, error: unknown, held: readonly Held<Assignment>[]): void {
     const { log } = this.#options
     if (during === 'claim') log.error({ err: error }, 'webhook jobs could not be claimed')
     if (during === 'settle' && error instanceof StoreUnavailable)

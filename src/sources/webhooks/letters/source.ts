@@ -29,7 +29,7 @@ import { CountChanges } from '../numbers/counts.ts'
 import type { Parts } from '../settings.ts'
 import { IS_DEAD, JOB, WEBHOOKS } from '../webhook.ts'
 import { attemptsBefore } from './bury.ts'
-import { layJobs } from './laying.ts'
+import { restoreJobs } from './restore-jobs.ts'
 
 /** Sends the pending letters of one consumer back. Returns those that left. */
 export async function requeueJobs(
@@ -61,9 +61,9 @@ export const webhookLetterSource = ({ onJobs }: Pick<Parts, 'onJobs'>): LetterSo
     const ids = letters.map(({ id }) => id)
     if (act === 'discard' || act === 'expire') await work.tx.run(removeOfLetters, ids)
     if (act !== 'reopen') return
-    const laid = await layJobs(work, ids)
+    const restored = await restoreJobs(work, ids)
     for (const id of ids) {
-      const answer = laid.get(id)
+      const answer = restored.get(id)
       if (answer instanceof BartlebyError) throw answer
     }
   },
@@ -157,9 +157,9 @@ async function takeBack<Of extends Restoring>(
   const sent = letters.filter(({ isUnconfirmed }) => isUnconfirmed).map(({ id }) => id)
   const before = await attemptsBefore(work.tx, sent)
   const ids = letters.map(({ id }) => id)
-  const laid = await layJobs(work, ids)
+  const restored = await restoreJobs(work, ids)
   return letters.map((letter) => {
-    const attempts = laid.get(letter.id) ?? null
+    const attempts = restored.get(letter.id) ?? null
     if (attempts instanceof BartlebyError) return { letter, refusal: attempts }
     const isOurs = letter.isUnconfirmed && attempts !== null
     return { letter, deliveries: isOurs ? attempts - (before.get(letter.id) ?? 0) : 0 }

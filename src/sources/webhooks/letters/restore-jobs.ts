@@ -25,12 +25,12 @@ const readLetters = sql(
 
 const LETTER = rowShape({ id: letterId, sourceId: xid, reference: storedText, reason: text, queue: text })
 
-function layingOf(row: object) {
+function restoringOf(row: object) {
   const { id, sourceId: job, reference: message, reason, queue } = LETTER.read(row)
   const [channel, consumer] = idsOfQueue(queue) ?? ['', queue]
   return { id, job, exhausted: reason === 'attempts' ? 1 : 0, queue, channel, consumer, message }
 }
-type Laying = ReturnType<typeof layingOf>
+type RestoringJob = ReturnType<typeof restoringOf>
 
 /** By unique index. */
 const readChannels = sql(
@@ -86,29 +86,29 @@ const insertDead = sql(
 const GONE = { state: JOB.dead, consumer: 0, attempts: 0 } as const
 
 /** The attempts of a job that waited, null of any other; or why it cannot be dead again. */
-export type Laid = number | null | BartlebyError
+export type Restored = number | null | BartlebyError
 
 /** For locked letters. Nothing is written of those that are refused. */
-export async function layJobs(
+export async function restoreJobs(
   { tx, now }: OfficeWork,
   letters: readonly LetterId[],
-): Promise<ReadonlyMap<LetterId, Laid>> {
-  const laying = (await tx.rows<object>(readLetters, letters)).map(layingOf)
-  if (laying.length < letters.length) throw new Error('a letter is gone although it was locked')
-  const laid = new Map<LetterId, Laid>()
-  const placed: (Laying & { readonly place: Place })[] = []
-  for (const [each, place] of await placesOf(tx, laying)) {
-    if (place instanceof BartlebyError) laid.set(each.id, place)
+): Promise<ReadonlyMap<LetterId, Restored>> {
+  const wanted = (await tx.rows<object>(readLetters, letters)).map(restoringOf)
+  if (wanted.length < letters.length) throw new Error('a letter is gone although it was locked')
+  const restored = new Map<LetterId, Restored>()
+  const placed: (RestoringJob & { readonly place: Place })[] = []
+  for (const [each, place] of await placesOf(tx, wanted)) {
+    if (place instanceof BartlebyError) restored.set(each.id, place)
     else placed.push({ ...each, place })
   }
   const rows = await JOB_ROW.all(tx, lockJobs, placed.map(({ job }) => job).sort())
   const jobs = new Map(rows.map((job) => [job.id, job]))
   const counts = new CountChanges()
-  const back: Laying[] = []
+  const back: RestoringJob[] = []
   for (const each of placed) {
     const { state, consumer, attempts } = jobs.get(each.job) ?? GONE
-    if (state === JOB.inFlight) laid.set(each.id, failure('letter_in_flight', { queue: each.queue }))
-    else laid.set(each.id, state >= JOB.delivered ? null : attempts)
+    if (state === JOB.inFlight) restored.set(each.id, failure('letter_in_flight', { queue: each.queue }))
+    else restored.set(each.id, state >= JOB.delivered ? null : attempts)
     if (state === JOB.inFlight || state === JOB.dead) continue
     counts.moved(consumer, state, JOB.dead)
     back.push(each)
@@ -126,7 +126,7 @@ export async function layJobs(
     await tx.run(endJobs, back.map(({ job }) => job).sort(), JSON.stringify(exhausted), now)
   }
   counts.write(tx)
-  return laid
+  return restored
 }
 
 /** The priority in digits. */
@@ -135,9 +135,9 @@ type Place = readonly [consumer: number, message: string, priority: string]
 /** Kept until the transaction ends; a refusal where consumer or message is gone. */
 async function placesOf(
   tx: Transaction,
-  laying: readonly Laying[],
-): Promise<readonly (readonly [Laying, Place | BartlebyError])[]> {
-  const names = new Set(laying.map(({ channel }) => channel).filter(isStorable))
+  wanted: readonly RestoringJob[],
+): Promise<readonly (readonly [RestoringJob, Place | BartlebyError])[]> {
+  const names = new Set(wanted.map(({ channel }) => channel).filter(isStorable))
   const channels = new Map(
     (await tx.rows<{ channel_id: string; number: Integer }>(readChannels, [...names])).map(
       ({ channel_id, number }) => [channel_id, Number(number)],
@@ -148,7 +148,7 @@ async function placesOf(
     channels.has(channel) ? JSON.stringify([channels.get(channel), id]) : null
   const listOf = (pairs: readonly (string | null)[]): string =>
     `[${[...new Set(pairs.filter((pair) => pair !== null))].join(',')}]`
-  const storable = laying.filter(({ consumer }) => isStorable(consumer))
+  const storable = wanted.filter(({ consumer }) => isStorable(consumer))
   // Statements run in order, and each sees what was committed when it began.
   const [, found] = await Promise.all([
     shareChannels(
@@ -165,12 +165,12 @@ async function placesOf(
       number === null ? [] : [[JSON.stringify([Number(channel), consumer_id]), Number(number)] as const],
     ),
   )
-  const consumerOf = ({ channel, consumer }: Laying) => consumers.get(pairOf(channel, consumer) ?? '')
-  const received = laying.filter((each) => consumerOf(each) !== undefined)
+  const consumerOf = ({ channel, consumer }: RestoringJob) => consumers.get(pairOf(channel, consumer) ?? '')
+  const received = wanted.filter((each) => consumerOf(each) !== undefined)
   const pairs = listOf(received.map(({ channel, message }) => pairOf(channel, message)))
   const rows = await MESSAGE.all(tx, lockMessages, pairs)
   const messages = new Map(rows.map((row) => [JSON.stringify([row.channel, row.messageId]), row]))
-  return laying.map((each) => {
+  return wanted.map((each) => {
     const { channel, consumer, message, job } = each
     const receiver = consumerOf(each)
     if (receiver === undefined) return [each, failure('letter_consumer_gone', { consumer, channel })]

@@ -40,14 +40,14 @@ export function advance(
   return progress.orderTs
 }
 
-interface PartitionBook extends Place, Progress, Record<keyof Stored | 'gaps', number> {}
+interface CountedPartition extends Place, Progress, Record<keyof Stored | 'gaps', number> {}
 
 interface Place {
   readonly topic: string
   readonly partition: number
 }
 
-const BOOK = rowShape({ topic: text, partition: integer, orderTs: big, nextOffset: big })
+const PARTITION = rowShape({ topic: text, partition: integer, orderTs: big, nextOffset: big })
 
 /** In a fixed order; of two servers with the same partition, the second waits. */
 const addPartitions = sql(
@@ -63,23 +63,26 @@ const addPartitions = sql(
 const lockPartitions = sql(
   'kafka.lockPartitions',
   `SELECT found.* FROM unnest($1::text[], $2::int[]) AS given (topic, partition) CROSS JOIN LATERAL (
-     SELECT ${BOOK.columns} FROM bartleby.kafka_partitions
+     SELECT ${PARTITION.columns} FROM bartleby.kafka_partitions
      WHERE topic = given.topic AND partition = given.partition FOR UPDATE) AS found`,
   { bigints: true },
 )
 
 /** By primary key, locked. */
-const writeBook = sql(
+const writePartition = sql(
   'kafka.writePartition',
   `UPDATE bartleby.kafka_partitions SET order_ts = $3, next_offset = $4, received = received + $5, duplicates = duplicates + $6,
      created = created + $7, reopened = reopened + $8, gaps = gaps + $9
    WHERE topic = $1 AND partition = $2`,
 )
 
-export type Books = ReadonlyMap<string, PartitionBook>
+export type PartitionCounts = ReadonlyMap<string, CountedPartition>
 
 /** Locks the partitions until the transaction ends. */
-export async function openBooks(tx: Transaction, places: readonly Place[]): Promise<Books> {
+export async function lockPartitionCounts(
+  tx: Transaction,
+  places: readonly Place[],
+): Promise<PartitionCounts> {
   const asked = [...new Map(places.map((place) => [partitionKey(place), place])).values()]
     .map(({ topic, partition }) => ({ topic, partition }))
     .sort((a, b) => (a.topic < b.topic ? -1 : a.topic > b.topic ? 1 : a.partition - b.partition))
@@ -88,28 +91,28 @@ export async function openBooks(tx: Transaction, places: readonly Place[]): Prom
     runGiven(tx, addPartitions, asked),
     rowsGiven<object>(tx, lockPartitions, asked),
   ])
-  const books = rows.map((row) => ({ ...BOOK.read(row), ...NOTHING_STORED, gaps: 0 }))
-  return new Map(books.map((book) => [partitionKey(book), book]))
+  const partitions = rows.map((row) => ({ ...PARTITION.read(row), ...NOTHING_STORED, gaps: 0 }))
+  return new Map(partitions.map((counts) => [partitionKey(counts), counts]))
 }
 
-export function bookOf(books: Books, place: Place): PartitionBook {
-  const book = books.get(partitionKey(place))
-  if (book === undefined) throw new Error(`partition ${place.partition} of '${place.topic}' has no book`)
-  return book
+export function countsOf(partitions: PartitionCounts, place: Place): CountedPartition {
+  const counts = partitions.get(partitionKey(place))
+  if (counts === undefined) throw new Error(`partition ${place.partition} of '${place.topic}' has no counts`)
+  return counts
 }
 
 /** Written with the commit. */
-export function closeBooks(tx: Transaction, books: Books): void {
-  for (const book of books.values()) {
-    const { topic, partition, orderTs, nextOffset, received, duplicates, created, reopened, gaps } = book
+export function writePartitionCounts(tx: Transaction, partitions: PartitionCounts): void {
+  for (const counts of partitions.values()) {
+    const { topic, partition, orderTs, nextOffset, received, duplicates, created, reopened, gaps } = counts
     const added = [received, duplicates, created, reopened, gaps] as const
-    tx.atCommit(writeBook, topic, partition, orderTs, nextOffset, ...added)
+    tx.atCommit(writePartition, topic, partition, orderTs, nextOffset, ...added)
   }
 }
 
-export function storedByTopic(books: Books): ReadonlyMap<string, Stored> {
+export function storedByTopic(partitions: PartitionCounts): ReadonlyMap<string, Stored> {
   const topics = new Map<string, Stored>()
-  for (const { topic, received, duplicates, created, reopened } of books.values()) {
+  for (const { topic, received, duplicates, created, reopened } of partitions.values()) {
     const before = topics.get(topic) ?? NOTHING_STORED
     topics.set(topic, sum(before, { received, duplicates, created, reopened }))
   }

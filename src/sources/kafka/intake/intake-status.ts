@@ -2,24 +2,24 @@
 import type { Clock, Instant } from '../../../core/clock.ts'
 import type { Log } from '../../../core/log.ts'
 
-export type PartitionStanding = Readonly<
+export type PartitionStatus = Readonly<
   Pick<PartitionReader, 'topic' | 'partition' | 'committed' | 'end' | 'trouble'>
 >
 
 export const INTAKE_STATES = ['starting', 'reading', 'degraded', 'stopped'] as const
 
-export interface IntakeStanding {
+export interface IntakeStatus {
   readonly state: (typeof INTAKE_STATES)[number]
   /** One sentence each. */
   readonly troubles: readonly string[]
   /** Configured topics that the brokers do not have. */
   readonly missingTopics: readonly string[]
-  readonly partitions: readonly PartitionStanding[]
+  readonly partitions: readonly PartitionStatus[]
   readonly since: Instant
 }
 
 /** Offsets not taken in yet, transaction markers among them; null if unknown. */
-export const lagOf = ({ committed, end }: Pick<PartitionStanding, 'committed' | 'end'>): bigint | null =>
+export const lagOf = ({ committed, end }: Pick<PartitionStatus, 'committed' | 'end'>): bigint | null =>
   committed === null || end === null ? null : end > committed ? end - committed : 0n
 
 /** Troubles for everybody: without names of topics, brokers and services, which need a token. */
@@ -28,7 +28,7 @@ export function publicTroubles({
   troubles,
   missingTopics,
   partitions,
-}: IntakeStanding): readonly string[] {
+}: IntakeStatus): readonly string[] {
   const stopped = partitions.filter(({ trouble }) => trouble !== null).length
   const found = [
     ...(missingTopics.length > 0
@@ -71,7 +71,7 @@ export class Board {
   #missing: readonly string[] = []
   #forbidden: readonly string[] = []
   #phase: 'stopped' | 'starting' | 'reading' = 'stopped'
-  #state: IntakeStanding['state'] = 'stopped'
+  #state: IntakeStatus['state'] = 'stopped'
   #since: Instant
 
   constructor(clock: Clock, log: Log) {
@@ -80,7 +80,7 @@ export class Board {
     this.#since = clock.now()
   }
 
-  standing(): IntakeStanding {
+  status(): IntakeStatus {
     return {
       state: this.#state,
       troubles: this.#allTroubles(),
