@@ -20,8 +20,7 @@ import { DEFAULT_RETENTION_DAYS, type Removed, Retention } from './letters/reten
 import type { LetterSource } from './letters/source.ts'
 import { type OfficeRuns, officeRuns } from './letters/work.ts'
 import { MIGRATIONS } from './migrations.ts'
-import { EngineDirectory } from './queues/engines/engine-directory.ts'
-import { SeenEngines } from './queues/engines/seen-engines.ts'
+import { EngineDirectory, SeenEngines } from './queues/engines/engine-directory.ts'
 import { queueLimits } from './queues/limits.ts'
 import type { Queues } from './queues/queues.ts'
 import { StoreQueues } from './queues/queues.ts'
@@ -85,7 +84,6 @@ interface Parts extends OfficeParts {
   readonly services: readonly (readonly Service[])[]
 }
 
-/** An open office with what its sources add to it. */
 export type Office = OpenOffice & SourceFaces
 
 class OpenOffice {
@@ -96,9 +94,7 @@ class OpenOffice {
   /** Acts on many letters, under control. */
   readonly redrives: Redrives
   readonly history: History
-  /** The check of the store's promises. */
   readonly verifyRun: VerifyRun
-  /** In the order of the list. */
   readonly sources: readonly NamedSource[]
   readonly clock: Clock
   readonly #parts: Parts

@@ -51,7 +51,6 @@ export interface Caller {
   readonly reach?: Reach
 }
 
-/** A known token with its reach. */
 export type KnownToken = TokenEntry & Pick<Caller, 'reach'>
 
 /** Everyone, while no tokens are configured. */
@@ -177,7 +176,6 @@ const MOST_ADDRESSES = 10_000
 interface KnownAddress {
   /** Times of the latest wrong tokens, the oldest first. */
   wrongAt: readonly Instant[]
-  /** Names of right tokens. */
   readonly right: Set<string>
 }
 

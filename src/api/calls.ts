@@ -36,7 +36,6 @@ type OpenRequest = Omit<ApiRequest, 'caller'> & {
   readonly address: string
 }
 
-/** The idempotency key with its caller and call. */
 export const onceKeyOf = ({ caller, method, path, idempotencyKey }: ApiRequest) =>
   idempotencyKey === null ? null : { scope: `${caller.name} ${method} ${path}`, key: idempotencyKey }
 
@@ -61,7 +60,6 @@ export interface ApiCall extends CallRules {
   answer(request: ApiRequest): Promise<ApiAnswer>
 }
 
-/** A call without a token. */
 export interface OpenApiCall extends CallRules {
   readonly role: 'open'
   answer(request: OpenRequest): Promise<ApiAnswer>

@@ -28,11 +28,9 @@ export interface ApiDescription {
   readonly statuses?: readonly number[]
   /** Failures beside those that every call can have. */
   readonly failures?: readonly (401 | 404 | 409)[]
-  /** Whether an `Idempotency-Key` header counts. */
   readonly idempotent?: boolean
 }
 
-/** Variable parts of a path, for the schema of its route. */
 export function paramsIn(path: string): { readonly params?: TSchema } {
   // A colon of the path itself is doubled.
   const names = [...path.replaceAll('::', '').matchAll(/:(\w+)/g)].map(([, name = '']) => name)

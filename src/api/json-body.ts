@@ -98,7 +98,6 @@ export function requiredText(fields: JsonObject, name: string, rules: TextRules)
   return value
 }
 
-/** A whole number within bounds; null when absent. */
 export function optionalInteger(
   fields: JsonObject,
   name: string,
@@ -114,7 +113,6 @@ export function optionalInteger(
   return value
 }
 
-/** null when absent. */
 export function optionalInstant(fields: JsonObject, name: string): Instant | null {
   const text = optionalText(fields, name, { max: 64 })
   if (text === null) return null

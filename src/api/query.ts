@@ -69,5 +69,5 @@ export function flagOf(query: Query, name: string): boolean {
 }
 
 /** A caller's text in a refusal. */
-export const shorten = (text: string): string =>
-  (text.length > 64 ? `${text.slice(0, 64)}…` : text).toWellFormed()
+export const shorten = (text: string, most = 64): string =>
+  (text.length > most ? `${text.slice(0, most)}…` : text).toWellFormed()

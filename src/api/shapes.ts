@@ -100,7 +100,6 @@ export const FILED_ENGINE = textUpTo(256, {
   description: 'Any name of your own; where `engines.context` is configured, one that is defined',
 })
 
-/** A time in a filter. */
 export const DATE = Type.String({ description: 'ISO 8601 with a zone, or a date (midnight UTC)' })
 
 export const PAGE_QUERY = {

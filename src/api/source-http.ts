@@ -7,7 +7,6 @@ import type { RequestLimits } from './exact-answer.ts'
 import type { Facade } from './facade.ts'
 import type { SOURCE_STATES } from './shapes.ts'
 
-/** What a server lends to a source. */
 export interface ServerScope extends ApiScope, RequestLimits {
   readonly writeTimeoutSeconds: number
   /** Of the server and of sources. */
@@ -51,7 +50,6 @@ export interface HealthCheck {
   readonly output: string | null
 }
 
-/** What a server asks of a source beside its letters. */
 export interface ServedSource {
   readonly http?: SourceHttp
   /** In Prometheus' text format, each line ended; also while the store fails. */

@@ -7,6 +7,7 @@
 import { isIP } from 'node:net'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { pathOf } from '../api/facade.ts'
+import { shorten } from '../api/query.ts'
 import { isLoopback } from '../core/address-ranges.ts'
 import { failure } from '../core/errors.ts'
 import type { Facades } from './facades.ts'
@@ -29,7 +30,7 @@ export function hostCheck(rules: HostRules) {
     const { host } = raw.headers
     if (hasTwoHosts(raw.rawHeaders)) facades.sendError(request, reply, failure('host_twice'))
     else if (isHealth(pathOf(request.url)) || isOurs(host, raw.socket.localAddress)) done()
-    else facades.sendError(request, reply, failure('host_unknown', { host: shown(host) }))
+    else facades.sendError(request, reply, failure('host_unknown', { host: shorten(host ?? '', 100) }))
   }
 }
 
@@ -70,7 +71,3 @@ function ownership({ listen, allowed = [] }: HostRules) {
     return endings.some((ending) => name.endsWith(ending) && name.length > ending.length)
   }
 }
-
-const MOST_SHOWN = 100
-
-const shown = (host = ''): string => (host.length > MOST_SHOWN ? `${host.slice(0, MOST_SHOWN)}…` : host)

@@ -43,7 +43,6 @@ export interface HttpServer {
   readonly app: FastifyInstance
   /** Refuses calls from now on with "service is shutting down". */
   refuseCalls(): void
-  /** Resolves once no request is being answered. */
   idle(): Promise<void>
 }
 
@@ -53,7 +52,6 @@ interface HttpServerOptions {
   readonly consoleFolder?: string
 }
 
-/** Listening is up to the caller. */
 export async function createHttpServer(
   office: Office,
   config: Config,
@@ -130,11 +128,7 @@ export async function createHttpServer(
   })
   office.onStoreCall((call) => metrics.observeStoreCall(call))
   office.onRemoved((removed) => metrics.observeRemoved(removed))
-  office.redrives.listen({
-    step: (step) => metrics.redrives.observeStep(step),
-    ended: (state) => metrics.redrives.observeEnded(state),
-    resumed: () => metrics.redrives.observeResumed(),
-  })
+  office.redrives.listen(metrics.redrives)
   const requests = countRequests(app)
   const liveCounts = new LiveCounts({
     read: () => office.letters.numbers.summary(),

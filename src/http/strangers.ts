@@ -51,7 +51,6 @@ class Strangers {
   readonly #counts = new Map<string, number>()
   /** Ends the counting of a connection, or of a request through a proxy. */
   readonly #leaving = new WeakMap<object, () => void>()
-  /** Connections beyond the limit. */
   readonly #beyond = new WeakSet<Socket>()
 
   constructor(options: StrangersOptions) {
@@ -95,7 +94,6 @@ class Strangers {
     return count > most ? failure('strangers_limited', { limit: most }) : null
   }
 
-  /** The request has shown a right token. */
   knows({ raw }: FastifyRequest): void {
     this.#beyond.delete(raw.socket)
     this.#leave(raw.socket)

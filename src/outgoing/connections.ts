@@ -39,7 +39,6 @@ export class Connections {
     this.#turns = new Semaphore(most)
   }
 
-  /** Whether somebody has one or waits for one. */
   get isUsed(): boolean {
     return this.#inUse > 0
   }

@@ -10,7 +10,6 @@ import { describeError } from '../core/thrown.ts'
 import type { Connection, Connections } from './connections.ts'
 
 interface Posting {
-  /** With the query. */
   readonly path: string
   readonly headers: string[]
   readonly body: Uint8Array
@@ -198,7 +197,6 @@ export interface Answer {
   readonly status: number
   readonly retryAfter: string | null
   readonly location: string | null
-  /** Beginning of the body. */
   readonly excerpt: Uint8Array
 }
 

@@ -26,7 +26,6 @@ export interface CountChange extends Readonly<Partial<Record<Counted, number>>> 
   readonly deadline?: InstantSum
 }
 
-/** A signed sum of instants. */
 export interface InstantSum {
   readonly seconds: bigint
   readonly micros: bigint
@@ -115,7 +114,6 @@ export const countValues = (change: CountChange): Value[] => [
   change.deadline?.micros ?? 0n,
 ]
 
-/** Changes of one transaction, one row per partition. */
 export class CountChanges {
   readonly #changes = new Map<number, CountChange>()
 
@@ -124,7 +122,6 @@ export class CountChanges {
     this.#changes.set(part, known === undefined ? change : sumOf(known, change))
   }
 
-  /** Ready items gained in this transaction so far. */
   readyOf(part: number): number {
     return this.#changes.get(part)?.ready ?? 0
   }

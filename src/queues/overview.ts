@@ -57,7 +57,6 @@ function overviewOf(
   return { ...info, ...depth, oldestAt, partitions: partitions.length }
 }
 
-/** A partition in `stats`. */
 export function partitionStats(
   { ready, leased, scheduled, held, createdSumUs, deadlineSumUs }: PartitionCounts,
   now: Instant,

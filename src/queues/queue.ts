@@ -143,7 +143,6 @@ export interface QueueDepth {
   readonly scheduled: number
   /** Items that cannot die because their dead queue does not exist. */
   readonly held: number
-  /** Dead letters in this queue. */
   readonly dead: number
   /** When the item at the head was created; null when the queue is empty. */
   readonly oldestAt: Instant | null

@@ -45,7 +45,6 @@ const inBothFormats = (message: DescMessage) => ({
   'application/protobuf': { schema: binary(message) },
 })
 
-/** A call in the OpenAPI document: both formats, every code. */
 function callSchema(call: QueueCall): Readonly<Record<string, unknown>> {
   const errors = queueErrorCodes().map(([code, text]) => [
     code,

@@ -14,7 +14,6 @@
  */
 import { inSqlite, type Migration } from '../store/migrations.ts'
 
-/** Places of an item within its partition. */
 export const SHELF = { queue: 0, scheduled: 1, held: 2 } as const
 
 const QUEUES = `

@@ -55,7 +55,6 @@ export interface LeaseRequest {
   readonly requestTimeout?: string
 }
 
-/** A leased item, without its id. */
 export interface Leased<At> extends ItemContent {
   /** Deliveries so far, this one included. */
   readonly attempts: number
@@ -125,7 +124,6 @@ export interface ListRequest {
 
 export interface ListItemsRequest extends ListRequest, InPartition {}
 
-/** A stored item, without its id. */
 export interface Stored<At> extends ItemContent {
   /** The id it had where it died, or that of an import; '' without one. */
   readonly sourceId: string

@@ -24,7 +24,6 @@ const DEFAULT_REQUEST_TIMEOUT = '1m'
 const MAX_BATCH = 1_000
 const MAX_PARTITIONS = 1_024
 const DEFAULT_LIST_LIMIT = 1_000
-/** The most names that a list gives. */
 export const MAX_QUEUES_LISTED = 65_536
 const MAX_DEDUPE_KEY_BYTES = 512
 
@@ -42,7 +41,6 @@ export function checkLookupName(name: string): void {
   if (name.includes('~')) throw failure('queue_name_tilde', { name })
 }
 
-/** A name to create, update or delete. */
 export function checkQueueName(name: string): void {
   if (bytesOf(name) > 512) throw failure('queue_name_too_long')
   if (isBlank(name)) throw failure('queue_name_empty')
@@ -97,7 +95,6 @@ export function checkRetry({ items }: RetryRequest): void {
   if (items.length > MAX_BATCH) throw failure('retry_too_many', { count: items.length })
 }
 
-/** The number of ids of a complete or extend request. */
 export function checkIds(ids: readonly string[]): void {
   if (ids.length === 0) throw failure('complete_empty')
   if (ids.length > MAX_BATCH) throw failure('complete_too_many', { count: ids.length })

@@ -104,7 +104,6 @@ function changeBy(
   }
 }
 
-/** Decision of the driving server. */
 export interface Verdict {
   readonly state: Extract<RedriveState, 'running' | 'paused' | 'stopped' | 'done'>
   readonly note: string | null

@@ -45,21 +45,21 @@ export class RedriveMetrics {
       registers,
     })
     // Counters start at zero: one born with its first event shows no increase.
-    for (const action of REDRIVE_ACTIONS) this.observeStep({ action, sent: 0, skipped: 0, failed: 0 })
+    for (const action of REDRIVE_ACTIONS) this.step({ action, sent: 0, skipped: 0, failed: 0 })
     for (const state of ENDS) this.#ended.inc({ state }, 0)
   }
 
-  observeStep({ action, sent, skipped, failed }: Step): void {
+  step({ action, sent, skipped, failed }: Step): void {
     this.#letters.inc({ action, outcome: 'sent' }, sent)
     this.#letters.inc({ action, outcome: 'skipped' }, skipped)
     this.#letters.inc({ action, outcome: 'failed' }, failed)
   }
 
-  observeEnded(state: RedriveState): void {
+  ended(state: RedriveState): void {
     this.#ended.inc({ state })
   }
 
-  observeResumed(): void {
+  resumed(): void {
     this.#resumed.inc()
   }
 

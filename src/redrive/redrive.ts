@@ -83,7 +83,6 @@ export interface PlanRequest {
   readonly actor: string
 }
 
-/** A planned letter that was not sent. */
 export interface Exception {
   readonly letter: LetterId
   readonly outcome: 'skipped' | 'failed'
@@ -102,7 +101,6 @@ export const refOf = ({ number, id, recipe }: Redrive): RedriveRef => ({
   recipe: recipe?.version ?? null,
 })
 
-/** Letters with the same destination. */
 export type Destination = Omit<RedriveDestination, 'remaining'>
 
 /** A redrive with its progress. */
@@ -121,7 +119,6 @@ export interface RedriveDetail extends RedriveStanding {
   readonly sample: readonly SampleLetter[]
 }
 
-/** A planned letter as it would be sent. */
 export interface SampleLetter {
   readonly key: LetterKey
   readonly instanceId: string
@@ -141,5 +138,4 @@ export interface Member extends Pick<RedriveLetter, 'destination' | 'outcome' | 
   readonly reason: ExceptionReason | null
 }
 
-/** How long a plan can be started. */
 export const PLAN_VALID_US = 30n * 60_000_000n

@@ -37,7 +37,6 @@ export interface RedrivesOptions {
   readonly runs: OfficeRuns
   readonly sources: ReadonlyMap<SourceName, LetterSource>
   readonly engines: EngineNames
-  /** How long ended redrives are kept. */
   readonly retentionDays: number
 }
 
@@ -56,7 +55,6 @@ export interface RedrivePage {
   readonly states: readonly RedriveState[] | null
 }
 
-/** The answer kept for the key of a plan. */
 function plannedIn({ body }: Answer): Xid {
   // Written by us; earlier versions kept the whole plan, which has an id too.
   return (body as { readonly id: Xid }).id
@@ -197,7 +195,6 @@ export class Redrives {
     return (await this.read(id)).destinations.map(({ source }) => source)
   }
 
-  /** The newest first. */
   list({ limit, before, states }: RedrivePage): Promise<readonly RedriveStanding[]> {
     return this.#options.db.session('redrive.list', async (session) => {
       const found = await newestRedrives(session, states ?? STARTED, before, limit)
@@ -205,7 +202,6 @@ export class Redrives {
     })
   }
 
-  /** Under way or paused. */
   active(): Promise<readonly RedriveStanding[]> {
     return this.#options.db.session('redrive.active', async (session) =>
       readSummaries(session, await openRedrives(session)),

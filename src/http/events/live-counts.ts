@@ -14,7 +14,6 @@ import { redriveNews } from '../../redrive/view.ts'
 
 interface LiveCountsOptions {
   readonly read: () => Promise<Summary>
-  /** Under way or paused. */
   readonly redrives: () => Promise<readonly RedriveStanding[]>
   readonly clock: Clock
   readonly log: Log

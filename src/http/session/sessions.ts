@@ -10,7 +10,6 @@ import { sameToken } from '../../core/same-token.ts'
 
 export interface Session {
   readonly caller: Caller
-  /** Its end. */
   readonly deadline: Instant
 }
 
@@ -22,7 +21,6 @@ interface SessionsOptions {
 }
 
 interface Content {
-  /** Of the token. */
   readonly name: string
   readonly deadline: Instant
 }

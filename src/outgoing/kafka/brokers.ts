@@ -54,7 +54,6 @@ function quietPool(library: KafkaLibrary, options: BaseOptions): ConnectionPool 
   return pool.on('connecting', ({ connection }) => connection.on('error', () => {}))
 }
 
-/** Breaks all connections of a pool without waiting. */
 export function breakConnections(pool: ConnectionPool): void {
   for (const [, connection] of pool) connection.socket?.destroy()
 }

@@ -14,13 +14,11 @@ export const SASL_MECHANISMS = ['PLAIN', 'SCRAM-SHA-256', 'SCRAM-SHA-512', 'OAUT
 
 const SERVER = /^(?:\[[\da-fA-F:.]+\]|[\w.-]+):(\d{1,5})$/
 
-/** `HOST:PORT`. */
 export const isServer = (text: string): boolean => {
   const port = Number(SERVER.exec(text)?.[1])
   return port >= 1 && port <= 65_535
 }
 
-/** Secrets that may be in a file. */
 const SECRET_KEYS = ['ssl_password', 'sasl_password', 'sasl_token'] as const
 
 /** Problems of keys together. A key that does not apply is refused: it would be believed to protect something. */
@@ -124,7 +122,6 @@ function tlsOf(given: ConnectionOptions, files: Files) {
   return { ca, cert, key, passphrase, checkHostname: given.ssl_check_hostname ?? true }
 }
 
-/** Files that keys name, and their problems. */
 class Files {
   readonly problems: string[] = []
   readonly #given: ConnectionOptions

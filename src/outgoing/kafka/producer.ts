@@ -67,7 +67,6 @@ interface Delivery {
   isDoubtful: boolean
   /** Where the first of them is, or why none is. Once known, nothing more may be sent. */
   outcome: PublishOutcome | null
-  /** Why the last try failed. */
   trouble: string
   triesLeft: number
 }
@@ -81,7 +80,6 @@ export class TopicProducer {
   readonly #topics = new Map<string, { readonly topic: FoundTopic; readonly validUntil: number }>()
   /** The last publish to each topic; the next one waits for it. */
   readonly #last = new Map<string, Promise<unknown>>()
-  /** Aborts running publishes. */
   readonly #underWay = new Set<AbortController>()
   #isClosed = false
 
@@ -185,7 +183,6 @@ export class TopicProducer {
     }
   }
 
-  /** One request per broker. */
   async #sendAll(link: BrokerLink, { leaders }: FoundTopic, deliveries: readonly Delivery[]): Promise<void> {
     for (const delivery of deliveries) delivery.identity ??= await this.#identify(link)
     const requests = Map.groupBy(deliveries, ({ partition, identity }) =>

@@ -79,7 +79,6 @@ export class Committer {
     this.#onChange = onChange
   }
 
-  /** The queue as this server knows it. */
   get queue(): QueueRecord {
     return this.#queue
   }

@@ -2,19 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { ProduceReceipt } from '../queue.ts'
 import type { ProduceAsk } from '../verbs/produce.ts'
-import {
-  type Batch,
-  BREADTH,
-  type CompleteAsk,
-  emptyBatch,
-  gatheredItems,
-  hasRoom,
-  type Job,
-  jobsOf,
-  type Permits,
-  type RetryAsk,
-  takeBatch,
-} from './cycle.ts'
+import { Batch, BREADTH, type CompleteAsk, type Job, type Permits, type RetryAsk } from './cycle.ts'
 
 const partition = { part: 1, number: 0, holdsLetters: false, idPrefix: 'prefix' }
 const job = <Ask, Answer>(ask: Ask): Job<Ask, Answer> => ({ ask, resolve: () => {}, reject: () => {} })
@@ -37,6 +25,8 @@ const retryOf = (...serials: number[]): Job<RetryAsk, void> =>
       unspent: false,
     })),
   })
+const batchOf = (jobs: Partial<{ -readonly [Kind in keyof Batch]: Batch[Kind] }>): Batch =>
+  Object.assign(new Batch(), jobs)
 const range = (from: number, count: number) => Array.from({ length: count }, (_, i) => from + i)
 
 describe('the requests of a cycle', () => {
@@ -52,31 +42,29 @@ describe('the requests of a cycle', () => {
       output: null,
     }
     const ask = (serial: number) => ({ partition, serials: [serial], runs: new Map([[serial, run]]) })
-    const pending = {
-      ...emptyBatch(),
+    const pending = batchOf({
       completes: range(1, 10).map((serial) => job<CompleteAsk, void>(ask(serial))),
-    }
+    })
     // Nor does what comes next count as picked up while these wait.
-    expect(hasRoom(pending, BREADTH.postgres)).toBe(false)
-    expect(takeBatch(pending, BREADTH.postgres).completes).toHaveLength(2)
+    expect(pending.leavesRoom(BREADTH.postgres)).toBe(false)
+    expect(pending.take(BREADTH.postgres).completes).toHaveLength(2)
   })
 
   it('are all that has gathered, in order of arrival', () => {
     const completes = [completeOf(1, 2), completeOf(3)]
     const retries = [retryOf(4), retryOf(5)]
-    const pending = { ...emptyBatch(), completes: [...completes], retries: [...retries] }
-    const batch = takeBatch(pending, BREADTH.sqlite)
+    const pending = batchOf({ completes: [...completes], retries: [...retries] })
+    const batch = pending.take(BREADTH.sqlite)
     expect(batch.completes).toEqual(completes)
     expect(batch.retries).toEqual(retries)
   })
 
   it('leave a second request about the same item for the next cycle, and those behind it too', () => {
-    const pending: Batch = {
-      ...emptyBatch(),
+    const pending = batchOf({
       completes: [completeOf(1), completeOf(1, 2), completeOf(3)],
       retries: [retryOf(1), retryOf(4)],
-    }
-    const batch = takeBatch(pending, BREADTH.sqlite)
+    })
+    const batch = pending.take(BREADTH.sqlite)
     expect(batch.completes).toHaveLength(1)
     expect(batch.retries).toHaveLength(0)
     expect(pending.completes).toHaveLength(2)
@@ -84,35 +72,33 @@ describe('the requests of a cycle', () => {
   })
 
   it('are bounded in items and in bytes', () => {
-    const many: Batch = { ...emptyBatch(), produces: range(0, 100).map(() => produceOf(1_000)) }
-    expect(takeBatch(many, BREADTH.sqlite).produces).toHaveLength(4)
-    const large: Batch = { ...emptyBatch(), produces: range(0, 100).map(() => produceOf(1, 5_000_000)) }
-    expect(takeBatch(large, BREADTH.sqlite).produces).toHaveLength(4)
+    const many = batchOf({ produces: range(0, 100).map(() => produceOf(1_000)) })
+    expect(many.take(BREADTH.sqlite).produces).toHaveLength(4)
+    const large = batchOf({ produces: range(0, 100).map(() => produceOf(1, 5_000_000)) })
+    expect(large.take(BREADTH.sqlite).produces).toHaveLength(4)
   })
 
   it('leave out what goes to the tail while that is not permitted', () => {
-    const pending: Batch = {
-      ...emptyBatch(),
+    const pending = batchOf({
       produces: [produceOf(1)],
       completes: [completeOf(1)],
       retries: [retryOf(2)],
-    }
+    })
     const permits = { inserts: false, buries: true, deals: true }
-    expect(gatheredItems(pending, permits)).toBe(1)
-    expect(jobsOf(takeBatch(pending, BREADTH.postgres, permits))).toHaveLength(1)
-    expect(gatheredItems(pending, { ...permits, inserts: true })).toBe(2)
+    expect(pending.gathered(permits)).toBe(1)
+    expect(pending.take(BREADTH.postgres, permits).jobs).toHaveLength(1)
+    expect(pending.gathered({ ...permits, inserts: true })).toBe(2)
   })
 
   it('leave out what may go to the dead queue while that is not permitted, and only that', () => {
-    const pending: Batch = {
-      ...emptyBatch(),
+    const pending = batchOf({
       produces: [produceOf(1)],
       completes: [completeOf(1)],
       retries: [retryOf(2)],
       deaths: [retryOf(3)],
-    }
+    })
     const kindsTaken = (permits: Permits) =>
-      Object.entries(takeBatch(pending, BREADTH.postgres, permits)).flatMap(([kind, jobs]) =>
+      Object.entries(pending.take(BREADTH.postgres, permits)).flatMap(([kind, jobs]) =>
         jobs.length > 0 ? kind : [],
       )
     expect(kindsTaken({ inserts: true, buries: false, deals: true })).toEqual(['produces', 'completes'])
@@ -121,15 +107,15 @@ describe('the requests of a cycle', () => {
   })
 
   it('include some of every kind, whatever floods the queue', () => {
-    const pending: Batch = {
+    const pending = batchOf({
       produces: range(0, 50).map(() => produceOf(1_000)),
       completes: range(0, 50).map((i) => completeOf(...range(1 + i * 1_000, 1_000))),
       retries: [retryOf(100_000)],
       deaths: [retryOf(100_002)],
       extensions: [job({ partition, serials: [100_001], leaseUs: 1n })],
       sweeps: [job({ leases: [], expired: [], scheduled: [], held: [] })],
-    }
-    const batch = takeBatch(pending, BREADTH.sqlite)
+    })
+    const batch = pending.take(BREADTH.sqlite)
     expect(batch.produces.length).toBeGreaterThan(0)
     expect(batch.completes.length).toBeGreaterThan(0)
     expect(batch.retries).toHaveLength(1)
@@ -146,16 +132,15 @@ describe('the requests of a cycle', () => {
         asks,
         fc.array(fc.integer({ min: 1, max: 3_000 }), { maxLength: 12 }),
         (some, others, sizes) => {
-          const pending: Batch = {
-            ...emptyBatch(),
+          const pending = batchOf({
             produces: sizes.map((size) => produceOf(size)),
             completes: some.map((serials) => completeOf(...serials)),
             retries: others.map((serials) => retryOf(...serials)),
-          }
-          const all = jobsOf(pending)
+          })
+          const all = pending.jobs
           const taken: unknown[] = []
-          while (jobsOf(pending).length > 0) {
-            const batch = jobsOf(takeBatch(pending, BREADTH.sqlite))
+          while (pending.jobs.length > 0) {
+            const batch = pending.take(BREADTH.sqlite).jobs
             expect(batch.length).toBeGreaterThan(0)
             taken.push(...batch)
           }

@@ -1,6 +1,6 @@
 /**
- * One cycle of one queue: the requests it takes and the transaction that applies them. Verbs write through the cycle and leave replies
- * and wake-ups to `afterCommit`.
+ * One cycle of one queue: the batch of requests it takes and the transaction that applies them. Verbs write through the cycle and leave
+ * replies and wake-ups to `afterCommit`.
  */
 import type { Instant } from '../../core/clock.ts'
 import { LetterChanges } from '../../letters/numbers/counts.ts'
@@ -95,7 +95,6 @@ export class Cycle implements OfficeWork {
     this.arrivals.push({ queueName, part, firstSerial })
   }
 
-  /** Letters entered a dead queue, from this serial on. */
   lettersArrived({ deadQueue, part }: InDeadQueue, letters: number, firstSerial: number): void {
     this.changes.add(part, { ready: letters, dead: letters, created: instantSum(this.now, letters) })
     this.arrived(deadQueue, part, firstSerial)
@@ -130,7 +129,6 @@ export interface Job<Ask, Answer> {
 export interface CompleteAsk {
   readonly partition: Partition
   readonly serials: readonly number[]
-  /** By serial. */
   readonly runs?: ReadonlyMap<number, Run>
 }
 
@@ -144,7 +142,6 @@ export interface RetryAsk {
     readonly run: FailedRun | null
     /** The error given instead of a run. */
     readonly error: GivenError | null
-    /** The delivery does not count as an attempt. */
     readonly unspent: boolean
   }[]
 }
@@ -159,34 +156,6 @@ export interface ExtendAsk {
   readonly leaseUs: bigint
 }
 
-export interface Batch {
-  readonly produces: Job<ProduceAsk, ProduceReceipt>[]
-  readonly completes: Job<CompleteAsk, void>[]
-  readonly retries: Job<RetryAsk, void>[]
-  /** Retries whose items all die. */
-  readonly deaths: Job<RetryAsk, void>[]
-  readonly extensions: Job<ExtendAsk, Instant>[]
-  readonly sweeps: Job<DueWork, void>[]
-}
-
-export const emptyBatch = (): Batch => ({
-  produces: [],
-  completes: [],
-  retries: [],
-  deaths: [],
-  extensions: [],
-  sweeps: [],
-})
-
-const KINDS = ['produces', 'completes', 'retries', 'deaths', 'extensions', 'sweeps'] as const
-
-export const jobsOf = (batch: Batch): Job<unknown, never>[] =>
-  KINDS.flatMap((kind): Job<unknown, never>[] => batch[kind])
-
-/** One batch per job. */
-export const singly = (batch: Batch): Batch[] =>
-  KINDS.flatMap((kind) => batch[kind].map((job) => ({ ...emptyBatch(), [kind]: [job] })))
-
 /** What a cycle may do beside those in flight. */
 export interface Permits {
   /** Put items at the tail of the queue: produce, retry, sweep. */
@@ -197,33 +166,6 @@ export interface Permits {
 }
 
 const EVERYTHING: Permits = { inserts: true, buries: true, deals: true }
-
-export const inserts = ({ produces, retries, sweeps }: Batch): boolean =>
-  produces.length + retries.length + sweeps.length > 0
-
-export const buries = ({ retries, deaths, sweeps }: Batch): boolean =>
-  retries.length + deaths.length + sweeps.length > 0
-
-/** Puts a taken batch back in front; deaths become plain retries. */
-export function putBack(pending: Batch, { deaths, retries, ...others }: Batch): void {
-  pending.retries.unshift(...deaths, ...retries)
-  pending.produces.unshift(...others.produces)
-  pending.completes.unshift(...others.completes)
-  pending.extensions.unshift(...others.extensions)
-  pending.sweeps.unshift(...others.sweeps)
-}
-
-/** Permitted items that have gathered; a sweep counts as one. */
-export function gatheredItems(pending: Batch, permits: Permits): number {
-  let items = 0
-  for (const { ask } of pending.completes) items += ask.serials.length
-  for (const { ask } of pending.extensions) items += ask.serials.length
-  if (permits.buries) for (const { ask } of pending.deaths) items += ask.items.length
-  if (!permits.inserts) return items
-  for (const { ask } of pending.produces) items += ask.items.length
-  if (permits.buries) for (const { ask } of pending.retries) items += ask.items.length
-  return items + pending.sweeps.length
-}
 
 /**
  * Upper bounds that keep transactions and memory small. PostgreSQL takes less because two overlapping cycles beat one large one; on
@@ -252,55 +194,114 @@ const bytesOfProduce = ({ items }: ProduceAsk): number =>
 const bytesOfComplete = ({ runs }: CompleteAsk): number => bytesOfRuns(runs?.values() ?? [])
 const bytesOfRetry = ({ items }: RetryAsk): number => bytesOfRuns(items.map(({ run }) => run))
 
-/** Whether a cycle could take all of `pending` and more. */
-export function hasRoom(pending: Batch, { items }: Breadth): boolean {
-  if (gatheredItems(pending, EVERYTHING) >= items) return false
-  let bytes = 0
-  for (const { ask } of pending.produces) bytes += bytesOfProduce(ask)
-  for (const { ask } of pending.completes) bytes += bytesOfComplete(ask)
-  for (const { ask } of [...pending.deaths, ...pending.retries]) bytes += bytesOfRetry(ask)
-  return bytes < MAX_BYTES
-}
+const KINDS = ['produces', 'completes', 'retries', 'deaths', 'extensions', 'sweeps'] as const
 
-/**
- * Takes the next batch out of `pending`, oldest first. A request for an item that an earlier request of the batch names waits for the
- * next cycle, because its outcome depends on the other. At least one request of every kind is taken, so no flood starves the others.
- */
-export function takeBatch(pending: Batch, breadth: Breadth, permits: Permits = EVERYTHING): Batch {
-  const batch = emptyBatch()
-  const named = new Set<number>()
-  let items = 0
-  let bytes = 0
-  const isOpen = (): boolean => items < breadth.items && bytes < MAX_BYTES
-  const claim = (serials: readonly number[], isFirst: boolean, weight = 0): boolean => {
-    if (!(isFirst || isOpen()) || serials.some((serial) => named.has(serial))) return false
-    for (const serial of serials) named.add(serial)
-    items += serials.length
-    bytes += weight
-    return true
+/** Requests of all kinds: those that wait, or those of one cycle. */
+export class Batch {
+  readonly produces: Job<ProduceAsk, ProduceReceipt>[] = []
+  readonly completes: Job<CompleteAsk, void>[] = []
+  readonly retries: Job<RetryAsk, void>[] = []
+  /** Retries whose items all die. */
+  readonly deaths: Job<RetryAsk, void>[] = []
+  readonly extensions: Job<ExtendAsk, Instant>[] = []
+  readonly sweeps: Job<DueWork, void>[] = []
+
+  get jobs(): Job<unknown, never>[] {
+    return KINDS.flatMap((kind): Job<unknown, never>[] => this[kind])
   }
 
-  takeWhile(pending.completes, batch.completes, (ask, isFirst) =>
-    claim(ask.serials, isFirst, bytesOfComplete(ask)),
-  )
-  takeWhile(pending.extensions, batch.extensions, (ask, isFirst) => claim(ask.serials, isFirst))
-  const claimRetry = (ask: RetryAsk, isFirst: boolean): boolean =>
-    claim(
-      ask.items.map(({ serial }) => serial),
-      isFirst,
-      bytesOfRetry(ask),
+  /** Whether it puts items at the tail of the queue. */
+  get inserts(): boolean {
+    return this.produces.length + this.retries.length + this.sweeps.length > 0
+  }
+
+  /** Whether it may put letters at the tail of the dead queue. */
+  get buries(): boolean {
+    return this.retries.length + this.deaths.length + this.sweeps.length > 0
+  }
+
+  /** Requests, without sweeps. */
+  get requests(): number {
+    const { produces, completes, retries, deaths, extensions } = this
+    return produces.length + completes.length + retries.length + deaths.length + extensions.length
+  }
+
+  /** One batch per job. */
+  singly(): Batch[] {
+    return KINDS.flatMap((kind) => this[kind].map((job) => Object.assign(new Batch(), { [kind]: [job] })))
+  }
+
+  /** Puts a taken batch back in front; deaths become plain retries. */
+  putBack(taken: Batch): void {
+    this.retries.unshift(...taken.deaths, ...taken.retries)
+    this.produces.unshift(...taken.produces)
+    this.completes.unshift(...taken.completes)
+    this.extensions.unshift(...taken.extensions)
+    this.sweeps.unshift(...taken.sweeps)
+  }
+
+  /** Permitted items that have gathered; a sweep counts as one. */
+  gathered(permits: Permits): number {
+    let items = 0
+    for (const { ask } of this.completes) items += ask.serials.length
+    for (const { ask } of this.extensions) items += ask.serials.length
+    if (permits.buries) for (const { ask } of this.deaths) items += ask.items.length
+    if (!permits.inserts) return items
+    for (const { ask } of this.produces) items += ask.items.length
+    if (permits.buries) for (const { ask } of this.retries) items += ask.items.length
+    return items + this.sweeps.length
+  }
+
+  /** Whether a cycle could take all of it and more. */
+  leavesRoom({ items }: Breadth): boolean {
+    if (this.gathered(EVERYTHING) >= items) return false
+    let bytes = 0
+    for (const { ask } of this.produces) bytes += bytesOfProduce(ask)
+    for (const { ask } of this.completes) bytes += bytesOfComplete(ask)
+    for (const { ask } of [...this.deaths, ...this.retries]) bytes += bytesOfRetry(ask)
+    return bytes < MAX_BYTES
+  }
+
+  /**
+   * Takes the batch of the next cycle out, oldest first. A request for an item that an earlier request of the batch names waits for the
+   * next cycle, because its outcome depends on the other. At least one request of every kind is taken, so no flood starves the others.
+   */
+  take(breadth: Breadth, permits: Permits = EVERYTHING): Batch {
+    const batch = new Batch()
+    const named = new Set<number>()
+    let items = 0
+    let bytes = 0
+    const isOpen = (): boolean => items < breadth.items && bytes < MAX_BYTES
+    const claim = (serials: readonly number[], isFirst: boolean, weight = 0): boolean => {
+      if (!(isFirst || isOpen()) || serials.some((serial) => named.has(serial))) return false
+      for (const serial of serials) named.add(serial)
+      items += serials.length
+      bytes += weight
+      return true
+    }
+
+    takeWhile(this.completes, batch.completes, (ask, isFirst) =>
+      claim(ask.serials, isFirst, bytesOfComplete(ask)),
     )
-  if (permits.buries) takeWhile(pending.deaths, batch.deaths, claimRetry)
-  if (!permits.inserts) return batch
-  takeWhile(pending.produces, batch.produces, (ask, isFirst) => {
-    if (!(isFirst || isOpen())) return false
-    items += ask.items.length
-    bytes += bytesOfProduce(ask)
-    return true
-  })
-  if (permits.buries) takeWhile(pending.retries, batch.retries, claimRetry)
-  batch.sweeps.push(...pending.sweeps.splice(0, 1))
-  return batch
+    takeWhile(this.extensions, batch.extensions, (ask, isFirst) => claim(ask.serials, isFirst))
+    const claimRetry = (ask: RetryAsk, isFirst: boolean): boolean =>
+      claim(
+        ask.items.map(({ serial }) => serial),
+        isFirst,
+        bytesOfRetry(ask),
+      )
+    if (permits.buries) takeWhile(this.deaths, batch.deaths, claimRetry)
+    if (!permits.inserts) return batch
+    takeWhile(this.produces, batch.produces, (ask, isFirst) => {
+      if (!(isFirst || isOpen())) return false
+      items += ask.items.length
+      bytes += bytesOfProduce(ask)
+      return true
+    })
+    if (permits.buries) takeWhile(this.retries, batch.retries, claimRetry)
+    batch.sweeps.push(...this.sweeps.splice(0, 1))
+    return batch
+  }
 }
 
 /** Moves jobs in order until one does not fit. */

@@ -20,25 +20,16 @@ import type { ProduceAsk } from '../verbs/produce.ts'
 import { type CommitContext, Committer } from './commit.ts'
 import {
   type Arrival,
-  type Batch,
+  Batch,
   BREADTH,
   type Breadth,
-  buries,
   type CompleteAsk,
   type ExtendAsk,
-  emptyBatch,
-  gatheredItems,
-  hasRoom,
-  inserts,
   type Job,
-  jobsOf,
   killsAll,
   NotDead,
   type Permits,
-  putBack,
   type RetryAsk,
-  singly,
-  takeBatch,
 } from './cycle.ts'
 import { Dealer, type LeaseAsk, Waiter } from './dealer.ts'
 import type { DeadQueues } from './loops.ts'
@@ -71,7 +62,7 @@ export class QueueLoop {
   readonly #breadth: Breadth
   readonly #dealer = new Dealer()
   readonly #committer: Committer
-  readonly #pending: Batch = emptyBatch()
+  readonly #pending = new Batch()
   /** By client id, in order of arrival. */
   readonly #waiters = new Map<string, Waiter>()
   #inCycle = 0
@@ -115,14 +106,13 @@ export class QueueLoop {
     return this.hasWaiters || this.#underWay('deals') > 0
   }
 
-  /** What is going on, for `stats`. */
   get load() {
     const { produces, completes, retries, deaths } = this.#pending
     return {
       produceWaiting: produces.length,
       completeWaiting: completes.length + retries.length + deaths.length,
       leaseWaiting: this.#waiters.size,
-      inFlight: this.#waiting() + this.#inCycle + this.#waiters.size,
+      inFlight: this.#pending.requests + this.#inCycle + this.#waiters.size,
       failures: this.#failures,
     }
   }
@@ -216,16 +206,11 @@ export class QueueLoop {
     for (const waiter of this.waiters) waiter.fail(waitersGet)
   }
 
-  #waiting(): number {
-    const { produces, completes, retries, deaths, extensions } = this.#pending
-    return produces.length + completes.length + retries.length + deaths.length + extensions.length
-  }
-
   #submit<Ask, Answer>(list: Job<Ask, Answer>[], ask: Ask): Promise<Answer> {
     if (this.#closedBy !== undefined) return Promise.reject(this.#closedBy)
     // The next cycle's room counts as picked up; a paused queue picks up nothing.
-    const isPickedUp = () => !this.#paused && hasRoom(this.#pending, this.#breadth)
-    if (this.#waiting() >= this.#context.maxPendingRequests && !isPickedUp())
+    const isPickedUp = () => !this.#paused && this.#pending.leavesRoom(this.#breadth)
+    if (this.#pending.requests >= this.#context.maxPendingRequests && !isPickedUp())
       return Promise.reject(failure('queue_overloaded'))
     return this.#enqueue(list, ask)
   }
@@ -245,9 +230,9 @@ export class QueueLoop {
       this.#scheduled = false
       if (!this.#mayStart()) return
       const permits = this.#permits()
-      const batch = takeBatch(this.#pending, this.#breadth, permits)
+      const batch = this.#pending.take(this.#breadth, permits)
       // Beside a dealing cycle new items wait: here they would go to later waiters, past those the other cycle serves.
-      const deals = permits.deals && !(inserts(batch) && this.#underWay('deals') > 0)
+      const deals = permits.deals && !(batch.inserts && this.#underWay('deals') > 0)
       const waiters = deals ? this.waiters.filter((waiter) => waiter.waiting) : []
       this.#launch(batch, waiters)
       this.#start()
@@ -255,10 +240,10 @@ export class QueueLoop {
   }
 
   #launch(batch: Batch, waiters: readonly Waiter[]): void {
-    if (inserts(batch) && this.#underWay('inserts') > 0) this.#insertsOverlapped = true
-    if (buries(batch) && this.#underWay('buries') > 0) this.#deaths.overlap(this.queue.deadQueue)
+    if (batch.inserts && this.#underWay('inserts') > 0) this.#insertsOverlapped = true
+    if (batch.buries && this.#underWay('buries') > 0) this.#deaths.overlap(this.queue.deadQueue)
     // With a single writer cycles do not overlap, and a failed transaction returns its serials.
-    const turn = buries(batch) && this.#breadth.cycles > 1 ? this.#deaths.next() : null
+    const turn = batch.buries && this.#breadth.cycles > 1 ? this.#deaths.next() : null
     const done = this.#runCycle(batch, waiters, turn).finally(() => {
       turn?.end()
       this.#cycles.delete(cycle)
@@ -267,8 +252,8 @@ export class QueueLoop {
       this.#start()
     })
     const cycle: CycleInFlight = {
-      inserts: inserts(batch),
-      buries: buries(batch),
+      inserts: batch.inserts,
+      buries: batch.buries,
       deals: waiters.length > 0,
       sweeps: batch.sweeps.length > 0,
       done,
@@ -280,7 +265,7 @@ export class QueueLoop {
     if (this.#paused || this.#cycles.size >= this.#maxCycles()) return false
     const permits = this.#permits()
     const wanted = this.#stir && permits.deals ? this.#wantedItems() : 0
-    const gathered = gatheredItems(this.#pending, permits) + wanted
+    const gathered = this.#pending.gathered(permits) + wanted
     return gathered >= (this.#cycles.size === 0 ? 1 : OVERLAP_ITEMS)
   }
 
@@ -325,7 +310,7 @@ export class QueueLoop {
     const alone = this.#cycles.size === 0
     const started = ++this.#cyclesStarted
     for (const waiter of waiters) waiter.deal()
-    const jobs = jobsOf(batch).length
+    const jobs = batch.jobs.length
     this.#inCycle += jobs
     try {
       const { cycle, more } = await this.#committer.commit(batch, waiters, turn)
@@ -336,7 +321,7 @@ export class QueueLoop {
       if (!stayedAlone) this.#lookAtOwn(cycle.arrivals)
       this.#context.onCommit(cycle.arrivals, cycle.nextDeadline)
     } catch (error) {
-      if (error instanceof NotDead) putBack(this.#pending, batch)
+      if (error instanceof NotDead) this.#pending.putBack(batch)
       else await this.#fail(error, batch, waiters, turn)
     } finally {
       this.#inCycle -= jobs
@@ -363,22 +348,22 @@ export class QueueLoop {
     this.#dealer.lookAgainEverywhere()
     if (error instanceof BartlebyError) {
       this.#context.onGone(this)
-      for (const job of jobsOf(batch)) job.reject(error)
+      for (const job of batch.jobs) job.reject(error)
       for (const waiter of waiters) waiter.fail(failure('queue_stopping'))
       return
     }
     this.#failures++
     const queue = this.queue.queueName
     const mayBeWritten = error instanceof StoreUnavailable || error instanceof CommittedAnyway
-    if (!mayBeWritten && jobsOf(batch).length > 1) {
+    if (!mayBeWritten && batch.jobs.length > 1) {
       // One request may be what the store cannot take; alone, only that one fails.
       this.#context.log.error({ queue, err: error }, 'cycle failed; its requests are tried one by one')
-      for (const single of singly(batch)) await this.#runCycle(single, [], turn)
+      for (const single of batch.singly()) await this.#runCycle(single, [], turn)
       return
     }
     this.#context.log.error({ queue, err: error }, 'cycle failed')
     const answer = failure('store_write_failed', undefined, { cause: error })
-    for (const job of jobsOf(batch)) job.reject(answer)
+    for (const job of batch.jobs) job.reject(answer)
     for (const waiter of waiters) waiter.fail(answer)
   }
 }

@@ -28,7 +28,6 @@ const readQueueOfPart = sql(
 export interface QueuesOptions {
   /** Requests of one queue that may wait to be picked up; waiting leases do not count. */
   readonly maxPendingRequests: number
-  /** How long a dedupe key is remembered. */
   readonly dedupeWindowUs: bigint
   readonly registers: Registers
   readonly runs: OfficeRuns
@@ -161,9 +160,7 @@ export class LoopDirectory implements Service {
       db: this.#db,
       clock: this.#clock,
       log: this.#log,
-      maxPendingRequests: this.#options.maxPendingRequests,
-      dedupeWindowUs: this.#options.dedupeWindowUs,
-      registers: this.#options.registers,
+      ...this.#options,
       onCommit: (arrivals, nextDeadline) => this.committed(arrivals, nextDeadline, loop),
       onGone: () => void this.#forget(loop),
       deadQueues: this.#deadQueues,

@@ -53,7 +53,6 @@ export async function sweep(
   }
 }
 
-/** The items whose leases are over, per partition. */
 async function endedLeases(
   cycle: Cycle,
   claimed: readonly DueBatch[],

@@ -27,7 +27,6 @@ const SWEEP_DISTANCE_MS = 20
 const PASS_LIMIT = 1_000
 const PASS_LEASED = 8_000
 
-/** Delays after a failed sweep. */
 const BACKOFF = { baseMs: 500, factor: 1.5, maxMs: 5_000, jitter: 0.2 }
 
 interface SweeperContext {

@@ -1,11 +1,19 @@
 /** Letters leaving their dead queue, and what its counts lose. The letters module owns the letters themselves. */
-import { type DepartedLetter, type Resolving, resolveInDeadQueue } from '../../letters/in-dead-queue/move.ts'
+import { recordHistory } from '../../history/record.ts'
+import {
+  type DepartedLetter,
+  type Resolving,
+  relocateLetters,
+  resolveInDeadQueue,
+} from '../../letters/in-dead-queue/move.ts'
 import type { OfficeWork } from '../../letters/work.ts'
-import { type CountChange, leaseDeadlines, negated, sumOfInstants } from '../counts.ts'
-import type { Partition } from '../records.ts'
+import { type CountChange, leaseDeadlines, lossOf, negated, sumOfInstants } from '../counts.ts'
+import { type Cycle, type InDeadQueue, insistOn } from '../cycles/cycle.ts'
+import { allocateSerials, type Partition } from '../records.ts'
 import { SHELF } from '../schema.ts'
+import type { Dying } from './bury.ts'
+import { failedRun } from './cases.ts'
 
-/** The shelves of letters. */
 const SHELVES = [SHELF.queue, SHELF.scheduled]
 
 /** Resolves the letters among `serials`; gives the serials that were letters and what the counts of the partition lose. */
@@ -16,12 +24,12 @@ export async function resolveFromDeadQueue(
   resolving: Pick<Resolving, 'act' | 'by'> & Partial<Resolving>,
 ): Promise<{ readonly serials: ReadonlySet<number>; readonly change: CountChange }> {
   if (!partition.holdsLetters) return { serials: new Set(), change: {} }
-  const lifted = await resolveInDeadQueue(work, partition.part, serials, {
+  const departed = await resolveInDeadQueue(work, partition.part, serials, {
     leasedOnly: false,
     shelves: SHELVES,
     ...resolving,
   })
-  return { serials: new Set(lifted.map(({ serial }) => serial)), change: departureOf(lifted) }
+  return { serials: new Set(departed.map(({ serial }) => serial)), change: departureOf(departed) }
 }
 
 /** The loss of a partition's counts; scheduled letters count neither as queued nor in the ages. */
@@ -38,4 +46,29 @@ export function departureOf(
     created: negated(sumOfInstants(queued.map(({ laidAt }) => laidAt))),
     deadline: negated(leaseDeadlines(leased)),
   }
+}
+
+/** Resolves letters that a consumer rejects, or moves them where their queue has a dead queue of its own. */
+export async function buryLetters(
+  cycle: Cycle,
+  partition: Partition,
+  dying: readonly Dying[],
+  to: InDeadQueue | null,
+): Promise<void> {
+  const items = dying.map(({ item }) => item)
+  const serials = items.map(({ serial }) => serial).sort((a, b) => a - b)
+  const runs = dying.flatMap(({ run }) => (run === null ? [] : failedRun(run, cycle.now)))
+  await recordHistory(cycle.tx, runs)
+  if (to === null) {
+    const resolving = { act: 'discard', by: null, leasedOnly: true } as const
+    const resolved = await resolveFromDeadQueue(cycle, partition, serials, resolving)
+    insistOn(dying.length, resolved.serials.size)
+    cycle.changes.add(partition.part, resolved.change)
+    return
+  }
+  const tail = await allocateSerials(cycle.tx, dying.length)
+  const moves = serials.map((serial, i) => ({ serial, tail: tail[i] ?? 0 }))
+  insistOn(dying.length, await relocateLetters(cycle.tx, partition.part, moves, { ...to, at: cycle.now }))
+  cycle.changes.add(partition.part, { ...lossOf(items, SHELF.queue), dead: -dying.length })
+  cycle.lettersArrived(to, dying.length, tail[0] ?? 0)
 }

@@ -43,7 +43,6 @@ export class DeathTurn {
   }
 }
 
-/** Turns of the cycles of one queue. */
 export class DeathOrder {
   readonly #deadQueues: DeadQueues
   /** Dead queues that overlapping deaths go to, including those configured since they began. */

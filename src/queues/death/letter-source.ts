@@ -160,7 +160,6 @@ async function takeBack<Of extends Restoring>(
   })
 }
 
-/** By letter. */
 async function itemsOf<Row extends Pick<SentItem, 'case_id'>>(
   tx: Transaction,
   statement: Statement,
@@ -202,7 +201,6 @@ async function takeOut(tx: Transaction, items: readonly SentItem[]): Promise<voi
   }
 }
 
-/** The loss of dead queues with these letters. */
 function departures(letters: readonly InDeadQueue[]): CountChanges {
   const changes = new CountChanges()
   for (const { position } of letters)

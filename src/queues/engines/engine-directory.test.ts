@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { EngineDirectory } from './engine-directory.ts'
-import { SeenEngines } from './seen-engines.ts'
+import { EngineDirectory, SeenEngines } from './engine-directory.ts'
 
 const OWN = ['queues', 'outbox', 'webhooks', 'kafka', 'azure', 'http', 'office']
 const PUBLISHER = ['provisioning', 'hmac', 'tls', 'spn', 'update-publisher', 'alerts']

@@ -3,12 +3,14 @@
  * context there are its presets, as the configuration extends or replaces them, and other names are refused. Bartleby's own names, its
  * sources and the office, always exist. Searches also find every name that the store has seen, because letters outlive definitions.
  */
+import { shorten } from '../../api/query.ts'
 import { failure, refuse } from '../../core/errors.ts'
+import { readOperationKinds } from '../../history/entry.ts'
+import { historyHasEngine } from '../../history/record.ts'
 import { kindOf, sourceKinds, sourceNames } from '../../letters/kinds.ts'
 import { ACTS, OFFICE, REDRIVE_ACTS } from '../../letters/letter.ts'
-import type { Session } from '../../store/database.ts'
-import type { EngineQueue } from '../records.ts'
-import { SeenEngines } from './seen-engines.ts'
+import type { Database, Session } from '../../store/database.ts'
+import { type EngineQueue, readEngineQueues } from '../records.ts'
 
 export const ENGINE_CONTEXTS = ['publisher', 'managed-app'] as const
 export type EngineContext = (typeof ENGINE_CONTEXTS)[number]
@@ -31,7 +33,6 @@ export interface EngineSettings {
   readonly definitions?: Readonly<Record<string, EngineSetting>>
 }
 
-/** Form of engine and operation names. */
 export const NAME_PATTERN = /^[a-z0-9][a-z0-9-]{0,63}$/
 export const NAME_FORM = "1 to 64 of 'a'-'z', '0'-'9' and '-', the first one not '-'"
 
@@ -217,7 +218,58 @@ function problemWithOperations(operations: readonly string[]): string | null {
   return `operations must be a list of at least one name, each ${NAME_FORM}`
 }
 
-const SHOWN_CHARACTERS = 128
+const shown = (text: string): string => shorten(text, 128)
 
-const shown = (text: string): string =>
-  text.length > SHOWN_CHARACTERS ? `${text.slice(0, SHOWN_CHARACTERS)}…` : text
+const MAX_REMEMBERED = 10_000
+
+/**
+ * Engines that the store has seen, defined or not: every letter or run leaves an operation kind in history, which is never removed, and
+ * every started worker its queue. Reads in the transaction of a given session. Without a store nothing was seen.
+ */
+export class SeenEngines {
+  readonly #db: Database | null
+  readonly #known = new Set<string>()
+
+  constructor(db: Database | null = null) {
+    this.#db = db
+  }
+
+  async has(engine: string, session?: Session): Promise<boolean> {
+    // No name has U+0000, and PostgreSQL would refuse to look for it.
+    if (engine.includes('\0')) return false
+    if (this.#known.has(engine)) return true
+    const found = await this.#in(session, false, async (at) => {
+      if (await historyHasEngine(at, engine)) return true
+      return (await readEngineQueues(at)).some((row) => row.engine === engine)
+    })
+    // A transaction may see rows that are rolled back later, so it teaches nothing.
+    if (found && session === undefined && this.#known.size < MAX_REMEMBERED) this.#known.add(engine)
+    return found
+  }
+
+  /** In alphabetical order. */
+  names(session?: Session): Promise<readonly string[]> {
+    return this.#in(session, [], async (at) => {
+      const labels = [...(await readOperationKinds(at)).values(), ...(await readEngineQueues(at))]
+      return [...new Set(labels.map(({ engine }) => engine))].sort()
+    })
+  }
+
+  /** Operations in history, of one engine or of all. */
+  operations(engine: string | null): Promise<readonly string[]> {
+    return this.#in(undefined, [], async (at) => {
+      const labels = [...(await readOperationKinds(at)).values()]
+      const found = engine === null ? labels : labels.filter((label) => label.engine === engine)
+      return [...new Set(found.map(({ operation }) => operation))].sort()
+    })
+  }
+
+  queues(session?: Session): Promise<readonly EngineQueue[]> {
+    return this.#in(session, [], readEngineQueues)
+  }
+
+  async #in<T>(session: Session | undefined, none: T, read: (at: Session) => Promise<T>): Promise<T> {
+    if (session !== undefined) return read(session)
+    return this.#db === null ? none : this.#db.session('engines.seen', read)
+  }
+}

@@ -89,7 +89,6 @@ export function readMessage(
 
 const CORRELATION_ID = /^[\x21-\x7e]{1,128}$/
 
-/** The correlation id of a message, if usable. */
 export function correlationIdIn(message: unknown): string | null {
   if (typeof message !== 'object' || message === null || !('correlationId' in message)) return null
   const { correlationId } = message

@@ -123,7 +123,6 @@ export async function findNextDeadline(session: Session, horizon: Instant): Prom
   return orNull(at)(row?.at ?? null)
 }
 
-/** Gives the ids that were still there. */
 export async function claimLeaseBatches(tx: Transaction, batchIds: readonly number[]): Promise<Set<number>> {
   const rows = await tx.rows<{ id: Integer }>(claimBatches, batchIds)
   return new Set(rows.map((row) => Number(row.id)))

@@ -18,7 +18,6 @@ import { type ContentRow, contentOf } from './lease.ts'
 
 const optionalInstant = orNull(at)
 
-/** What decides whether an item lives on. */
 export interface ItemFacts {
   readonly serial: number
   readonly leased: boolean

@@ -58,7 +58,6 @@ const clearLetters: ClearNext = async (work, _context, partition, { shelf, ...pa
   return serials
 }
 
-/** Removes what the request names, from all partitions. */
 export async function clearQueue(
   clearing: Clearing,
   queue: QueueRecord,

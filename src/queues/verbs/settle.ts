@@ -79,7 +79,6 @@ async function completeIn(
   await recordOutcomes(cycle, records, cases)
 }
 
-/** Records the runs and closes the items' cases. */
 async function recordOutcomes(
   cycle: Cycle,
   records: ReadonlyMap<number, HistoryEntry>,
@@ -207,7 +206,6 @@ function outcomesOf(cycle: Cycle, ask: RetryAsk, found: ReadonlyMap<number, Item
   return outcomes
 }
 
-/** Moves the items that live on, and answers. */
 async function applyOutcomes(cycle: Cycle, { partition, granted }: Settled, refused: boolean): Promise<void> {
   const applied = granted.filter(({ outcomes }) => !refused || outcomes.dying.length === 0)
   const scheduled = applied.flatMap(({ outcomes }) => outcomes.scheduled)

@@ -35,7 +35,6 @@ import { exceptionOf, isAboutLetter } from './obstacles.ts'
 
 interface BatchTerms {
   readonly owner: string
-  /** Letters looked at, at most. */
   readonly size: number
   readonly source: LetterSource
   readonly repairer: Repairer
@@ -91,7 +90,6 @@ async function holdBoth({ tx }: OfficeWork, lane: Lane, owner: string): Promise<
 }
 
 interface Chosen {
-  /** All that is decided about. */
   readonly members: readonly LaneLetter[]
   readonly fit: readonly (BulkLetter & Departing)[]
   readonly edits: Edits

@@ -31,7 +31,6 @@ import {
   saysHalt,
 } from './stop-rule.ts'
 
-/** Result of one batch. */
 export interface Step {
   readonly action: RedriveAction
   readonly sent: number
@@ -51,7 +50,6 @@ export interface DriveParts extends Here {
 
 /** Distance between looks at the outcomes. */
 const LOOK_US = 250_000n
-/** Letters per transaction. */
 const BATCH = { postgres: 1_000, sqlite: 250 } as const
 /** Lanes at once; PostgreSQL has a process for each. */
 const AT_ONCE = { postgres: 2, sqlite: 1 } as const
@@ -64,7 +62,6 @@ export class Drive implements Course {
   /** As of the latest look. */
   #seen: StoredRedrive | null = null
   #lookAt: Instant
-  /** Progress noted last. */
   #noted = ''
 
   constructor(parts: DriveParts, { id, rate }: Run) {
@@ -130,7 +127,6 @@ export class Drive implements Course {
     return verdict === null ? 'more' : this.#decide(verdict)
   }
 
-  /** Notes progress for those who watch runs. */
   async #noteProgress({ sent: done, skipped, failed }: RedriveCounts): Promise<void> {
     const { db, owner } = this.#parts
     const progress = { done, skipped, failed, rateNow: this.#pace.perSecond }
@@ -189,7 +185,6 @@ export class Drive implements Course {
     return state === 'canary' && terms.canary !== null && leftOfCanary(terms.canary, this.#lanes.sent) <= 0
   }
 
-  /** Sends what may be sent now; false when that is nothing. */
   async #send(): Promise<boolean> {
     const { state, terms } = this.#redrive
     const isCanary = state === 'canary' && terms.canary !== null

@@ -23,7 +23,6 @@ import { type Lane, readLanes, remainingOf } from '../rows/lanes.ts'
 import { type LaneLetter, lettersAhead, nextLetters } from '../rows/members.ts'
 import { openRedrives, type StoredRedrive } from '../rows/rows.ts'
 
-/** Letters that pass a check, and those that do not. */
 interface Eligibility {
   /** In lane order. */
   readonly fit: readonly BulkLetter[]

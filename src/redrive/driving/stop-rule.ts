@@ -24,10 +24,8 @@ export function canaryVerdict(canary: Canary, counts: RedriveCounts, waitedUs: b
   return { state: 'paused', note: `${soFar}; nothing was heard of the others for ${canary.waitSeconds} s` }
 }
 
-/** Outcomes of one look. */
 type Look = readonly [confirmed: number, returned: number]
 
-/** Outcomes seen, the newest last. */
 export interface Recent {
   readonly seen: Outcomes
   readonly looks: readonly Look[]

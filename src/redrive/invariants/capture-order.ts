@@ -29,7 +29,6 @@ export const captureOrder: Invariant = {
   promise: 'of a key, a redrive sends letters in the order of their capture',
   rows: async (audit) => ((await redriven(audit)) === 0 ? 0 : audit.sizes.letters),
   async *check(audit) {
-    /** Redrives that keep the order of keys, by number. */
     const redrives = new Map<number, string>()
     for await (const page of redrivePages(audit))
       for (const { number, id, action, terms } of page)

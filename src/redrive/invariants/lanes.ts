@@ -27,7 +27,6 @@ const REDRIVE = rowShape({
   action: oneOf<RedriveAction>(),
   // Written by the office, from a value of this type.
   terms: (value: string) => JSON.parse(value) as Terms,
-  /** null: it is a plan. */
   startedAt: orNull(big),
 })
 type AuditedRedrive = RowOf<typeof REDRIVE>
@@ -44,7 +43,6 @@ export async function* redrivePages(walker: Walker): AsyncGenerator<readonly Aud
   for await (const rows of batchesOf<object>(walker, readRedrives)) yield rows.map(REDRIVE.read)
 }
 
-/** A lane with its redrive, and what its letters say. */
 interface AuditedLane extends Omit<PlacedLane, 'redrive'> {
   readonly redrive: AuditedRedrive
   readonly census: LaneCensus
@@ -177,7 +175,6 @@ function countOutcome(lane: AuditedLane, { confirmed_at, status }: FoundRow): vo
 
 interface Member {
   readonly letter: number
-  /** Not removed. */
   readonly isThere: boolean
   readonly isBehind: boolean
   /** null: not left out. */

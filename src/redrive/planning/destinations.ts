@@ -5,7 +5,6 @@ import { readEngineOf } from '../../queues/records.ts'
 import { type Integer, type Session, sql } from '../../store/database.ts'
 import { isSending, type PlanRequest } from '../redrive.ts'
 
-/** Where the letters of a drawer go. */
 export interface Way {
   readonly source: SourceName
   readonly engine: string

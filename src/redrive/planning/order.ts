@@ -31,7 +31,6 @@ const readFirstOutside = sql(
   { bigints: true },
 )
 
-/** Keys whose letters are counted while planning. */
 const MOST_COUNTED = 50_000
 
 /** The letters of a plan by key. A plan with all letters of its keys, as most have, is not gone through again. */
@@ -86,7 +85,6 @@ export async function blockedOf(
   })
 }
 
-/** Looks up unknown keys. */
 async function learn(
   session: Session,
   { redrive, engine }: { readonly redrive: RedriveNumber; readonly engine: string },

@@ -80,7 +80,6 @@ export class Planning implements Course {
   #read: StoredRedrive | null = null
   #ways: Ways | null = null
   readonly #lanes = new Map<string, PlannedLane>()
-  /** By share. */
   readonly #lanesOf = new Map<Way, PlannedLane[]>()
   readonly #numbers = { inFlight: 0, noDestination: 0, orderBlocked: 0, duplicate: 0, invalid: 0 }
   /** Redrives that keep their letters. */

@@ -21,7 +21,6 @@ interface SampleParts {
 }
 
 const SAMPLE = 20
-/** Lanes looked at. */
 const MOST_LANES = 50
 
 /** In capture order. Writes nothing. */

@@ -11,7 +11,6 @@ import { findNamed, type Sources } from '../../letters/source.ts'
 import type { Database, Session, Snapshot } from '../../store/database.ts'
 import type { RedriveAction, Selection } from '../redrive.ts'
 
-/** Some of the letters asked for. */
 interface Selected {
   readonly letters: readonly LetterId[]
   /** Names given more than once. */

@@ -9,7 +9,6 @@ import {
 } from '../../core/json/exact.ts'
 import { MOST_LEVELS, pointerBelow, showPointer } from '../../core/json/pointer.ts'
 
-/** Why a mapping does not repair a letter, in words for operators. */
 export class MappingRefusal extends Error {
   override readonly name = 'MappingRefusal'
 }

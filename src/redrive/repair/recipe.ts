@@ -30,7 +30,6 @@ export interface Recipe {
   readonly version: string
 }
 
-/** Headers of queue items to set or empty. */
 export interface HeaderRules {
   readonly set: HeaderEdit
   readonly remove: readonly ItemHeader[]
@@ -262,7 +261,6 @@ function parseRemove(value: unknown, parameter: string): readonly ItemHeader[] {
 
 type Fields = Readonly<Record<string, unknown>>
 
-/** All of them known. */
 function fieldsOf(value: unknown, parameter: string, known: readonly string[]): Fields {
   const fields = membersOf(value)
   if (fields === null) throw refuse(parameter, `it is ${kindOf(value)}, give an object`)
@@ -277,7 +275,6 @@ function fieldsOf(value: unknown, parameter: string, known: readonly string[]): 
 const given = (fields: Fields, name: string): unknown =>
   (Object.hasOwn(fields, name) ? fields[name] : null) ?? null
 
-/** A wrong value, in words. */
 function shown(value: unknown): string {
   if (value === undefined) return 'it is missing'
   return typeof value === 'string' ? `it is '${value.slice(0, 64)}'` : `it is ${kindOf(value)}`

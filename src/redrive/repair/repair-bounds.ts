@@ -4,7 +4,6 @@ import type { RepairedLetter } from './repair-thread.ts'
 
 /** Largest payload, before and after its repair. */
 export const MOST_PAYLOAD_BYTES = 16 * 1_048_576
-/** Work on one letter. */
 export const LETTER_MS = 1_000
 
 export const TOO_LARGE = 'the payload would be larger than 16 MiB'

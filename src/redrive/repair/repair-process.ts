@@ -37,7 +37,6 @@ try {
   // Another system than Linux.
 }
 
-/** Of the letter under way. */
 interface Watch {
   readonly beganMs: number
   readonly cpu: NodeJS.CpuUsage

@@ -40,7 +40,6 @@ export class RepairRunner {
   readonly #starting = Promise.withResolvers<void>()
   readonly #exited = Promise.withResolvers<void>()
   readonly #startTimer: NodeJS.Timeout
-  /** Version of its latest recipe. */
   #recipe = ''
   #run: Run | null = null
   #isGone = false
@@ -74,7 +73,6 @@ export class RepairRunner {
     this.#startTimer = setTimeout(() => this.#kill(tooSlow), START_MS)
   }
 
-  /** Whether it takes no more letters. */
   get isGone(): boolean {
     return this.#isGone
   }
@@ -96,7 +94,6 @@ export class RepairRunner {
     return end.promise
   }
 
-  /** Ends it, whatever it does. */
   async end(): Promise<void> {
     this.#leave(failure('service_stopping'))
     this.#endRun()?.end.reject(failure('service_stopping'))

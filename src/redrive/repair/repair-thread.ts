@@ -17,7 +17,6 @@ export interface RepairRequest extends RepairTerms {
   readonly letters: readonly LetterContent[]
 }
 
-/** A repaired letter and its cost. */
 export type RepairedLetter = RepairResult & {
   /** Of the processor, however busy the machine is. */
   readonly workMs: number

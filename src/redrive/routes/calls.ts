@@ -4,11 +4,11 @@ import { isBounded, requireReach } from '../../api/auth.ts'
 import { type ApiCall, type ApiRequest, type ApiScope, ok, onceKeyOf, serveApi } from '../../api/calls.ts'
 import { given, type JsonObject, refuseUnknownFields } from '../../api/json-body.ts'
 import { limitOf, type Query } from '../../api/query.ts'
-import { oneOf as asked, PAGE_QUERY, pageOf, TEXT } from '../../api/shapes.ts'
+import { oneOf, PAGE_QUERY, pageOf, TEXT } from '../../api/shapes.ts'
 import type { Clock } from '../../core/clock.ts'
 import { failure, refuse } from '../../core/errors.ts'
 import { parseXid, type Xid } from '../../core/xid.ts'
-import { shown } from '../../letters/routes/parameters.ts'
+import { shown, wordOf } from '../../letters/routes/parameters.ts'
 import { answerOnce } from '../../store/idempotency.ts'
 import { newestFirst } from '../../work/routes.ts'
 import { WHY } from '../../work/shapes.ts'
@@ -27,7 +27,6 @@ import {
 } from '../shapes.ts'
 import { memberFields, redriveDetail, redriveFields } from '../view.ts'
 import { readPlanRequest, readRate, readReason } from './plan-request.ts'
-import { oneOf } from './refusal.ts'
 
 interface RedriveRoutesOptions extends ApiScope {
   readonly redrives: Redrives
@@ -146,7 +145,7 @@ const lettersCall = ({ redrives }: RedriveRoutesOptions): ApiCall => ({
   operationId: 'redrives.letters',
   tag: 'redrives',
   summary: 'The letters of a redrive and what became of each',
-  query: { ...PAGE_QUERY, outcome: asked(MEMBER_OUTCOMES) },
+  query: { ...PAGE_QUERY, outcome: oneOf(MEMBER_OUTCOMES) },
   data: pageOf(MEMBER),
   answer: async (request) => {
     const { query } = request
@@ -197,16 +196,15 @@ function idOf({ params: { id: text = '' } }: ApiRequest): Xid {
   return id
 }
 
-/** null: all that were started. */
 function statesOf(query: Query): readonly RedriveState[] | null {
   const given = query
     .get('state')
     ?.split(',')
-    .map((name) => oneOf('state', name, REDRIVE_STATES))
+    .map((name) => wordOf('state', name, REDRIVE_STATES))
   return given === undefined ? null : REDRIVE_STATES.filter((known) => given.includes(known))
 }
 
 function outcomeOf(query: Query): MemberOutcome | null {
   const text = query.get('outcome')
-  return text === undefined ? null : oneOf('outcome', text, MEMBER_OUTCOMES)
+  return text === undefined ? null : wordOf('outcome', text, MEMBER_OUTCOMES)
 }

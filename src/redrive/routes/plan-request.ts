@@ -7,7 +7,7 @@ import { refuse } from '../../core/errors.ts'
 import { parseExactly } from '../../core/json/exact.ts'
 import { JsonText } from '../../core/json/text.ts'
 import type { LetterFilter } from '../../letters/lists/filter.ts'
-import { letterFilterOf } from '../../letters/routes/parameters.ts'
+import { letterFilterOf, wordOf } from '../../letters/routes/parameters.ts'
 import { FILTER_QUERY, type LetterKey } from '../../letters/shapes.ts'
 import { checkQueueName } from '../../queues/validate.ts'
 import { isSending, type PlanRequest, type Selection } from '../redrive.ts'
@@ -26,7 +26,7 @@ import {
   type RedriveOrder,
   STOP_RULE,
 } from '../shapes.ts'
-import { numberAt, numbersAt, objectAt, oneOf, showValue } from './refusal.ts'
+import { numberAt, numbersAt, objectAt, showValue } from './refusal.ts'
 
 const MAX_QUEUE_NAME = 512
 const MAX_WORD = 64
@@ -36,7 +36,6 @@ const MAX_ROW_KEY = 4_096
 
 const FILTER_FIELDS = Object.keys(FILTER_QUERY)
 
-/** `actor` is who asks. */
 export function readPlanRequest(body: JsonBody, actor: string): PlanRequest {
   const { fields } = body
   const { text } = given(PLAN, fields)
@@ -81,7 +80,7 @@ function exactly(text: string): unknown {
 function readAction(fields: JsonObject): RedriveAction {
   const text = optionalText(fields, 'action', { max: MAX_WORD, min: 0 })
   if (text === null) throw refuse('action', `it is missing, give one of ${REDRIVE_ACTIONS.join(', ')}`)
-  return oneOf('action', text, REDRIVE_ACTIONS)
+  return wordOf('action', text, REDRIVE_ACTIONS)
 }
 
 function readQueue(fields: JsonObject, action: RedriveAction): string | null {
@@ -97,7 +96,7 @@ function readQueue(fields: JsonObject, action: RedriveAction): string | null {
 
 function readOrder(fields: JsonObject): RedriveOrder {
   const text = optionalText(fields, 'order', { max: MAX_WORD, min: 0 })
-  return text === null ? 'key' : oneOf('order', text, REDRIVE_ORDERS)
+  return text === null ? 'key' : wordOf('order', text, REDRIVE_ORDERS)
 }
 
 /** A blank reason is none. */

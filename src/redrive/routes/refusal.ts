@@ -1,23 +1,14 @@
 /** Refusals of the calls on redrives: by field, with what was given and what is allowed. */
 import type { TInteger, TNumber, TObject } from 'typebox'
 import { isObject, type JsonObject } from '../../api/json-body.ts'
+import { shorten } from '../../api/query.ts'
 import { refuse } from '../../core/errors.ts'
 
-const MAX_SHOWN = 64
-
-/** A value of the caller's, in a refusal. */
 export function showValue(value: unknown): string {
   if (value === null) return 'null'
   if (Array.isArray(value)) return 'a list'
   if (typeof value === 'object') return 'an object'
-  const text = String(value)
-  return `'${(text.length > MAX_SHOWN ? `${text.slice(0, MAX_SHOWN)}…` : text).toWellFormed()}'`
-}
-
-export function oneOf<Word extends string>(parameter: string, text: string, words: readonly Word[]): Word {
-  const word = words.find((known) => known === text)
-  if (word === undefined) throw refuse(parameter, `${showValue(text)} is none of ${words.join(', ')}`)
-  return word
+  return `'${shorten(String(value))}'`
 }
 
 /** The fields of an object within a body; refuses unknown ones with their place. */
