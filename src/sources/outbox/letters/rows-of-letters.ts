@@ -6,19 +6,29 @@
 import { storedText } from '../../../core/content.ts'
 import { digestIn, SENDABLE_PAYLOAD } from '../../../letters/contents.ts'
 import { type LetterId, letterId } from '../../../letters/letter.ts'
-import { type Integer, type Session, type Statement, sql, type Transaction } from '../../../store/database.ts'
-import type { OutboxRow, RowOfLetter, RowToSend } from '../sql/letters.ts'
+import { type Session, type Statement, sql, type Transaction } from '../../../store/database.ts'
+import { rowShape, text } from '../../../store/row.ts'
+import type { OutboxRow, RowOfLetter } from '../sql/letters.ts'
 
 export const OUTBOX = 'outbox'
 
 const sourceIdOf = (outbox: string, rowId: string): string => `${outbox}/${rowId}`
 const sourceIdWithKey = (outbox: string, { id, key }: OutboxRow): string => `${outbox}/${id}/${key}`
 
-export interface OutboxAndRow extends RowOfLetter {
+/** The row that a letter came from, its outbox, and the digest of what would be sent where that was asked for. */
+export interface LetterRow extends RowOfLetter {
   readonly outbox: string
+  readonly digest: string
 }
 
-export interface DepartingRow extends OutboxAndRow, RowToSend {}
+const SOURCE = rowShape({
+  id: letterId,
+  sourceId: text,
+  /** The key of the message. */
+  reference: storedText,
+  digest: (value: Uint8Array | null) => (value === null ? '' : Buffer.from(value).toString('hex')),
+  queue: (value: string | null) => value ?? '',
+})
 
 /** By primary key; the queue of a letter's drawer is the name of its outbox. */
 const sourcesOf = (name: string, digest: string): Statement =>
@@ -32,39 +42,26 @@ const readSources = sourcesOf('outbox.sourcesOfLetters', 'NULL')
 /** Reads the payloads too. */
 const readDeparting = sourcesOf('outbox.departingLetters', digestIn(SENDABLE_PAYLOAD))
 
-type Letters = readonly { readonly id: LetterId }[]
-
-export const rowsOf = (session: Session, letters: Letters): Promise<OutboxAndRow[]> =>
-  readRows(session, readSources, letters)
-
-export const departingRowsOf = (session: Session, letters: Letters): Promise<DepartingRow[]> =>
-  readRows(session, readDeparting, letters)
-
-async function readRows(session: Session, statement: Statement, letters: Letters): Promise<DepartingRow[]> {
-  const rows = await session.rows<{
-    readonly id: Integer
-    readonly source_id: string
-    readonly reference: Uint8Array | null
-    readonly digest: Uint8Array | null
-    readonly queue: string | null
-  }>(
-    statement,
-    letters.map(({ id }) => id),
-  )
-  return rows.map(({ id: letter, source_id, reference, digest, queue }) => {
-    const outbox = queue ?? ''
-    const key = storedText(reference)
-    const id = source_id.slice(outbox.length + 1)
+export async function rowsOf(
+  session: Session,
+  letters: readonly { readonly id: LetterId }[],
+  { digests = false } = {},
+): Promise<LetterRow[]> {
+  const ids = letters.map(({ id }) => id)
+  const sources = await SOURCE.all(session, digests ? readDeparting : readSources, ids)
+  return sources.map(({ id: letterId, sourceId, reference: key, digest, queue: outbox }) => {
+    const id = sourceId.slice(outbox.length + 1)
     const rowId = id.endsWith(`/${key}`) ? id.slice(0, -key.length - 1) : id
-    const hex = digest === null ? '' : Buffer.from(digest).toString('hex')
-    return { outbox, letterId: letterId(letter), id: rowId, key, digest: hex }
+    return { outbox, letterId, id: rowId, key, digest }
   })
 }
+
+const NAMED = rowShape({ id: letterId, sourceId: text, reference: storedText })
 
 /** One look into letters_by_source each. */
 const readLetters = sql(
   'outbox.lettersOfRows',
-  `SELECT id, source_id, reference FROM bartleby.letters WHERE engine = '${OUTBOX}' AND source_id = ANY($1::text[])`,
+  `SELECT ${NAMED.columns} FROM bartleby.letters WHERE engine = '${OUTBOX}' AND source_id = ANY($1::text[])`,
   { bigints: true },
 )
 
@@ -87,7 +84,7 @@ export async function lettersOf(
   )
   const others = rows.filter(({ id, key }) => {
     const letter = letters.get(sourceIdOf(outbox, id))
-    return letter !== undefined && letter.key !== key
+    return letter !== undefined && letter.reference !== key
   })
   const withKey = await bySource(
     tx,
@@ -100,14 +97,7 @@ export async function lettersOf(
   })
 }
 
-async function bySource(
-  tx: Transaction,
-  sourceIds: readonly string[],
-): Promise<Map<string, { readonly id: LetterId; readonly key: string }>> {
-  if (sourceIds.length === 0) return new Map()
-  const rows = await tx.rows<{ id: Integer; source_id: string; reference: Uint8Array | null }>(
-    readLetters,
-    sourceIds,
-  )
-  return new Map(rows.map((row) => [row.source_id, { id: letterId(row.id), key: storedText(row.reference) }]))
+async function bySource(tx: Transaction, sourceIds: readonly string[]) {
+  const letters = sourceIds.length === 0 ? [] : await NAMED.all(tx, readLetters, sourceIds)
+  return new Map(letters.map((letter) => [letter.sourceId, letter]))
 }

@@ -28,7 +28,7 @@ import { type Session, StoreUnavailable } from '../../../store/database.ts'
 import { knownLayout, learnLayout, type OutboxHandle, type OutboxHandles } from '../served/outbox-handle.ts'
 import { type DigestedRow, type LetterRows, letterRowsOf } from '../sql/letters.ts'
 import type { Layout } from '../table/layout.ts'
-import { type DepartingRow, departingRowsOf, OUTBOX, type OutboxAndRow, rowsOf } from './rows-of-letters.ts'
+import { type LetterRow, OUTBOX, rowsOf } from './rows-of-letters.ts'
 
 /** Called once a change of rows is durable. */
 export interface SourceListeners {
@@ -79,7 +79,7 @@ function handleOf(handles: OutboxHandles, outbox: string): OutboxHandle {
 const render = (handles: OutboxHandles, read: Reading, letters: readonly Departing[], edits: Edits) =>
   read('outbox.render', async (session) => {
     const rendered: (RenderedRow | Refused)[] = []
-    for (const { outbox, members } of byOutbox(letters, await departingRowsOf(session, letters))) {
+    for (const [outbox, members] of byOutbox(letters, await rowsOf(session, letters, { digests: true }))) {
       try {
         const handle = handleOf(handles, outbox)
         const answers = await atRows(handle, session, 'outbox.render', async (at, rows, layout) => {
@@ -102,34 +102,26 @@ const render = (handles: OutboxHandles, read: Reading, letters: readonly Departi
   })
 
 interface RenderedRow extends Rendered {
-  readonly row: DepartingRow
+  readonly row: LetterRow
 }
 
 const sha256 = (payload: Uint8Array): string => createHash('sha256').update(payload).digest('hex')
 
-interface Member<Of, Row extends OutboxAndRow = OutboxAndRow> {
+interface Member<Of = unknown> {
   readonly letter: Of
-  readonly row: Row
+  readonly row: LetterRow
 }
 
-const rowsIn = <Row extends OutboxAndRow>(members: readonly Member<unknown, Row>[]): Row[] =>
-  members.map(({ row }) => row)
+const rowsIn = (members: readonly Member[]): LetterRow[] => members.map(({ row }) => row)
+const idsIn = (members: readonly Member[]): string[] => members.map(({ row }) => row.id)
 
-interface OfOutbox<Each> {
-  readonly outbox: string
-  readonly members: readonly Each[]
-}
+const inOutboxes = <Each extends Member>(all: readonly Each[]): ReadonlyMap<string, readonly Each[]> =>
+  Map.groupBy(all, ({ row }) => row.outbox)
 
-const inOutboxes = <Each extends Member<unknown>>(all: readonly Each[]): OfOutbox<Each>[] =>
-  [...Map.groupBy(all, ({ row }) => row.outbox)].map(([outbox, members]) => ({ outbox, members }))
-
-function byOutbox<Of extends { readonly id: LetterId }, Row extends OutboxAndRow>(
-  letters: readonly Of[],
-  rows: readonly Row[],
-): OfOutbox<Member<Of, Row>>[] {
+function byOutbox<Of extends { readonly id: LetterId }>(letters: readonly Of[], rows: readonly LetterRow[]) {
   const known = new Map(rows.map((row) => [row.letterId, row]))
   return inOutboxes(
-    letters.map((letter) => {
+    letters.map((letter): Member<Of> => {
       const row = known.get(letter.id)
       if (row === undefined) throw new Error(`letter ${letter.id} is gone`)
       return { letter, row }
@@ -137,7 +129,7 @@ function byOutbox<Of extends { readonly id: LetterId }, Row extends OutboxAndRow
   )
 }
 
-const rowGone = ({ outbox, id }: OutboxAndRow): BartlebyError => failure('letter_row_gone', { outbox, id })
+const rowGone = ({ outbox, id }: LetterRow): BartlebyError => failure('letter_row_gone', { outbox, id })
 
 function formProblem(layout: Layout, payload: Uint8Array | null): BartlebyError | null {
   const reason = payload === null || layout.keepsBytes ? null : textProblem(payload, layout.keepsJson)
@@ -158,7 +150,7 @@ async function send(
   { dispatch }: SourceListeners,
 ): Promise<readonly (Sent | Refused)[]> {
   const answers: (Sent | Refused)[] = []
-  for (const { outbox, members } of inOutboxes(rendered)) {
+  for (const [outbox, members] of inOutboxes(rendered)) {
     const sent = await atRows(handleOf(handles, outbox), work.tx, 'outbox.send', (at, rows) =>
       sendRows(work, at, rows, members),
     )
@@ -177,10 +169,7 @@ async function sendRows(
   const sentOf = ({ letter, row, queue }: RenderedRow): Sent => ({ letter, messageId: row.id, queue })
   if ((await rows.startDead(at, rowsIn(members))) === members.length) return members.map(sentOf)
   // Some were not dead any more or have another payload; those that started are under way now.
-  const states = await rows.lockStates(
-    at,
-    members.map(({ row }) => row.id),
-  )
+  const states = await rows.lockStates(at, idsIn(members))
   const started = new Map<LetterId, RenderedRow>()
   const answers = members.map((member): Sent | Refused => {
     const { letter, row, queue } = member
@@ -226,13 +215,10 @@ async function takeBack<Of extends Restoring>(
   await moveAll(handles, work, closed, listeners, (at, rows, these) => rows.reinstate(at, these))
   const answers: (TakenBack<Of> | Refused)[] = closed.map((letter) => ({ letter, deliveries: 0 }))
   const sent = letters.filter(({ isUnconfirmed }) => isUnconfirmed)
-  for (const { outbox, members } of byOutbox(sent, await rowsOf(work.tx, sent))) {
+  for (const [outbox, members] of byOutbox(sent, await rowsOf(work.tx, sent))) {
     await atRows(handleOf(handles, outbox), work.tx, 'outbox.recall', async (at, rows) => {
-      const states = await rows.lockStates(
-        at,
-        members.map(({ row }) => row.id),
-      )
-      const waiting: OutboxAndRow[] = []
+      const states = await rows.lockStates(at, idsIn(members))
+      const waiting: LetterRow[] = []
       for (const { letter, row } of members) {
         const found = states.get(row.id)
         if (found?.key !== row.key || found.isProcessed) answers.push({ letter, deliveries: 0 })
@@ -256,9 +242,9 @@ async function moveAll(
   work: OfficeWork,
   letters: readonly InDeadQueue[],
   { reconcile }: SourceListeners,
-  move: (tx: Session, rows: LetterRows, these: readonly OutboxAndRow[]) => Promise<void>,
+  move: (tx: Session, rows: LetterRows, these: readonly LetterRow[]) => Promise<void>,
 ): Promise<void> {
-  for (const { outbox, members } of byOutbox(letters, await rowsOf(work.tx, letters))) {
+  for (const [outbox, members] of byOutbox(letters, await rowsOf(work.tx, letters))) {
     const handle = handles().find(({ name }) => name === outbox)
     if (handle === undefined) continue
     await atRows(handle, work.tx, 'outbox.move', (tx, rows) => move(tx, rows, rowsIn(members)))

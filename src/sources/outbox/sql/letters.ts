@@ -2,29 +2,50 @@
  * What the office reads and writes in a table of messages. Every change except starting over leaves the mark
  * `letter_due`: the clerk compares row and letter later and removes it, which repairs a crash between two databases.
  */
-import { type Instant, instant } from '../../../core/clock.ts'
+import type { Instant } from '../../../core/clock.ts'
+import { storedPayload } from '../../../core/content.ts'
 import { digestIn } from '../../../letters/contents.ts'
 import type { LetterId } from '../../../letters/letter.ts'
 import type { Integer, Session, Statement } from '../../../store/database.ts'
-import { asText, isTrue, type Layout, perLayout, type Stored } from '../table/layout.ts'
-import type { ColumnName } from '../table/table-names.ts'
+import { at, integer, orNull, type RowOf, rowShape, text } from '../../../store/row.ts'
+import { asText, isTrue, type Layout, perLayout } from '../table/layout.ts'
+import { type ColumnName, snakeCase } from '../table/table-names.ts'
 import { givenRows, givenValues, idList, inIdList, isGiven, updateEach } from './by-id.ts'
 
-/** The state of a row, without large columns. */
-interface RowState {
-  readonly id: string
-  readonly key: string
-  readonly retryCount: number
-  readonly deadAt: Instant | null
-  readonly isProcessed: boolean
-  readonly claimedUntil: Instant | null
-  readonly letterDue: boolean
-}
+/** Legacy rows may lack anything. */
+const textOrEmpty = (value: string | null): string => value ?? ''
+const textOrNull = (value: string | null): string | null => value
 
-export interface DigestedRow extends RowState {
-  /** Of its payload, in hex. */
-  readonly digest: string
-}
+/** The state of a row, without large columns. */
+const STATE = {
+  id: text,
+  key: textOrEmpty,
+  retryCount: integer,
+  deadAt: orNull(at),
+  isProcessed: isTrue,
+  claimedUntil: orNull(at),
+  letterDue: isTrue,
+} as const
+
+const ROW = rowShape({
+  ...STATE,
+  tenantId: textOrEmpty,
+  eventType: textOrEmpty,
+  payload: storedPayload,
+  createdAt: (value: Integer | null) => at(value ?? 0),
+  orderingKey: textOrNull,
+  /** As JSON. */
+  headers: textOrNull,
+  correlationId: textOrNull,
+  error: textOrNull,
+  /** Failures before the last, the oldest first; as JSON. */
+  earlierFailures: textOrNull,
+})
+export type OutboxRow = RowOf<typeof ROW>
+
+/** With the digest of its payload, in hex. */
+const DIGESTED_ROW = rowShape({ ...STATE, digest: (value: Uint8Array) => Buffer.from(value).toString('hex') })
+export type DigestedRow = RowOf<typeof DIGESTED_ROW>
 
 /** A row with the mark. */
 export interface DueRow {
@@ -32,34 +53,16 @@ export interface DueRow {
   readonly payloadBytes: number
 }
 
-export interface OutboxRow extends RowState {
-  readonly tenantId: string
-  readonly eventType: string
-  readonly payload: Uint8Array
-  readonly createdAt: Instant
-  readonly orderingKey: string | null
-  /** As JSON. */
-  readonly headers: string | null
-  readonly correlationId: string | null
-  readonly error: string | null
-  /** Failures before the last, the oldest first; as JSON. */
-  readonly earlierFailures: string | null
-}
-
 export interface ReconciledRow {
   readonly row: OutboxRow
   readonly letterId: LetterId | null
 }
 
-/** A row with another key is another message. */
+/** The row that a letter came from. A row with another key is another message. */
 export interface RowOfLetter {
   readonly letterId: LetterId
   readonly id: string
   readonly key: string
-}
-
-export interface RowToSend extends RowOfLetter {
-  readonly digest: string
 }
 
 export const letterRowsOf = perLayout((layout: Layout) => ({
@@ -80,13 +83,13 @@ function readsOf(layout: Layout) {
     )
   const firstDue = dueRows('firstLetterDue', '')
   const nextDue = dueRows('nextLetterDue', `AND ${c.id} > ${layout.typed('id', '$2')}`)
-  const text = (column: ColumnName) => `${asText(c[column])} AS "${column}"`
-  const time = (column: ColumnName) => `${layout.micros(column)} AS "${column}"`
-  const state = `${text('id')}, ${asText(c.idempotencyKey)} AS key, coalesce(${c.retryCount}, 0) AS "retryCount", ${time('deadAt')},
-    ${c.processedAt} IS NOT NULL AS "isProcessed", ${time('claimedUntil')}, ${c.letterDue} AS "letterDue"`
+  const text = (column: ColumnName) => `${asText(c[column])} AS ${snakeCase(column)}`
+  const time = (column: ColumnName) => `${layout.micros(column)} AS ${snakeCase(column)}`
+  const state = `${text('id')}, ${asText(c.idempotencyKey)} AS key, coalesce(${c.retryCount}, 0) AS retry_count, ${time('deadAt')},
+    ${c.processedAt} IS NOT NULL AS is_processed, ${time('claimedUntil')}, ${c.letterDue} AS letter_due`
   const whole = `${state}, ${text('tenantId')}, ${text('eventType')}, ${layout.payloadBytes()} AS payload, ${time('createdAt')},
     ${text('orderingKey')}, ${text('headers')}, ${text('correlationId')}, ${text('error')},
-    ${layout.hasFailures ? text('earlierFailures') : 'NULL AS "earlierFailures"'}`
+    ${layout.hasFailures ? text('earlierFailures') : 'NULL AS earlier_failures'}`
   const digested = `${state}, ${digestIn(layout.payloadBytes())} AS digest`
   const byId = (verb: string, facts: string, locking = ''): Statement =>
     layout.statement(verb, `SELECT ${facts} FROM ${table} WHERE ${inIdList(layout)} ${locking}`, {
@@ -95,8 +98,8 @@ function readsOf(layout: Layout) {
   const locked = `ORDER BY ${table}.${c.id} FOR UPDATE`
   const rowsOf = (statement: Statement) => async (session: Session, ids: readonly string[]) => {
     if (ids.length === 0) return []
-    const stored = await session.rows<Stored<OutboxRow>>(statement, idList(layout, ids))
-    const found = new Map(stored.map((row) => [row.id, toRow(row)]))
+    const rows = await ROW.all(session, statement, idList(layout, ids))
+    const found = new Map(rows.map((row) => [row.id, row]))
     return ids.flatMap((id) => found.get(id) ?? [])
   }
   const lockStates = byId('lockStatesOfLetters', digested, locked)
@@ -119,10 +122,8 @@ function readsOf(layout: Layout) {
     lock: rowsOf(byId('lockForLetters', whole, locked)),
     /** By id, locked until the transaction ends; rows that are gone are left out. */
     async lockStates(session: Session, ids: readonly string[]): Promise<ReadonlyMap<string, DigestedRow>> {
-      type Row = Stored<RowState> & { readonly digest: Uint8Array }
-      const stored = await session.rows<Row>(lockStates, idList(layout, ids))
-      const digestOf = ({ digest }: Row) => Buffer.from(digest).toString('hex')
-      return new Map(stored.map((row) => [row.id, { ...toState(row), digest: digestOf(row) }]))
+      const rows = await DIGESTED_ROW.all(session, lockStates, idList(layout, ids))
+      return new Map(rows.map((row) => [row.id, row]))
     },
     /** Ids of rows that are gone; another message may have the id by now. */
     async gone(session: Session, rows: readonly RowOfLetter[]): Promise<ReadonlySet<string>> {
@@ -138,25 +139,6 @@ const KEYED = { key: 'text' } as const
 /** Legacy rows may have no key. */
 const keyOf = ({ c }: Layout, table: string): string =>
   `coalesce(${asText(`${table}.${c.idempotencyKey}`)}, '')`
-
-const toState = <Row extends Stored<RowState>>(row: Row) => ({
-  ...row,
-  key: row.key ?? '',
-  retryCount: Number(row.retryCount),
-  deadAt: row.deadAt === null ? null : instant(BigInt(row.deadAt)),
-  isProcessed: isTrue(row.isProcessed),
-  claimedUntil: row.claimedUntil === null ? null : instant(BigInt(row.claimedUntil)),
-  letterDue: isTrue(row.letterDue),
-})
-
-/** Legacy rows may lack anything. */
-const toRow = (row: Stored<OutboxRow>): OutboxRow => ({
-  ...toState(row),
-  tenantId: row.tenantId ?? '',
-  eventType: row.eventType ?? '',
-  payload: row.payload ?? new Uint8Array(0),
-  createdAt: instant(BigInt(row.createdAt ?? 0)),
-})
 
 function returnsOf(layout: Layout) {
   const { c, sqlTable: table } = layout
@@ -181,7 +163,10 @@ function returnsOf(layout: Layout) {
   })
   return {
     /** Rows that are dead and have the payload of their letter start over, due at once; gives how many. */
-    startDead(session: Session, rows: readonly RowToSend[]): Promise<number> {
+    startDead(
+      session: Session,
+      rows: readonly (RowOfLetter & { readonly digest: string })[],
+    ): Promise<number> {
       const given = rows.map(({ id, letterId: letter, key, digest }) => ({ id, letter, key, digest }))
       return session.run(startDead.statement, ...startDead.values(given))
     },
