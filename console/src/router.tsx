@@ -121,6 +121,12 @@ const kafka = createRoute({
   component: lazyScreen(async () => (await import('./sources/kafka-screen.tsx')).KafkaScreen),
 })
 
+const azure = createRoute({
+  getParentRoute: () => root,
+  path: '/sources/azure',
+  component: lazyScreen(async () => (await import('./sources/azure-screen.tsx')).AzureScreen),
+})
+
 const history = createRoute({
   getParentRoute: () => root,
   path: '/history',
@@ -159,6 +165,7 @@ export const router = createRouter({
     outbox,
     webhooks,
     kafka,
+    azure,
     history,
     settings,
   ]),

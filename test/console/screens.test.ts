@@ -54,6 +54,7 @@ const screens: readonly Screen[] = [
   { name: 'outbox', path: () => '/sources/outbox', ready: 'main h2' },
   { name: 'webhooks', path: () => '/sources/webhooks', ready: 'main tbody tr' },
   { name: 'kafka', path: () => '/sources/kafka', ready: 'main h1' },
+  { name: 'azure', path: () => '/sources/azure', ready: 'main h1' },
   { name: 'history', path: () => '/history', ready: 'main tbody tr' },
   { name: 'settings', path: () => '/settings', ready: 'main h2' },
 ]

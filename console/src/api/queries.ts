@@ -6,6 +6,7 @@ import { infiniteQueryOptions, keepPreviousData, queryOptions } from '@tanstack/
 import { call, pathTo } from './call.ts'
 import type {
   Activity,
+  AzureOverview,
   EngineOverviews,
   HistoryDetail,
   HistoryItem,
@@ -45,6 +46,11 @@ export const activityQuery = (range: Range, filter: LetterFilter = {}) =>
     queryFn: ({ signal }) => call<Activity>('GET', '/api/activity', { query: { range, ...filter }, signal }),
     placeholderData: keepPreviousData,
   })
+
+export const azureQuery = queryOptions({
+  queryKey: ['azure'],
+  queryFn: ({ signal }) => call<AzureOverview>('GET', '/api/azure', { signal }),
+})
 
 export const countsQuery = (by: string, filter: LetterFilter = {}) =>
   queryOptions({

@@ -22,6 +22,7 @@ export { ROLES, type Role } from '../../../src/core/roles.ts'
 export type { Session } from '../../../src/http/session/shapes.ts'
 export type { Settings } from '../../../src/observe/shapes.ts'
 export type { QueueView as QueueOverview } from '../../../src/queues/shapes.ts'
+export type * from '../../../src/sources/azure/shapes.ts'
 export type * from '../../../src/sources/engines/shapes.ts'
 export type { Verification } from '../../../src/verify/shapes.ts'
 

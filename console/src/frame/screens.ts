@@ -52,6 +52,13 @@ export const SCREENS = [
     icon: 'M8 9.5a2.5 2.5 0 1 0 0 5a2.5 2.5 0 1 0 0-5M17 4a2 2 0 1 0 0 4a2 2 0 1 0 0-4M17 16a2 2 0 1 0 0 4a2 2 0 1 0 0-4M10.3 11l5-3.8M10.3 13l5 3.8M8 3v6.5M8 14.5V21',
   },
   {
+    to: '/sources/azure',
+    title: 'Azure tables',
+    key: 'a',
+    group: 'sources',
+    icon: 'M4 5h16v14H4zM4 10h16M4 14.5h16M10 5v14',
+  },
+  {
     to: '/history',
     title: 'History',
     key: 'h',

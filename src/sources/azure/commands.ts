@@ -8,6 +8,7 @@ import { printable } from '../../terminal/terminal.ts'
 import { sourceCommand } from '../source-commands.ts'
 import type { AzureCheck } from './check.ts'
 import { counted } from './face.ts'
+import type { AzureOverview } from './shapes.ts'
 
 const check = sourceCommand(
   'check',
@@ -46,25 +47,12 @@ const MARKS = { fine: '✓', missing: '✗', unknown: '?' } as const
 const lineOf = ({ subject, verdict, message }: AzureCheck): string =>
   `${MARKS[verdict]} ${printable(subject)}: ${printable(message)}`
 
-interface Overview {
-  readonly configured: boolean
-  readonly account?: string
-  readonly unwritten?: number
-  readonly uncertain?: number
-  readonly troubles?: readonly string[]
-  readonly readings?: readonly {
-    readonly name: string
-    readonly readToUtc: string | null
-    readonly exists: boolean
-  }[]
-}
-
 const status = officeCommand(
   'azure status',
   'Show how far the account was read, and what is not yet written to it.',
   ['status'],
 ).work(async ({ call, print }) => {
-  const overview = await call<Overview>('GET', '/api/azure')
+  const overview = await call<AzureOverview>('GET', '/api/azure')
   print(overview, () => textOf(overview))
 })
 
@@ -75,7 +63,7 @@ function textOf({
   uncertain = 0,
   troubles = [],
   readings = [],
-}: Overview): string {
+}: AzureOverview): string {
   if (!configured) return 'no account is configured on this server (engines.tables.storageAccountName)'
   return [
     `account ${printable(account)}: ${counted(unwritten)} acts not yet written, ${counted(uncertain)} letters uncertain`,

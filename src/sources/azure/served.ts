@@ -4,15 +4,16 @@ import type { ApiCall } from '../../api/calls.ts'
 import { ok, serveApi } from '../../api/calls.ts'
 import { family } from '../../api/exposition.ts'
 import { refuseUnknownFields } from '../../api/json-body.ts'
-import { orNull, TEXT, TIME_OR_NULL } from '../../api/shapes.ts'
+import { orNull, TEXT } from '../../api/shapes.ts'
 import { type ServedSource, type SourceHealth, WELL } from '../../api/source-http.ts'
 import type { Instant } from '../../core/clock.ts'
 import { failure, refuse } from '../../core/errors.ts'
 import { formatMicros } from '../../core/timestamp.ts'
 import type { Letters } from '../../letters/letters.ts'
 import type { Azure } from './azure.ts'
-import { counted, MOST_COUNTED } from './face.ts'
+import { counted } from './face.ts'
 import { AZURE } from './parts.ts'
+import { type AzureOverview, OVERVIEW } from './shapes.ts'
 
 /** `azure` is null where no account is configured. */
 export const servedAzure = (azure: Azure | null, letters: Letters): ServedSource => ({
@@ -72,28 +73,6 @@ async function metricsOf(azure: Azure): Promise<string> {
   return `${[...counters, ...throttled, ...troubles].join('\n')}\n`
 }
 
-const OVERVIEW = Type.Object({
-  configured: Type.Boolean({
-    description: 'Whether this server has an account; without, all else is left out',
-  }),
-  account: Type.Optional(TEXT),
-  unwritten: Type.Optional(
-    Type.Integer({ description: `Acts that are not yet written to the table, counted to ${MOST_COUNTED}` }),
-  ),
-  unwrittenSinceUtc: Type.Optional(TIME_OR_NULL),
-  uncertain: Type.Optional(
-    Type.Integer({
-      description: `Letters of which nobody knows whether their message left, counted to ${MOST_COUNTED}`,
-    }),
-  ),
-  troubles: Type.Optional(Type.Array(TEXT)),
-  readings: Type.Optional(
-    Type.Array(
-      Type.Object({ name: TEXT, readToUtc: TIME_OR_NULL, readAtUtc: TIME_OR_NULL, exists: Type.Boolean() }),
-    ),
-  ),
-})
-
 const KEY = { engine: TEXT, rowKey: TEXT }
 const SETTLED = Type.Object({ ...KEY, status: TEXT, resolvedBy: orNull(TEXT) })
 
@@ -132,7 +111,7 @@ const callsOf = (azure: Azure | null, letters: Letters): readonly ApiCall[] => [
   },
 ]
 
-async function overviewOf(azure: Azure): Promise<object> {
+async function overviewOf(azure: Azure): Promise<AzureOverview> {
   const { unwritten, oldest, uncertain, readings, troubles } = await azure.state()
   return {
     ...{ configured: true, account: azure.account.name, unwritten, uncertain, troubles },
