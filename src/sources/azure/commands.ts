@@ -7,8 +7,7 @@ import { table } from '../../terminal/table.ts'
 import { printable } from '../../terminal/terminal.ts'
 import { sourceCommand } from '../source-commands.ts'
 import type { AzureCheck } from './check.ts'
-import { counted } from './face.ts'
-import type { AzureOverview } from './shapes.ts'
+import { type AzureOverview, counted } from './shapes.ts'
 
 const check = sourceCommand(
   'check',

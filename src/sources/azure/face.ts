@@ -11,12 +11,6 @@ export interface Reading {
   readonly isMissing: boolean
 }
 
-/** No more are counted, however many there are. */
-export const MOST_COUNTED = 1_000
-
-export const counted = (count: number): string =>
-  count < MOST_COUNTED ? String(count) : `${MOST_COUNTED} or more`
-
 export interface AzureState {
   /** Acts that are not yet written to their entities, counted to MOST_COUNTED, and when the oldest was done. */
   readonly unwritten: number

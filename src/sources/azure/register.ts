@@ -6,8 +6,8 @@ import { type Session, sql, type Transaction } from '../../store/database.ts'
 import { runGiven } from '../../store/idioms.ts'
 import { at, flag, integer, orNull, type RowOf, rowShape, text } from '../../store/row.ts'
 import { type EntityKey, sourceIdOf } from './entity.ts'
-import { MOST_COUNTED } from './face.ts'
 import { STATE, type State } from './schema.ts'
+import { MOST_COUNTED } from './shapes.ts'
 
 // The store holds nothing else.
 const stateOf = (value: number | bigint | string): State => Number(value) as State

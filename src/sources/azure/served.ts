@@ -11,9 +11,8 @@ import { failure, refuse } from '../../core/errors.ts'
 import { formatMicros } from '../../core/timestamp.ts'
 import type { Letters } from '../../letters/letters.ts'
 import type { Azure } from './azure.ts'
-import { counted } from './face.ts'
 import { AZURE } from './parts.ts'
-import { type AzureOverview, OVERVIEW } from './shapes.ts'
+import { type AzureOverview, counted, OVERVIEW } from './shapes.ts'
 
 /** `azure` is null where no account is configured. */
 export const servedAzure = (azure: Azure | null, letters: Letters): ServedSource => ({

@@ -1,7 +1,12 @@
 /** What the API says of an account. */
 import Type from 'typebox'
 import { type Shape, TEXT, TIME_OR_NULL } from '../../api/shapes.ts'
-import { MOST_COUNTED } from './face.ts'
+
+/** Open acts and sends are counted no further: an account may be away for days, and health is asked for often. */
+export const MOST_COUNTED = 1_000
+
+export const counted = (count: number): string =>
+  count < MOST_COUNTED ? String(count) : `${MOST_COUNTED} or more`
 
 /** How far a table or queue was read. */
 export interface AzureReading extends Shape<typeof READING> {}
