@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { insistOnDocumentedStatuses } from '../../test/world/documented.ts'
 import { keysOf } from '../../test/world/row-keys.ts'
 import { type FreshStore, stores } from '../../test/world/stores.ts'
+import { serveApi } from '../api/calls.ts'
 import { instant } from '../core/clock.ts'
 import { TestClock } from '../core/test-clock.ts'
 import { gate } from '../http/gate.ts'
@@ -14,7 +15,7 @@ import { migrate } from '../store/migrations.ts'
 import { openDatabase } from '../store/open.ts'
 import { History } from './history.ts'
 import { recordHistory } from './record.ts'
-import { historyRoutes } from './routes.ts'
+import { historyCalls } from './routes.ts'
 
 const START = instant(1_800_000_000_000_000n)
 
@@ -39,7 +40,7 @@ describe.each(stores)('history over HTTP on $name', (store) => {
     insistOnDocumentedStatuses(app)
     app.addHook('onRequest', gate([token('look', 'viewer'), token('work', 'operator')], clock))
     const history = new History(db, clock, new EngineDirectory({ context: 'publisher' }))
-    await app.register(historyRoutes, { history, clock, stopping: () => false })
+    serveApi(app, { clock, stopping: () => false }, historyCalls(history))
   })
 
   afterAll(async () => {

@@ -1,6 +1,5 @@
 /** HTTP calls of history: lists and details for readers, records for workers in any language. */
-import type { FastifyInstance } from 'fastify'
-import { type ApiCall, type ApiRequest, type ApiScope, onceKeyOf, serveApi } from '../api/calls.ts'
+import { type ApiCall, type ApiRequest, onceKeyOf } from '../api/calls.ts'
 import { given, type JsonBody, requiredText } from '../api/json-body.ts'
 import { limitOf, periodOf } from '../api/query.ts'
 import { PAGE_QUERY, pageOf } from '../api/shapes.ts'
@@ -13,15 +12,13 @@ import type { History } from './history.ts'
 import type { RunReport } from './intake.ts'
 import { ENTRY, ENTRY_DETAIL, HISTORY_QUERY, HISTORY_STATUSES, type HistoryStatus, RECORD } from './shapes.ts'
 
-interface HistoryRoutesOptions extends ApiScope {
-  readonly history: History
-}
-
 const MAX_ERROR_BYTES = 1_048_576
 
-export async function historyRoutes(app: FastifyInstance, options: HistoryRoutesOptions): Promise<void> {
-  serveApi(app, options, [listCall(options.history), getCall(options.history), recordCall(options.history)])
-}
+export const historyCalls = (history: History): readonly ApiCall[] => [
+  listCall(history),
+  getCall(history),
+  recordCall(history),
+]
 
 const listCall = (history: History): ApiCall => ({
   method: 'GET',

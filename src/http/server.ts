@@ -4,21 +4,21 @@ import swagger from '@fastify/swagger'
 import Fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify'
 import { knownTokens, visitorOf, WrongTokens } from '../api/auth.ts'
 import { discardRest, limitBodyTime } from '../api/body.ts'
+import { serveApi } from '../api/calls.ts'
 import type { ServerScope } from '../api/source-http.ts'
 import type { Config } from '../config/index.ts'
 import { BartlebyError, failure } from '../core/errors.ts'
 import { SystemClock } from '../core/system-clock.ts'
 import type { DemoSignatures } from '../demo/story/story.ts'
-import { historyRoutes } from '../history/routes.ts'
-import { letterRoutes } from '../letters/routes.ts'
-import type { OfficeWork } from '../letters/work.ts'
+import { historyCalls } from '../history/routes.ts'
+import { letterCalls } from '../letters/routes.ts'
 import { askSources, healthRoutes } from '../observe/health.ts'
 import { Metrics } from '../observe/metrics.ts'
-import { settingsRoutes } from '../observe/settings-routes.ts'
+import { settingsCall } from '../observe/settings-routes.ts'
 import type { Office } from '../office.ts'
 import { redriveRoutes } from '../redrive/routes/calls.ts'
-import { verifyRoutes } from '../verify/routes.ts'
-import { runRoutes } from '../work/routes.ts'
+import { verifyCalls } from '../verify/routes.ts'
+import { runCalls } from '../work/routes.ts'
 import { clientAddresses } from './client-address.ts'
 import { assetRoutes, CONSOLE_FOLDER, sendConsolePage } from './console-files.ts'
 import { documentRoutes, openapiOptions } from './documents.ts'
@@ -185,29 +185,19 @@ export async function createHttpServer(
   })
 
   await app.register(swagger, openapiOptions(facades))
-  await app.register(letterRoutes, {
-    letters: office.letters,
-    sourceHealth: () => askSources(sources, OVERVIEW_TIMEOUT_MS),
-    ...scope,
-  })
-  await app.register(runRoutes<OfficeWork>, {
-    runs: office.runs,
-    once: (verb, key, act) => office.letters.once(verb, key, act),
-    ...scope,
-  })
-  await app.register(redriveRoutes, { redrives: office.redrives, ...scope })
-  await app.register(historyRoutes, { history: office.history, ...scope })
-  for (const api of apis) await api.routes(app)
   const environment = { name: config.console.environment, colour: config.console.colour }
-  await app.register(settingsRoutes, {
-    startedAt: clock.now(),
-    store: config.store,
-    retentionDays: office.letters.retentionDays,
-    environment,
-    ...scope,
-    tokens,
-  })
-  await app.register(verifyRoutes, { verifyRun: office.verifyRun, ...scope })
+  const settings = { store: config.store, retentionDays: office.letters.retentionDays, environment, tokens }
+  await app.register(async (api) =>
+    serveApi(api, scope, [
+      ...letterCalls(office.letters, clock, () => askSources(sources, OVERVIEW_TIMEOUT_MS)),
+      ...runCalls(office.runs, (verb, key, act) => office.letters.once(verb, key, act)),
+      ...historyCalls(office.history),
+      settingsCall({ startedAt: clock.now(), ...settings }),
+      ...verifyCalls(office.verifyRun),
+    ]),
+  )
+  await app.register(redriveRoutes, { redrives: office.redrives, ...scope })
+  for (const api of apis) await api.routes(app)
   await app.register(healthRoutes, {
     ping: () => office.ping(),
     sources,

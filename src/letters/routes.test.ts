@@ -5,10 +5,11 @@ import { insistOnDocumentedStatuses } from '../../test/world/documented.ts'
 import { LetterStore } from '../../test/world/letter-store.ts'
 import { keysOf } from '../../test/world/row-keys.ts'
 import { stores } from '../../test/world/stores.ts'
+import { serveApi } from '../api/calls.ts'
 import { later } from '../core/clock.ts'
 import { formatMicros } from '../core/timestamp.ts'
 import { gate } from '../http/gate.ts'
-import { letterRoutes } from './routes.ts'
+import { letterCalls } from './routes.ts'
 
 const DAY = 86_400_000_000n
 const sha256 = (bytes: string | Uint8Array) => createHash('sha256').update(bytes).digest('hex')
@@ -26,11 +27,7 @@ describe.each(stores)('/api/dlq on $name', (kind) => {
     app = Fastify({ exposeHeadRoutes: false, routerOptions: { maxParamLength: 4_096 } })
     insistOnDocumentedStatuses(app)
     app.addHook('onRequest', gate([token('nell', 'operator'), token('guest', 'viewer')], store.clock))
-    await app.register(letterRoutes, {
-      letters: store.letters,
-      clock: store.clock,
-      stopping: () => stopping,
-    })
+    serveApi(app, { clock: store.clock, stopping: () => stopping }, letterCalls(store.letters, store.clock))
   })
   afterAll(async () => {
     await app?.close()

@@ -2,10 +2,11 @@ import { createHash } from 'node:crypto'
 import { resolve } from 'node:path'
 import Fastify from 'fastify'
 import { describe, expect, it } from 'vitest'
+import { serveApi } from '../api/calls.ts'
 import { instant } from '../core/clock.ts'
 import { SystemClock } from '../core/system-clock.ts'
 import { gate } from '../http/gate.ts'
-import { settingsRoutes, storePlace } from './settings-routes.ts'
+import { settingsCall, storePlace } from './settings-routes.ts'
 
 const token = (name: string, role: 'viewer' | 'admin') => ({
   name,
@@ -20,15 +21,14 @@ async function settingsFor(
   const clock = new SystemClock()
   const app = Fastify({ exposeHeadRoutes: false })
   app.addHook('onRequest', gate(tokens, clock))
-  await app.register(settingsRoutes, {
+  const settings = {
     startedAt: instant(1_800_000_000_000_000n),
     store: 'postgres://app:secret@db.example:6432/letters?sslmode=require&password=secret',
     retentionDays: 30,
     environment: { name: 'production', colour: 'red' },
     tokens,
-    clock,
-    stopping: () => false,
-  })
+  }
+  serveApi(app, { clock, stopping: () => false }, [settingsCall(settings)])
   const reply = await app.inject({
     url: '/api/settings',
     headers: authorization === undefined ? {} : { authorization },

@@ -1,15 +1,14 @@
 /** `GET /api/settings`: what a server runs with, without secrets. */
 import { resolve } from 'node:path'
-import type { FastifyInstance } from 'fastify'
 import type { TokenEntry } from '../api/auth.ts'
-import { type ApiScope, serveApi } from '../api/calls.ts'
+import type { ApiCall } from '../api/calls.ts'
 import type { Instant } from '../core/clock.ts'
 import { formatMicros } from '../core/timestamp.ts'
 import { VERSION } from '../core/version.ts'
 import { parseStoreUrl } from '../store/store-url.ts'
 import { SETTINGS, type Settings } from './shapes.ts'
 
-export interface SettingsRoutesOptions extends ApiScope {
+interface ServerSettings {
   readonly startedAt: Instant
   /** As configured; user, password and options are never shown. */
   readonly store: string
@@ -18,8 +17,8 @@ export interface SettingsRoutesOptions extends ApiScope {
   readonly tokens: readonly TokenEntry[]
 }
 
-export async function settingsRoutes(app: FastifyInstance, options: SettingsRoutesOptions): Promise<void> {
-  const { startedAt, store, retentionDays, environment, tokens } = options
+export function settingsCall(server: ServerSettings): ApiCall {
+  const { startedAt, store, retentionDays, environment, tokens } = server
   const settings = {
     version: VERSION,
     node: process.version,
@@ -28,25 +27,23 @@ export async function settingsRoutes(app: FastifyInstance, options: SettingsRout
     retentionDays,
     environment: { name: environment.name, colour: environment.colour },
   }
-  serveApi(app, options, [
-    {
-      method: 'GET',
-      path: '/api/settings',
-      role: 'viewer',
-      operationId: 'settings.get',
-      tag: 'settings',
-      summary: 'What this server runs with: version, store, retention, tokens. No secrets',
-      data: SETTINGS,
-      answer: async ({ caller }) => ({
-        status: 200,
-        data: {
-          ...settings,
-          tokens: caller.role === 'admin' ? tokens.map(({ name, role }) => ({ name, role })) : null,
-          tokensConfigured: tokens.length > 0,
-        },
-      }),
-    },
-  ])
+  return {
+    method: 'GET',
+    path: '/api/settings',
+    role: 'viewer',
+    operationId: 'settings.get',
+    tag: 'settings',
+    summary: 'What this server runs with: version, store, retention, tokens. No secrets',
+    data: SETTINGS,
+    answer: async ({ caller }) => ({
+      status: 200,
+      data: {
+        ...settings,
+        tokens: caller.role === 'admin' ? tokens.map(({ name, role }) => ({ name, role })) : null,
+        tokensConfigured: tokens.length > 0,
+      },
+    }),
+  }
 }
 
 const POSTGRES_PORT = '5432'

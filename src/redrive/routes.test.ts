@@ -6,10 +6,11 @@ import { insistOnDocumentedStatuses } from '../../test/world/documented.ts'
 import { redriveAt } from '../../test/world/redrive.ts'
 import { closeServers, scriptedServer } from '../../test/world/scripted-server.ts'
 import { type FreshStore, stores } from '../../test/world/stores.ts'
+import { serveApi } from '../api/calls.ts'
 import { instant } from '../core/clock.ts'
 import { TestClock } from '../core/test-clock.ts'
 import { gate } from '../http/gate.ts'
-import { letterRoutes } from '../letters/routes.ts'
+import { letterCalls } from '../letters/routes.ts'
 import { Office } from '../office.ts'
 import { redriveRoutes } from './routes/calls.ts'
 import { redriveDetail } from './view.ts'
@@ -100,7 +101,7 @@ describe.each(stores)('/api/redrives on $name', (kind) => {
       gate([token('nell', 'operator'), token('finn', 'operator'), token('guest', 'viewer')], clock),
     )
     const scope = { letters: office.letters, clock, stopping: () => false }
-    await app.register(letterRoutes, scope)
+    serveApi(app, scope, letterCalls(office.letters, clock))
     await app.register(redriveRoutes, { ...scope, redrives: office.redrives })
   })
   afterAll(async () => {

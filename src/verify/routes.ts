@@ -1,30 +1,19 @@
 /** HTTP calls of verify: `GET` shows the last run, `POST` starts one. */
-import type { FastifyInstance } from 'fastify'
-import { type ApiCall, type ApiScope, serveApi } from '../api/calls.ts'
-import type { ApiDescription } from '../api/describe.ts'
+import type { ApiCall } from '../api/calls.ts'
 import { viewOf } from '../api/view.ts'
 import { STANDING } from './shapes.ts'
 import type { VerifyRun } from './verify-run.ts'
 
-export interface VerifyRoutesOptions extends ApiScope {
-  readonly verifyRun: Pick<VerifyRun, 'look' | 'begin'>
-}
-
 const standingOnWire = viewOf(STANDING)
 
-export async function verifyRoutes(app: FastifyInstance, options: VerifyRoutesOptions): Promise<void> {
-  const { verifyRun } = options
+export function verifyCalls(verifyRun: Pick<VerifyRun, 'look' | 'begin'>): readonly ApiCall[] {
   const call = (
-    { method, role }: Pick<ApiCall, 'method' | 'role'>,
-    { operationId, summary }: Pick<ApiDescription, 'operationId' | 'summary'>,
+    described: Pick<ApiCall, 'method' | 'role' | 'operationId' | 'summary'>,
     act: () => void,
   ): ApiCall => ({
-    method,
+    ...described,
     path: '/api/verify',
-    role,
-    operationId,
     tag: 'settings',
-    summary,
     data: STANDING,
     answer: async () => {
       act()
@@ -33,10 +22,10 @@ export async function verifyRoutes(app: FastifyInstance, options: VerifyRoutesOp
   })
   const get = 'The check of the promises of the store that runs on this server, or the last that did'
   const start = 'Starts to check the promises of the store, unless this server does so already. Reads only'
-  serveApi(app, options, [
-    call({ method: 'GET', role: 'viewer' }, { operationId: 'verify.get', summary: get }, () => {}),
-    call({ method: 'POST', role: 'admin' }, { operationId: 'verify.start', summary: start }, () =>
+  return [
+    call({ method: 'GET', role: 'viewer', operationId: 'verify.get', summary: get }, () => {}),
+    call({ method: 'POST', role: 'admin', operationId: 'verify.start', summary: start }, () =>
       verifyRun.begin(),
     ),
-  ])
+  ]
 }

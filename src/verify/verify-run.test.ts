@@ -4,10 +4,11 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { insistOnDocumentedStatuses } from '../../test/world/documented.ts'
 import { LetterStore } from '../../test/world/letter-store.ts'
 import { stores } from '../../test/world/stores.ts'
+import { serveApi } from '../api/calls.ts'
 import { silentLog } from '../core/log.ts'
 import { gate } from '../http/gate.ts'
 import { StoreUnavailable, sql } from '../store/database.ts'
-import { verifyRoutes } from './routes.ts'
+import { verifyCalls } from './routes.ts'
 import { VerifyRun } from './verify-run.ts'
 
 const token = (name: string, role: 'operator' | 'admin') => ({
@@ -40,7 +41,7 @@ describe.each(stores)('verify on a server, on $name', (store) => {
     app = Fastify({ exposeHeadRoutes: false })
     insistOnDocumentedStatuses(app)
     app.addHook('onRequest', gate([token('work', 'operator'), token('rule', 'admin')], clock))
-    await app.register(verifyRoutes, { verifyRun: run, clock, stopping: () => false })
+    serveApi(app, { clock, stopping: () => false }, verifyCalls(run))
     for (let i = 0; i < 7; i++) await place.letters.capture(place.report())
   })
 

@@ -6,13 +6,13 @@ import Fastify, { type FastifyInstance } from 'fastify'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { insistOnDocumentedStatuses } from '../../test/world/documented.ts'
 import { type FreshStore, stores } from '../../test/world/stores.ts'
+import { serveApi } from '../api/calls.ts'
 import { instant } from '../core/clock.ts'
 import { TestClock } from '../core/test-clock.ts'
 import { gate } from '../http/gate.ts'
-import { letterRoutes } from '../letters/routes.ts'
-import type { OfficeWork } from '../letters/work.ts'
+import { letterCalls } from '../letters/routes.ts'
 import { Office } from '../office.ts'
-import { runRoutes } from './routes.ts'
+import { runCalls } from './routes.ts'
 
 const DAY_US = 86_400_000_000n
 const token = (name: string, role: 'viewer' | 'operator') => ({
@@ -35,12 +35,8 @@ describe.each(stores)('/api/runs on $name', (kind) => {
     insistOnDocumentedStatuses(app)
     app.addHook('onRequest', gate([token('nell', 'operator'), token('guest', 'viewer')], clock))
     const scope = { clock, stopping: () => false }
-    await app.register(letterRoutes, { letters: office.letters, ...scope })
-    await app.register(runRoutes<OfficeWork>, {
-      runs: office.runs,
-      once: (verb, key, act) => office.letters.once(verb, key, act),
-      ...scope,
-    })
+    const once = office.letters.once.bind(office.letters)
+    serveApi(app, scope, [...letterCalls(office.letters, clock), ...runCalls(office.runs, once)])
   })
   afterAll(async () => {
     await app?.close()

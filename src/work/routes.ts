@@ -1,7 +1,6 @@
 /** HTTP calls of runs: `/api/runs`. */
-import type { FastifyInstance } from 'fastify'
 import { isBounded, requireReach } from '../api/auth.ts'
-import { type ApiCall, type ApiRequest, type ApiScope, onceKeyOf, serveApi } from '../api/calls.ts'
+import { type ApiCall, type ApiRequest, onceKeyOf } from '../api/calls.ts'
 import { given, refuseUnknownFields } from '../api/json-body.ts'
 import { limitOf, type Query } from '../api/query.ts'
 import { PAGE_QUERY, pageOf } from '../api/shapes.ts'
@@ -14,28 +13,20 @@ import type { Runs } from './runs.ts'
 import { RUN, RUN_STATES, type RunState, WHY } from './shapes.ts'
 import { runFields } from './view.ts'
 
-export interface RunRoutesOptions<Work extends RunWork> extends ApiScope {
-  readonly runs: Runs<Work>
-  /** In one transaction; a key replays its first answer. */
-  readonly once: (
-    verb: string,
-    key: ReturnType<typeof onceKeyOf>,
-    act: (work: Work) => Promise<Answer>,
-  ) => Promise<Answer>
-}
+/** Runs an act in one transaction; a key replays its first answer. */
+type Once<Work> = (
+  verb: string,
+  key: ReturnType<typeof onceKeyOf>,
+  act: (work: Work) => Promise<Answer>,
+) => Promise<Answer>
 
-export async function runRoutes<Work extends RunWork>(
-  app: FastifyInstance,
-  options: RunRoutesOptions<Work>,
-): Promise<void> {
-  serveApi(app, options, [
-    listCall(options.runs),
-    getCall(options.runs),
-    steer(options, 'pause', 'Halt a run; nothing more is done after the answer'),
-    steer(options, 'resume', 'Let a paused run go on where it was'),
-    steer(options, 'cancel', 'End a run; what was not done stays as it is'),
-  ])
-}
+export const runCalls = <Work extends RunWork>(runs: Runs<Work>, once: Once<Work>): readonly ApiCall[] => [
+  listCall(runs),
+  getCall(runs),
+  steer(runs, once, 'pause', 'Halt a run; nothing more is done after the answer'),
+  steer(runs, once, 'resume', 'Let a paused run go on where it was'),
+  steer(runs, once, 'cancel', 'End a run; what was not done stays as it is'),
+]
 
 const LIST_QUERY = {
   ...PAGE_QUERY,
@@ -75,7 +66,8 @@ const getCall = <Work extends RunWork>(runs: Runs<Work>): ApiCall => ({
 })
 
 const steer = <Work extends RunWork>(
-  { runs, once }: RunRoutesOptions<Work>,
+  runs: Runs<Work>,
+  once: Once<Work>,
   verb: 'pause' | 'resume' | 'cancel',
   summary: string,
 ): ApiCall => ({

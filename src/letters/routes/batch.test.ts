@@ -4,8 +4,9 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { insistOnDocumentedStatuses } from '../../../test/world/documented.ts'
 import { LetterStore } from '../../../test/world/letter-store.ts'
 import { stores } from '../../../test/world/stores.ts'
+import { serveApi } from '../../api/calls.ts'
 import { gate } from '../../http/gate.ts'
-import { letterRoutes } from '../routes.ts'
+import { letterCalls } from '../routes.ts'
 
 const token = (name: string, role: 'viewer' | 'operator') => ({
   name,
@@ -27,7 +28,8 @@ describe.each(stores)('POST /api/dlq:batch on $name', (kind) => {
     app = Fastify({ exposeHeadRoutes: false })
     insistOnDocumentedStatuses(app)
     app.addHook('onRequest', gate([token('nell', 'operator'), token('guest', 'viewer')], store.clock))
-    await app.register(letterRoutes, { letters: store.letters, clock: store.clock, stopping: () => false })
+    const { letters, clock } = store
+    serveApi(app, { clock, stopping: () => false }, letterCalls(letters, clock))
   })
   afterAll(async () => {
     const { counted, real } = await store.statuses()
