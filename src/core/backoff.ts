@@ -11,7 +11,6 @@ export interface BackoffPolicy {
 /** For a store, server or queue that is away. */
 export const SETBACK: BackoffPolicy = { baseMs: 100, factor: 2, maxMs: 5_000, jitter: 0.5 }
 
-/** After `attempt` failures in a row. */
 export function backoffDelayMs(
   attempt: number,
   { baseMs, factor, maxMs, jitter }: BackoffPolicy,

@@ -33,7 +33,6 @@ export class Batcher<In, Out> {
   readonly #perform: (batch: readonly In[]) => Promise<readonly Out[]>
   readonly #options: Required<BatcherOptions<In>>
   #calls: Call<In, Out>[] = []
-  /** Of batches under way. */
   readonly #subjects = new Set<string>()
   readonly #underWay = new Set<Promise<unknown>>()
   #isAboutToBegin = false

@@ -4,7 +4,6 @@ declare const instantBrand: unique symbol
 
 export type Instant = bigint & { readonly [instantBrand]: true }
 
-/** For instants from a store or the wire. */
 export const instant = (microseconds: bigint): Instant => microseconds as Instant
 
 /** Before, when negative. */

@@ -21,7 +21,6 @@ export function showBytes(bytes: Uint8Array): {
 
 export const storedPayload = (bytes: Uint8Array | null): Uint8Array => bytes ?? EMPTY
 
-/** Of an item or a letter, as stored. */
 export interface StoredContent {
   readonly encoding: Uint8Array | null
   readonly kind: Uint8Array | null
@@ -35,7 +34,6 @@ export function payloadBytes(payload: Uint8Array | string | undefined): Uint8Arr
   return typeof payload === 'string' ? Buffer.from(payload, 'utf8') : payload
 }
 
-/** For parameters that travel as JSON. */
 export const base64 = (bytes: Uint8Array | null | undefined): string | null =>
   bytes == null ? null : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('base64')
 

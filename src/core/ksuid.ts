@@ -88,7 +88,6 @@ export const prefixOf = (id: string): string => id.slice(0, PREFIX_LENGTH)
 
 const digitOf = (code: number): number => DIGIT_OF_CODE[code] ?? -1
 
-/** -1 for foreign characters. */
 function numberOf(text: string, from: number, to: number): number {
   let value = 0
   for (let i = from; i < to; i++) {

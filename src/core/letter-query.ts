@@ -36,7 +36,6 @@ export interface LetterQueryProblem {
 }
 
 interface ParsedLetterQuery {
-  /** Of terms without problems. */
   readonly filter: LetterParameters
   readonly problems: readonly LetterQueryProblem[]
 }
@@ -163,7 +162,6 @@ interface Term {
   /** null: text to search for. */
   readonly key: string | null
   readonly value: string
-  /** False: its quote has no end. */
   readonly closed: boolean
 }
 

@@ -8,5 +8,4 @@ export interface Log {
 
 const ignore = (): void => {}
 
-/** For applications that give no logger. */
 export const silentLog: Log = { debug: ignore, info: ignore, warn: ignore, error: ignore }

@@ -33,7 +33,6 @@ for (let code = 0; code < 128; code++) {
   else if (character === ':') KINDS[code] = COLON
 }
 
-/** By opening quote. */
 const CLOSERS: ReadonlyMap<number, number> = new Map(
   ['""', "''", '``', '“”', '‘’', '«»'].map((pair) => [pair.charCodeAt(0), pair.charCodeAt(1)]),
 )

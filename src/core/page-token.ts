@@ -18,7 +18,6 @@ const SEAL_BYTES = 16
 /** Far beyond what any list needs, and little to hash. */
 const MAX_CHARACTERS = 4_096
 
-/** Filters that are given. */
 export const boundTo = (list: string, filters: Readonly<Record<string, unknown>>): TokenFields => {
   const given = Object.entries(filters).filter(([, value]) => value != null)
   return { ...Object.fromEntries(given.map(([name, value]) => [name, String(value)])), list }

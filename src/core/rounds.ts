@@ -12,7 +12,6 @@ export interface Service {
   readonly name: string
   /** Left out: nothing runs by itself. */
   start?(): void | Promise<void>
-  /** Resolves when nothing is under way any more. */
   stop(): Promise<void>
   readonly rounds?: readonly Rounds[]
 }
@@ -41,12 +40,9 @@ export interface RoundsOptions {
 
 export interface RoundState {
   readonly name: string
-  /** End of the last round. */
   readonly lastRunAt: Instant | null
   readonly lastTookMs: number | null
-  /** Since the start. */
   readonly failures: number
-  /** The last round failed. */
   readonly isFailing: boolean
   readonly lastError: ErrorDescription | null
 }
@@ -60,7 +56,6 @@ export class Rounds implements Service {
   #alarm: Alarm | undefined
   #expected: { readonly at: Instant; readonly alarm: Alarm } | undefined
   #acting: Promise<void> | undefined
-  /** One more was asked for meanwhile. */
   #again: PromiseWithResolvers<void> | undefined
   #failuresInRow = 0
   #state: RoundState

@@ -28,7 +28,6 @@ export class Semaphore {
     })
   }
 
-  /** Passes the room to the longest waiter. */
   giveBack(): void {
     const [next] = this.#waiting
     if (next === undefined) {

@@ -3,7 +3,6 @@ export class Signal {
   /** null: nobody waits. */
   #next: PromiseWithResolvers<void> | null = null
 
-  /** Asks `isSo` again after every change. */
   async until(isSo: () => boolean): Promise<void> {
     while (!isSo()) {
       this.#next ??= Promise.withResolvers<void>()

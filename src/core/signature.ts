@@ -53,7 +53,6 @@ function titleOf(kind: string, message: string, frame: string): string {
   return [shown, place].filter((part) => part !== '').join(' ') || kind || 'no error message'
 }
 
-/** White space and control characters collapsed. */
 function plainText(text: string, limit: number): string {
   return cut(text, limit)
     .replace(/[\s\p{Cc}]+/gu, ' ')

@@ -5,7 +5,6 @@
  */
 import { type Alarm, type Clock, type Instant, instant } from './clock.ts'
 
-/** Replaced in tests. */
 export interface TimeSources {
   /** Whole milliseconds since 1970, rounded down. */
   wallMs(): number
@@ -33,7 +32,6 @@ export class SystemClock implements Clock {
   readonly #sources: TimeSources
   /** Wall minus steady time. */
   #offsetUs = Number.NEGATIVE_INFINITY
-  /** In steady time. */
   #anchorExpiryUs = 0
   #lastUs = 0
 

@@ -14,7 +14,6 @@ async function waitFor(arm: (end: () => void) => () => void, signal: AbortSignal
   return !signal.aborted
 }
 
-/** By a clock. */
 export const pause = (clock: Clock, us: bigint, signal: AbortSignal): Promise<boolean> =>
   waitFor((end) => {
     const alarm = after(clock, us, end)

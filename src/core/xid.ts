@@ -14,10 +14,8 @@ const SUFFIX_BITS = 4n
 
 export const parseXid = (text: string): Xid | null => (FORM.test(text) ? (text as Xid) : null)
 
-/** For texts from the store. */
 export const xid = (text: string): Xid => text as Xid
 
-/** Seconds since 1970. */
 export const secondsOfXid = (id: Xid): number => Number(numberOf(id) >> 64n)
 
 /** No id of this second or later comes before it. */

@@ -26,11 +26,9 @@ export interface RunReport {
   readonly output?: unknown
   /** Needed when the status is Failed. */
   readonly error?: string | null
-  /** The worker's own id of the run. */
   readonly sourceId?: string | null
 }
 
-/** Input and output as they are stored. */
 export interface ReadReport extends RunReport {
   readonly input: Uint8Array | null
   readonly output: Uint8Array | null
@@ -53,7 +51,6 @@ const readKnownSources = sql(
      WHERE known.engine = given.engine AND known.source_id = given.source_id) IS NOT NULL`,
 )
 
-/** By two primary keys. */
 const readBySource = sql(
   'history.bySource',
   `SELECT ${SUMMARY_COLUMNS} FROM bartleby.history_sources AS known
@@ -75,7 +72,6 @@ export function readRun(report: RunReport): ReadReport {
   return { ...report, input: contentOf(report.input), output: contentOf(report.output) }
 }
 
-/** A failure must say what failed. */
 function insistOnError({ status, error = null }: RunReport): void {
   if (status !== 'Failed' || (error !== null && error.trim() !== '')) return
   const what = error === null ? 'it is missing' : 'it is blank'

@@ -29,7 +29,6 @@ interface ListedHistory {
   readonly next: HistoryCursor | null
 }
 
-/** Rows per read. */
 const MAX_STRETCH = 1_000
 /** Rows per range and page; a page that found too few ends early. */
 const MAX_EXAMINED = 10_000

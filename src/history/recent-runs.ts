@@ -4,7 +4,6 @@ import { type Database, type Integer, sql } from '../store/database.ts'
 import { rowsGiven } from '../store/idioms.ts'
 import { type OperationKind, readOperationKinds } from './entry.ts'
 
-/** Over all kinds. */
 const MAX_ROWS = 50_000
 
 export interface RecentRun {
@@ -12,7 +11,6 @@ export interface RecentRun {
   readonly durationMs: number
 }
 
-/** Newest first. */
 interface RecentKind extends OperationKind {
   readonly runs: readonly RecentRun[]
 }

@@ -6,7 +6,6 @@ import { type GivenRow, rowsGiven } from '../store/idioms.ts'
 import { big, integer, type RowOf, rowShape } from '../store/row.ts'
 import { HISTORY_STATUSES, type HistoryStatus } from './shapes.ts'
 
-/** By its unique label. */
 const readSeries = sql(
   'history.series',
   'SELECT id FROM bartleby.history_series WHERE engine = $1 AND operation = $2 AND status = $3',
@@ -111,7 +110,6 @@ const insertRows = sql(
   { bigints: true },
 )
 
-/** Adds entries in order; returns their keys. */
 export async function recordHistory(
   tx: Transaction,
   entries: readonly HistoryEntry[],

@@ -68,7 +68,6 @@ export interface Death {
   readonly sourceId: string
   /** The id of the dead item, for a reopened letter; null if unknown. */
   readonly diedAs: string | null
-  /** Deliveries since it was sent back. */
   readonly attempts: number
   readonly position: NewPosition | null
   /** Left out: the source id. */
@@ -87,7 +86,6 @@ export interface Death {
   readonly output?: Uint8Array
 }
 
-/** How a source gives up the rows of dead items. */
 export interface Taking<D extends Death> {
   /** Letters locked before the deaths were known. Left out: `bury` locks those of the cases. */
   readonly letters?: ReadonlyMap<LetterId, CaseRow>
@@ -122,11 +120,8 @@ interface Buried<D> {
   readonly taken: number
   readonly captured: number
   readonly reopened: number
-  /** Letters of deaths with a note of their own. */
   readonly letters: ReadonlyMap<D, LetterId>
-  /** Notes of the new letters. */
   notes(): ReadonlyMap<D, DeathNote>
-  /** Rows of the source's PostgreSQL statement. */
   readonly rows: readonly object[]
 }
 
@@ -204,7 +199,6 @@ class Filing {
     return this.note(death, cause, cause.record.captured, capturedAt)
   }
 
-  /** The note of one death, filed under `where`. */
   async note(
     death: Death,
     where: Where,
@@ -379,7 +373,6 @@ async function failedAgain<D extends Death>(
   return { id, engine, before, note: newest, diedAs, deliveries: attempts, position }
 }
 
-/** Notes of failures that are not deaths. */
 export function noteFailures(
   work: OfficeWork,
   registers: Registers,

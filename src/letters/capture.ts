@@ -38,7 +38,6 @@ const LETTER = `id, captured_at, first_failure_at, last_failure_at, item_created
 
 const HISTORY = `created_at, duration_ms, letter_id, series, letter_version, correlation_id, instance_id, actor, error, input, output, short_key`
 
-/** Columns of a note, in PostgreSQL's types. */
 const NOTE = {
   ...{ drawer: 'int', series: 'int', engine: 'text', instance_id: 'text', correlation_id: 'text' },
   ...{ captured_at: 'bigint', first_failure_at: 'bigint', last_failure_at: 'bigint', reason: 'text' },
@@ -89,7 +88,6 @@ export function captureStatement(name: string, ctes: string, also = ''): Capture
   }
 }
 
-/** Values for the columns of `LETTER`. */
 const FILED = `letter_id, captured_at, first_failure_at, last_failure_at, item_created_at, laid_at, serial, part, drawer, 1,
   dequeue_count, partition, 0, ${STATUS.Pending}, CASE WHEN part IS NOT NULL THEN 0 END, 0, engine, source_id, instance_id, correlation_id, reason,
   error_class, error_message, error_stack, failed_by, reported_count, dead_queue, encoding, kind, reference, headers, payload, NULL`
@@ -197,7 +195,6 @@ export const noteRow = ({
   output: record.output,
 })
 
-/** Rows as one list per column. */
 const columnsOf = <Column extends string>(
   types: Readonly<Record<Column, string>>,
   rows: readonly Readonly<Record<Column, List[number]>>[],
@@ -248,7 +245,6 @@ function noteCaptured(
   work.letters.toFile(first, last)
 }
 
-/** The content of a dead item. */
 export interface DeadItem {
   readonly itemCreatedAt: Instant | null
   readonly dequeueCount: number
@@ -260,7 +256,6 @@ export interface DeadItem {
   readonly payload: Uint8Array | null
 }
 
-/** Columns of a dead item, in PostgreSQL's types. */
 const ITEM = {
   ...{ id: 'bigint', source_id: 'text', item_created_at: 'bigint', laid_at: 'bigint', serial: 'bigint' },
   ...{ part: 'int', dequeue_count: 'int', partition: 'int', dead_queue: 'text', encoding: 'bytea' },
@@ -288,13 +283,11 @@ const itemRow = (
   payload: left.payload,
 })
 
-/** Parameters of a single insert, in order. */
 const ONE = ['letter_id', ...Object.keys(ITEM), ...Object.keys(NOTE)]
 const insertLetter = sql('letters.insert', {
   sqlite: `INSERT INTO letters (${LETTER}) SELECT ${FILED} FROM (SELECT ${ONE.map((column, i) => `$${i + 1} AS ${column}`).join(', ')})`,
 })
 
-/** Files one death on SQLite. */
 export async function captureOne(
   work: OfficeWork,
   id: LetterId,

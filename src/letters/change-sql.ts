@@ -20,7 +20,6 @@ const FAILURE = {
   failed_by: 'text',
 } as const
 
-/** New position, unless it stays. */
 const NEW_POSITION = {
   stays: 'int',
   dead_queue: 'text',
@@ -30,7 +29,6 @@ const NEW_POSITION = {
   laid_at: 'bigint',
 } as const
 
-/** A worker's run in history. */
 const RUN = {
   run_at: 'bigint',
   run_correlation: 'text',
@@ -163,7 +161,6 @@ function changing(act: TransitionName): { readonly postgres: string; readonly sq
 const RECORD = `created_at, duration_ms, letter_id, series, letter_version, correlation_id, instance_id, actor, notes, error,
   input, output, short_key`
 
-/** Acts that a worker's run can lead to. */
 const RUN_ACTS: readonly TransitionName[] = ['reopen', 'complete', 'discard', 'confirm']
 
 function recorded(act: TransitionName): string {

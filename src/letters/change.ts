@@ -25,9 +25,7 @@ import type { OfficeWork } from './work.ts'
 export interface Changed {
   readonly id: LetterId
   readonly engine: string
-  /** Overrides the actor of the call. */
   readonly actor?: string | null
-  /** Output of the history row. */
   readonly details?: object
 }
 
@@ -49,7 +47,6 @@ export interface Before {
   readonly status: number
   readonly resolution: Act | null
   readonly confirmedAt: unknown
-  /** The redrive of the last send. */
   readonly redrive: number | null
 }
 
@@ -58,7 +55,6 @@ interface Known extends Changed {
 }
 
 interface Restored extends Known {
-  /** Deliveries of the item that was taken back. */
   readonly deliveries: number
 }
 
@@ -86,7 +82,6 @@ export interface Failed extends Known {
   readonly position: NewPosition | null | 'same'
 }
 
-/** The same for all letters of a call. */
 export interface How {
   readonly actor: string | null
   readonly notes: string | null
@@ -99,7 +94,6 @@ interface RedriveHow extends How {
   readonly redrive?: RedriveRef | undefined
 }
 
-/** Letters and context that each act needs. */
 interface Acts {
   readonly reopen: { readonly letter: Failed; readonly how: How }
   readonly intend: { readonly letter: Changed; readonly how: RedriveHow }

@@ -72,7 +72,6 @@ const fileFailures = sql(
      correlation_id text)`,
 )
 
-/** A failure of a live item. */
 export interface CaseFailure extends ErrorDescription {
   readonly caseId: LetterId
   /** Left out: now. */

@@ -6,7 +6,6 @@ import { runGiven } from '../store/idioms.ts'
 import { type RowOf, rowShape } from '../store/row.ts'
 import { type HeaderEdit, type LetterId, letterId } from './letter.ts'
 
-/** As a retry would send it, with edits. */
 const SENDABLE = rowShape({
   id: letterId,
   encoding: storedText,
@@ -85,7 +84,6 @@ const keepMany = sql(
    WHERE letters.id = given.id`,
 )
 
-/** Stores edits beside the originals. */
 export async function keepEdits(tx: Transaction, edits: readonly KeptEdit[]): Promise<void> {
   const bytes = (text: string | undefined) => (text === undefined ? null : Buffer.from(text))
   const rows = edits.map(({ id, payload, headers: { encoding, kind, reference } }) => ({

@@ -13,11 +13,9 @@ export interface SourceKind {
   readonly operations?: readonly string[]
   /** Letters go back to queues of the office: they can be moved, and keep the order of their keys. */
   readonly goesToQueues?: boolean
-  /** Its engines have names of their own. */
   readonly hasEngines?: boolean
   /** Letters keep the row keys of their source ids, see `keptRowKey`; the office makes the others. */
   readonly keepsRowKeys?: boolean
-  /** Anybody may report letters of its engine. */
   readonly takesReports?: boolean
   /** Letters were items of the office's queues; their source ids are item ids. */
   readonly capturesItems?: boolean
@@ -25,7 +23,6 @@ export interface SourceKind {
   readonly sendsOutside?: boolean
   /** Letters of one key leave in order, different keys in parallel. */
   readonly ordersByKey?: boolean
-  /** Why its letters cannot be repaired. */
   readonly unrepairable?: string
 }
 

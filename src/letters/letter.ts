@@ -92,7 +92,6 @@ export interface Letter extends LetterSummary, LetterContent, CaseFields {
   readonly position: DeadQueuePosition | null
 }
 
-/** Position in a dead queue, with its lease. */
 export interface DeadQueuePosition {
   readonly part: number
   readonly shelf: number
@@ -129,7 +128,6 @@ export interface SendReceipt {
   readonly queue: string
 }
 
-/** For whom letters go back, and why. */
 export interface Sending {
   readonly notes: string | null
   readonly actor: string
@@ -159,7 +157,6 @@ export const sentBy = (redrive: RedriveRef | undefined) =>
     ? {}
     : { redrive: redrive.id, ...(redrive.recipe === null ? {} : { recipe: redrive.recipe }) }
 
-/** Notes of a retry without notes. */
 export const RETRIED = 'Retried'
 
 /** Enough of a letter to take it out of its dead queue or put it back. */

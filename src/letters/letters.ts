@@ -190,7 +190,6 @@ export class Letters {
     }
   }
 
-  /** Discards, expires or restores a letter. */
   change(key: LetterKey, change: Change): Promise<LetterSummary> {
     return inOffice(this.#db, this.#clock, 'letters.change', (work) => this.changeIn(work, key, change))
   }

@@ -17,7 +17,6 @@ const FIELDS = {
   resolvedAt: orNull(at),
   resolution: orNull(oneOf<Act>()),
   confirmedAt: orNull(at),
-  /** The redrive of the last send. */
   redrive: orNull(integer),
   engine: text,
   deadQueue: orNull(text),
@@ -37,7 +36,6 @@ const readCases = sql(
   { bigints: true },
 )
 
-/** A letter once its item has been sent back. */
 export const sentBack = (letter: CaseRow): CaseRow => ({
   ...letter,
   status: STATUS.Resolved,
@@ -45,7 +43,6 @@ export const sentBack = (letter: CaseRow): CaseRow => ({
   confirmedAt: null,
 })
 
-/** A letter once reopened into a drawer. */
 export const reopenedIn = (letter: CaseRow, drawer: number): CaseRow => ({
   ...letter,
   drawer,
@@ -54,7 +51,6 @@ export const reopenedIn = (letter: CaseRow, drawer: number): CaseRow => ({
   confirmedAt: null,
 })
 
-/** Locks existing letters of these cases. */
 export async function lockLetters(tx: Transaction, ids: readonly LetterId[]): Promise<void> {
   // SQLite has one writer.
   if (ids.length > 0 && tx.dialect === 'postgres') {

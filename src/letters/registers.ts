@@ -26,7 +26,6 @@ const SET_BACK_US = 1_000_000n
 export class CaptureTimes {
   /** By engine and instance. */
   readonly #next = new Map<string, Instant>()
-  /** The latest time given. */
   #last: Instant | null = null
 
   /** `now`, or the microsecond after the previous letter of this instance. */

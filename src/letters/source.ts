@@ -44,7 +44,6 @@ export interface Rendered {
   readonly queue: string
   /** Only what can be applied. */
   readonly edit: Edit | null
-  /** Overrides the stored content. */
   readonly content?: Partial<Pick<Outgoing, 'kind' | 'reference' | 'payload' | 'correlationId'>>
 }
 
@@ -57,7 +56,6 @@ export interface Sent {
   readonly letter: Departing
   readonly messageId: string
   readonly queue: string
-  /** Further fields for its history row. */
   readonly more?: Readonly<Record<string, string | number>>
 }
 
@@ -72,11 +70,9 @@ export interface Restoring extends Departing {
 /** Nothing of the letter is under way any more. */
 export interface TakenBack<Of extends Restoring = Restoring> {
   readonly letter: Of
-  /** Deliveries of the item that its retry made. */
   readonly deliveries: number
 }
 
-/** Acts that a source follows on its own side. */
 export type Move = 'discard' | 'expire' | 'restore' | 'reopen' | 'remove'
 
 /** One per source; all pass the same conformance suite. */

@@ -10,7 +10,6 @@ import { within } from '../core/waiting.ts'
 export type AskedSource = Pick<ServedSource, 'health' | 'isDegraded'> & { readonly name: string }
 
 export interface HealthOptions {
-  /** Throws when the store fails. */
   readonly ping: () => Promise<void>
   readonly stopping: () => boolean
   /** The system's clock: a check has real time, whatever tests set. */

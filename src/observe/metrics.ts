@@ -252,7 +252,6 @@ export class Metrics {
   }
 }
 
-/** Observations behind the quantiles. */
 const WINDOW = 1_024
 const QUANTILES = [0.5, 0.99]
 
@@ -279,7 +278,6 @@ export class SlidingSummary {
     series.sum += value
   }
 
-  /** Prometheus' text format. */
   text(): string {
     return `${family(this.#name, 'summary', this.#help, this.#samples()).join('\n')}\n`
   }

@@ -15,7 +15,6 @@ import type { Database } from './database.ts'
 export interface Word {
   /** A queue, or `WEBHOOK_JOBS`. */
   readonly about: string
-  /** The partition, or the consumer. */
   readonly number: number
   /** The lowest since the last notification. */
   readonly from: number
@@ -40,7 +39,6 @@ const DEAF_AFTER_MS = GONE_AFTER_MS - HELLO_EVERY_MS
 const ANSWERED_WITHIN_MS = 1_000
 
 interface Outgoing {
-  /** Lowest serial by number. */
   readonly unsaid: Map<number, number>
   timer: NodeJS.Timeout | undefined
 }
@@ -57,7 +55,6 @@ export class Announcer implements Service {
   readonly #listeners: ((word: Word) => void)[] = []
   readonly #outgoing = new Map<string, Outgoing>()
   readonly #self = crypto.randomUUID()
-  /** By server, this one included. */
   readonly #heardMs = new Map<string, number>()
   #startedMs = Number.POSITIVE_INFINITY
   #stopped = false

@@ -3,7 +3,6 @@ import { StoreUnavailable } from './database.ts'
 
 type OnBad<Row> = (row: Row, error: unknown) => unknown
 
-/** Sums what `act` counts. */
 export async function togetherOrAlone<Row>(
   rows: readonly Row[],
   act: (rows: readonly Row[]) => Promise<number>,

@@ -24,7 +24,6 @@ export const ROWS_OF_TURN = 200
 export const weightOf = (...parts: readonly (string | Uint8Array | null | undefined)[]): number =>
   parts.reduce((sum, part) => sum + (part?.length ?? 0), WEIGHT_OF_ROW)
 
-/** One transaction over several calls. */
 interface Acting<One, Work extends Moment, Seen> {
   within<T>(act: (work: Work) => Promise<T>): Promise<T>
   /** Reads in one round trip with the lookup of keys. */

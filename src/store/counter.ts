@@ -11,7 +11,6 @@ import { takingLock } from './lock.ts'
 
 export interface Totals {
   readonly table: string
-  /** The primary key. */
   readonly keys: readonly string[]
   readonly sums: readonly string[]
   /** Columns of which the greatest is kept. */

@@ -200,7 +200,6 @@ export interface Session {
   readonly dialect: Dialect
   /** `Row` is the caller's promise about the selected columns. */
   rows<Row>(statement: Statement, ...values: readonly Value[]): Promise<Row[]>
-  /** Returns the number of changed rows. */
   run(statement: Statement, ...values: readonly Value[]): Promise<number>
   /** Once per row of values, SQLite's way to write a batch; returns the number of changed rows. */
   runEach(statement: Statement, rows: Iterable<readonly Value[]>): Promise<number>
@@ -238,7 +237,6 @@ export interface TransactionOptions {
   readonly oneTrip?: boolean
 }
 
-/** For metrics. */
 export interface StoreCall {
   readonly verb: string
   readonly seconds: number
@@ -287,7 +285,6 @@ export function listFor(dialect: Dialect, list: List): string {
   return `{${quoted.join(',')}}`
 }
 
-/** A value as the driver takes it. */
 export function parameterFor(dialect: Dialect, value: Value): Exclude<Value, List | boolean> {
   if (typeof value === 'boolean') return dialect === 'postgres' ? String(value) : Number(value)
   return isList(value) ? listFor(dialect, value) : value

@@ -24,7 +24,6 @@ export interface FoldTurn {
   readonly owner: string
   /** Deltas up to this one are left alone. */
   readonly after?: number
-  /** Deltas per transaction. */
   readonly most?: number
 }
 

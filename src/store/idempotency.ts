@@ -3,7 +3,6 @@ import { hash } from 'node:crypto'
 import { type Instant, later } from '../core/clock.ts'
 import { type Integer, type Session, sql, type Transaction } from './database.ts'
 
-/** A transaction and its start. */
 export interface Moment {
   readonly tx: Transaction
   readonly now: Instant

@@ -89,7 +89,6 @@ export function runGivenAtCommit(
   for (const values of runsOf(tx, statement, rows, same)) tx.atCommit(statement, ...values)
 }
 
-/** Returns the rows of the statement. */
 export async function rowsGiven<Row>(
   session: Session,
   statement: Statement,

@@ -76,7 +76,6 @@ const recordMigration = sql(
   'INSERT INTO bartleby.migrations (number, name) VALUES ($1, $2)',
 )
 
-/** In one transaction. */
 export async function migrate(db: Database, migrations: readonly Migration[]): Promise<MigrationReport> {
   const ordered = [...migrations].sort((a, b) => a.number - b.number)
   const newest = ordered.at(-1)?.number ?? 0

@@ -4,7 +4,6 @@ import { type Database, sql } from './database.ts'
 /** `PostgreSQL 15.8 (Debian …) on x86_64…`, `PostgreSQL 18beta1 on …`, on Windows `PostgreSQL 14.5, compiled by …`. */
 const ITSELF = /^PostgreSQL \d+(?:\.\d+)*(?:devel|beta\d+|rc\d+)?(?:[ ,]|$)/
 
-/** Names that appear later in the text. */
 const OTHERS =
   /greenplum|cloudberry|yugabyte|cockroach|redshift|materialize|risingwave|questdb|opengauss|gaussdb|kingbase|polardb|\bh2\b|crate/i
 

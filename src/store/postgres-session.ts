@@ -87,7 +87,6 @@ class PostgresSession implements Session {
     return this.#client.query(text)
   }
 
-  /** For statements that may take long. */
   script(text: string, values?: readonly Value[]): Promise<pg.QueryResult> {
     const query = { text, ...LONG_PATIENCE }
     return this.#client.query(values === undefined ? query : { ...query, values: values.map(toParameter) })

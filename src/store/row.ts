@@ -12,7 +12,6 @@ export interface RowShape<Of extends Readers> {
   readonly columns: string
   read(row: object): { readonly [Field in keyof Of]: ReturnType<Of[Field]> }
   all(session: Session, statement: Statement, ...values: readonly Value[]): Promise<RowOf<RowShape<Of>>[]>
-  /** The first row. */
   one(
     session: Session,
     statement: Statement,

@@ -319,7 +319,6 @@ class Reader {
     }
   }
 
-  /** Nothing keeps an old moment. */
   get isClean(): boolean {
     return !this.#connection.isTransaction && !this.#session.isIterating
   }

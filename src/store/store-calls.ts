@@ -32,7 +32,6 @@ export class StoreCalls {
 const MAX_ATTEMPTS = 6
 const PAUSE = { baseMs: 2, factor: 2, maxMs: 100, jitter: 0.5 }
 
-/** Throws the last error in the end. */
 export async function withAttempts<T>(
   attempt: (isRerun: boolean) => Promise<T>,
   lostRace: (error: unknown) => boolean,

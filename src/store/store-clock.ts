@@ -29,7 +29,6 @@ interface Reading {
 
 export class StoreClock implements Service {
   readonly name = 'store.clock'
-  /** The machine's clock, shifted. */
   readonly clock: Clock
   readonly #db: Database
   readonly #log: Log

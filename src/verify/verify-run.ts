@@ -35,7 +35,6 @@ const NEVER: VerifyStanding = {
   checks: [],
 }
 
-/** Before the amount of work is known. */
 const BEGINNING = { label: 'looking how much there is', done: 0, expected: 0 }
 
 export class VerifyRun implements Service {
@@ -49,7 +48,6 @@ export class VerifyRun implements Service {
     this.#options = options
   }
 
-  /** The current run, else the last one. */
   look(): VerifyStanding {
     return this.#standing
   }

@@ -35,7 +35,6 @@ export const INVARIANTS: readonly Invariant[] = [
   wholeSchema,
 ]
 
-/** Tables of invariants in the case files. */
 const BESIDE: Readonly<Record<string, CountedSide>> = Object.assign(
   {},
   ...INVARIANTS.map(({ beside }) => beside),
@@ -44,7 +43,6 @@ const BESIDE: Readonly<Record<string, CountedSide>> = Object.assign(
 export interface Violation {
   /** For example 'I6'. */
   readonly invariant: string
-  /** A sentence. */
   readonly what: string
   /** Enough to find the row. */
   readonly row: Readonly<Record<string, string>>

@@ -29,15 +29,12 @@ export interface CarrierParts<Work extends RunWork> {
   readonly inWork: <T>(verb: string, act: (work: Work) => Promise<T>) => Promise<T>
   /** False: runs are left to other servers. */
   readonly carriesOut: boolean
-  /** Begins due rounds, before runs are looked for. */
   readonly beginRounds: () => Promise<void>
-  /** Pauses a run of this server. */
   readonly pause: (work: Work, run: Run, note: string) => Promise<void>
   /** A run changed, here or elsewhere. */
   readonly onChange: () => void
 }
 
-/** Interval of renewals and looks. */
 export const LOOK_US = 1_000_000n
 /** Per server; further runs wait, or go to another. */
 const MOST_WALKS = 20
@@ -150,7 +147,6 @@ export class Carrier<Work extends RunWork> {
     }
   }
 
-  /** Continues a run of this server. */
   goOn(run: Run): void {
     const known = this.#walks.get(run.id)
     if (known !== undefined) {
@@ -214,7 +210,6 @@ export class Carrier<Work extends RunWork> {
     return owner === this.owner && state === 'running'
   }
 
-  /** Resumed while its walk was ending. */
   async #again(id: Xid): Promise<void> {
     const run = await this.#readOwn(id).catch(() => null)
     if (run !== null) this.goOn(run)
@@ -264,7 +259,6 @@ export class Carrier<Work extends RunWork> {
     return 'over'
   }
 
-  /** Frees the run for others. */
   async #leave(id: Xid): Promise<void> {
     const { db, log } = this.#parts
     await db

@@ -4,7 +4,6 @@
  */
 import { type Clock, type Instant, instant, later } from '../core/clock.ts'
 
-/** Made up for at most. */
 const MOST_LATE_US = 1_000_000n
 /** Sends of one rate are so far apart, so that a high rate does not cost a transaction per letter. */
 const TICK_US = 50_000n
@@ -101,6 +100,5 @@ function forget(allowance: Allowance, rate: number): void {
   allowance.sent -= seconds * rate
 }
 
-/** When the next letter is due. */
 const dueAt = ({ since, sent }: Allowance, rate: number): Instant =>
   instant(since + BigInt(Math.ceil(((sent + 1) * 1e6) / rate)))

@@ -22,7 +22,6 @@ const RUN = rowShape({
   place: json,
   actor: text,
   state: oneOf<RunState>(),
-  /** Why it is paused, failed or cancelled. */
   note: orNull(text),
   startedAt: at,
   endedAt: orNull(at),
@@ -138,7 +137,6 @@ const readNamed = sql(
 export const readOpenRun = (session: Session, name: string): Promise<Run | null> =>
   RUN.one(session, readNamed, name)
 
-/** Down the primary key. */
 const readPage = sql(
   'runs.page',
   `SELECT ${COLUMNS} FROM bartleby.runs WHERE id < $1 ORDER BY id DESC LIMIT $2`,
@@ -271,7 +269,6 @@ export interface RunChange
   readonly lease: { readonly owner: string | null; readonly until: Instant | null }
 }
 
-/** A locked row by primary key. */
 const changeRow = sql(
   'runs.change',
   `UPDATE bartleby.runs SET state = $2, note = $3, place = $4, ended_at = $5, expected = $6, done = $7, skipped = $8,

@@ -46,7 +46,6 @@ export class RunWalk {
     }
   }
 
-  /** The run changed, or must stop. */
   wake(): void {
     this.#isWoken = true
     this.#endWait?.()

@@ -22,7 +22,6 @@ export type { Run, RunPage } from './run-rows.ts'
 export interface RunWork {
   readonly tx: Transaction
   readonly now: Instant
-  /** Runs once the transaction is durable. */
   afterCommit(effect: () => void): void
 }
 
@@ -69,7 +68,6 @@ export interface Course {
 
 export interface Here {
   readonly owner: string
-  /** Ends it after the current round. */
   readonly signal: AbortSignal
   readonly yielding: Yielding
 }
@@ -138,7 +136,6 @@ export const COMMANDS: Readonly<
   rate: { needs: ['running', 'paused'], words: 'given another rate' },
 }
 
-/** What history keeps of a command. */
 export function noteOf(command: RunCommand): RunAct {
   const { act, actor } = command
   if (act === 'rate')

@@ -33,7 +33,6 @@ import {
 
 export interface RunsOptions<Work extends RunWork>
   extends Pick<CarrierParts<Work>, 'db' | 'clock' | 'log' | 'inWork'> {
-  /** Records a command in history. */
   readonly record?: (work: Work, run: Run, act: RunAct) => Promise<void>
   /** False: runs are left to other servers. Default true. */
   readonly carriesOut?: boolean
@@ -43,7 +42,6 @@ export interface RunsOptions<Work extends RunWork>
 const LONG_US = 86_400_000_000n
 /** Ended runs are kept. */
 const KEPT_US = 30n * 86_400_000_000n
-/** A caller waits for a round. */
 const ROUND_US = 600_000_000n
 const OFFICE_ACTOR = 'office'
 
@@ -54,9 +52,7 @@ export class Runs<Work extends RunWork> implements Service {
   readonly #carrier: Carrier<Work>
   readonly #xids: Xids
   readonly #waits = new Set<() => void>()
-  /** Waits for runs of other servers. */
   readonly #listening = new Set<() => void>()
-  /** By kind. */
   readonly #roundsDueAt = new Map<string, Instant>()
 
   constructor(options: RunsOptions<Work>) {
@@ -274,7 +270,6 @@ export class Runs<Work extends RunWork> implements Service {
     }
   }
 
-  /** Writes and records a command. */
   async #change(work: Work, run: Run, command: RunCommand): Promise<Run> {
     const change = this.#changeBy(run, command, work.now)
     const changed = changeRun(work.tx, run, { ...change, version: run.version + 1 })

@@ -7,7 +7,6 @@ import { sql } from '../store/database.ts'
 const LIVE_CALLS = 60
 /** Commits of all servers: an idle one makes some tens. */
 const LIVE_COMMITS = 400
-/** Counted so long before judging again. */
 const LOOK_MS = 400
 /** Older counts say nothing of now: calls of a start once cost half a second. */
 const STALE_MS = 5_000

@@ -47,7 +47,6 @@ export function membersOf(value: unknown): Readonly<Record<string, unknown>> | n
   return value as Readonly<Record<string, unknown>>
 }
 
-/** For refusals. */
 export function kindOf(value: unknown): string {
   if (value === null) return 'null'
   if (Array.isArray(value)) return 'a list'

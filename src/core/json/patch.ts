@@ -12,7 +12,6 @@ export type PatchOperation =
 
 type PatchResult =
   | { readonly ok: true; readonly text: string }
-  /** Why operation `index` cannot be done. */
   | { readonly ok: false; readonly index: number; readonly reason: string }
 
 /** `text` is JSON. `mostCharacters` bounds copies of copies. */
@@ -31,7 +30,6 @@ export function patchText(
 
 class Patch {
   root: JsonText
-  /** Characters left for copies. */
   #room: number
 
   constructor(root: JsonText, room: number) {

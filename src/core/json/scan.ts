@@ -12,7 +12,6 @@ export type JsonScan =
       readonly ascii: boolean
       /** Nesting of arrays and objects; 0 for a scalar. */
       readonly depth: number
-      /** Digits of the longest integer. */
       readonly longestInteger: number
       readonly nonFinite: boolean
     }
@@ -135,7 +134,6 @@ export function scanJson(bytes: Uint8Array): JsonScan {
 /** −1 behind the end: reading there would make later reads slow. */
 const byteAt = (bytes: Uint8Array, at: number): number => (at < bytes.length ? (bytes[at] ?? -1) : -1)
 
-/** Behind the closing quote. */
 function stringEnd(bytes: Uint8Array, from: number): number {
   let at = from
   while (at < bytes.length) {
@@ -168,7 +166,6 @@ function digitsEnd(bytes: Uint8Array, from: number): number {
   return at
 }
 
-/** Behind fraction and exponent. */
 function numberEnd(bytes: Uint8Array, integerEnd: number): number {
   let at = integerEnd
   if (byteAt(bytes, at) === DOT) {

@@ -39,7 +39,6 @@ function containerEnds(text: string): Int32Array {
 
 /** A member or element; lists may have millions. */
 interface Part {
-  /** Of its value. */
   readonly start: number
   readonly end: number
   /** Comma and white space before it; null when added, or first. */
@@ -95,7 +94,6 @@ export class JsonText {
     return new JsonText(new Source(text), skipSpace(text, 0), text.trimEnd().length)
   }
 
-  /** With exact numbers. */
   static from(value: unknown): JsonText {
     return JsonText.of(JSON.stringify(value))
   }
@@ -202,7 +200,6 @@ export class JsonText {
   }
 }
 
-/** Keeps the white space around it. */
 export const withValue = (text: string, value: JsonText): string =>
   `${text.slice(0, skipSpace(text, 0))}${value}${text.slice(text.trimEnd().length)}`
 

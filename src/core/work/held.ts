@@ -8,11 +8,9 @@ export class Held<Job> {
   until: Instant
   /** After a third of the claim. */
   renewAt: Instant
-  /** The run is late after this. */
   runBy: Instant = instant(0n)
   /** Being renewed, or that failed. */
   isInDoubt = false
-  /** Somebody else may have the job. */
   isLost = false
   /** Its result is being written: a missing claim means that it was. */
   isOver = false

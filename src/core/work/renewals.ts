@@ -5,7 +5,6 @@ import type { WorkerOptions } from './work-table.ts'
 
 /** Between renewals after failures, and when a claim is about to end. */
 const SHORTEST_PAUSE_US = 200_000n
-/** Claims per call. */
 const MOST_RENEWED = 1_000
 
 export class Renewals<Job, Result> {
@@ -15,13 +14,11 @@ export class Renewals<Job, Result> {
   #alarm: { readonly at: Instant; readonly alarm: Alarm } | undefined
   #isStopped = false
 
-  /** `all`: whatever is held. */
   constructor(options: WorkerOptions<Job, Result>, all: () => Iterable<Held<Job>>) {
     this.#options = options
     this.#all = all
   }
 
-  /** Looks at claims then. */
   watch(at: Instant): void {
     const { clock, table } = this.#options
     if (this.#isStopped || table.renew === undefined) return

@@ -29,7 +29,6 @@ export class Settler<Job, Result> {
   #unwritten = 0
   #triesLeft: number
 
-  /** `onSettled`: no longer held. */
   constructor(options: WorkerOptions<Job, Result>, onSettled: (held: readonly Held<Job>[]) => void) {
     this.#options = options
     this.#onSettled = onSettled

@@ -41,13 +41,11 @@ export interface WorkTable<Job, Result> {
 /** Default: as claimed. */
 export interface WorkOrder<Job, Result> {
   add(held: Held<Job>): void
-  /** Can be begun now. */
   next(): Held<Job> | undefined
   /** Results of other jobs that are not begun because this one ended. */
   ended?(held: Held<Job>, result: Result | null): readonly Settlement<Job, Result>[]
   /** A job was claimed again while its result is written. It is given back, and ends again, after that: others may wait for it. */
   claimedAgain?(held: Held<Job>): void
-  /** Everything not begun. */
   takeAll(): readonly Held<Job>[]
 }
 
@@ -57,7 +55,6 @@ export type Trouble = 'claim' | 'renew' | 'settle' | 'lost' | 'refused' | 'late'
 export interface WorkerOptions<Job, Result> {
   readonly clock: Clock
   readonly table: WorkTable<Job, Result>
-  /** How many more may be claimed now. */
   readonly room: (worker: Worker<Job, Result>) => number
   /** Ends soon after its signal aborts. null: nothing to write, the claim lapses or is lost. */
   readonly run: (held: Held<Job>) => Promise<Result | null>
@@ -65,7 +62,6 @@ export interface WorkerOptions<Job, Result> {
   readonly known?: (job: Job) => Result | undefined
   /** For a job that was not begun. null: nothing. 'run': begin it anyway. */
   readonly unbegun: (held: Held<Job>, why: 'lost' | 'stopped') => Result | null | 'run'
-  /** Why a run is ended. */
   readonly reasonOf: (why: 'lost' | 'late' | 'stopped', job: Job) => Error
   readonly onTrouble: (during: Trouble, error: unknown, held: readonly Held<Job>[]) => void
   /** False: claiming ends with this error. */

@@ -42,7 +42,6 @@ export class Worker<Job, Result> {
   readonly #stopping = new AbortController()
   #stopped: Promise<void> | undefined
   #letProcessGo: (() => void) | undefined
-  /** A stop has waited long enough. */
   #isCut = false
   /** Whatever ends from now on is left. */
   #isOver = false
@@ -65,7 +64,6 @@ export class Worker<Job, Result> {
     return this.#running.size
   }
 
-  /** Results being written. */
   get settling(): number {
     return this.#settler.unwritten
   }

@@ -6,9 +6,7 @@ import type { Drawer } from '../numbers/find-drawers.ts'
 
 export type FoundRow = Readonly<Record<string, Integer | null | undefined>>
 
-/** Something that must not be. */
 export interface Finding {
-  /** A sentence that says what is wrong. */
   readonly what: string
   /** Enough to find the row. null is shown as a dash, undefined not at all. */
   readonly row: FoundRow
@@ -24,14 +22,11 @@ export interface Invariant {
   ofLetters?(audit: Audit): LetterCheck | Promise<LetterCheck>
   /** About how many rows `check` reads; left out: few. */
   rows?(audit: Audit): number | Promise<number>
-  /** Checks everything else. */
   check?(audit: Audit): AsyncIterable<Finding>
 }
 
 export interface LetterCheck {
-  /** Faults of one letter, or of rows in its name. */
   look(file: CaseFile): Iterable<Finding>
-  /** Faults of all together. */
   end?(): Iterable<Finding> | AsyncIterable<Finding>
 }
 
@@ -44,7 +39,6 @@ export interface CaseFile {
   readonly captures: readonly FoundRow[]
   /** Failures that a newer one replaced. */
   readonly relapses: readonly FoundRow[]
-  /** Rows of other tables. */
   readonly beside: Readonly<Record<string, readonly FoundRow[]>>
 }
 
@@ -56,7 +50,6 @@ export interface Side {
   readonly keyOf?: (row: FoundRow) => Key
 }
 
-/** A letter's number, or an id. */
 export type Key = number | string
 
 /** A table in the case files; its key is the letter's number. */

@@ -16,7 +16,6 @@ const ENDS = ['retry', 'discard', 'complete', 'expire'] as const
 /** Filled for every letter, by acts that fill them at all. */
 const ALWAYS: readonly StateColumn[] = ['resolved_at', 'expired_at', 'sent_as', 'sent_to']
 
-/** Columns of every position. */
 const NEEDED: readonly (keyof typeof POSITION_COLUMNS)[] = ['shelf', 'serial', 'laid_at']
 
 const filled = (column: string): string => `${column} IS NOT NULL`

@@ -50,7 +50,6 @@ class Reading {
     this.#step()
   }
 
-  /** Rows of the current key. */
   async take(): Promise<readonly FoundRow[]> {
     const { key } = this
     const taken: FoundRow[] = []
@@ -117,14 +116,12 @@ export class Sums<Key extends string | number> extends Map<Key, number> {
   }
 }
 
-/** A sum that differs from the stored counts. */
 export interface Difference<Key> {
   readonly key: Key
   readonly found: number
   readonly counted: number
 }
 
-/** In the order of the keys. */
 export function* differences<Key extends string | number>(
   found: ReadonlyMap<Key, number>,
   books: ReadonlyMap<Key, number>,

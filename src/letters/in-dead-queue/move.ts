@@ -22,7 +22,6 @@ const moveToTail = sql(
   `UPDATE bartleby.letters SET serial = given.next, shelf = 0, ${FREE}, enqueue_at = NULL ${FROM_THERE} AND leased = $5`,
 )
 
-/** A letter in a dead queue and its new seq. */
 interface TailMove {
   readonly serial: number
   readonly tail: number
@@ -38,7 +37,6 @@ export const moveLettersToTail = (
   return runGiven(tx, moveToTail, rows, leased ? 1 : 0)
 }
 
-/** To another partition. */
 const moveToPart = sql(
   'lying.toPart',
   `UPDATE bartleby.letters SET part = $5, serial = given.next, ${FREE}, attempts = 0, dead_queue = $6, laid_at = $7
@@ -105,7 +103,6 @@ interface LeasedLetterRow extends StoredContent {
   readonly attempts: Integer
 }
 
-/** Leases those that are still free. */
 export const leaseLetters = (
   tx: Transaction,
   part: number,
@@ -159,7 +156,6 @@ const DEPARTED = rowShape({
 })
 export type DepartedLetter = RowOf<typeof DEPARTED>
 
-/** By position, on letters_lying. */
 const lockThese = sql('lying.lockToResolve', lockingAt(DEPARTED.columns, 'leased >= $4'), { bigints: true })
 
 /** A queue call that takes letters out of a dead queue. */

@@ -37,7 +37,6 @@ const FACTS = rowShape({
   enqueueAt: orNull(at),
 })
 
-/** By position, on letters_lying. */
 const lockFacts = sql('lying.lockFacts', lockingAt(FACTS.columns, 'leased >= 0'), { bigints: true })
 const MARK = rowShape({ serial: integer, leased: flag })
 
@@ -79,7 +78,6 @@ async function serialsOf(
   return rows.map(({ serial }) => Number(serial))
 }
 
-/** The next letters that a lease would get. */
 export const readySerials = (session: Session, part: number, after: number, limit: number) =>
   serialsOf(session, readReady, part, after, limit)
 
@@ -155,7 +153,6 @@ const readDue = sql(
              ORDER BY enqueue_at, serial LIMIT $2`,
 )
 
-/** Due letters outside `exceptParts`. */
 export const dueInDeadQueues = (
   session: Session,
   now: Instant,
@@ -182,7 +179,6 @@ export const serialsInDeadQueue = (
   }: { readonly after: number; readonly limit: number; readonly leasedToo: boolean },
 ) => serialsOf(session, serialsOfPart, part, shelf, after, limit, leasedToo ? 1 : 0)
 
-/** Tells whether a letter is done with. */
 const HOLDER = rowShape({
   id: text,
   status: integer,

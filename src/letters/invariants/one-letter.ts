@@ -5,7 +5,6 @@ import type { Audit, CaseFile, Finding, FoundRow, Invariant, LetterCheck } from 
 import { batchesOf, read } from '../audit/walk.ts'
 import { wordsFor } from '../transitions.ts'
 
-/** Source ids in order, engine by engine. */
 const readSources = read(
   'sources',
   'SELECT engine, source_id AS "sourceId", id FROM bartleby.letters ORDER BY engine, source_id, id',

@@ -44,7 +44,6 @@ const strayCapture = ({ key, created_at }: FoundRow, what: string): Finding => (
   row: { letter: key, recordedAt: formatMicros(instant(BigInt(created_at ?? 0))) },
 })
 
-/** A letter's versions in history. */
 interface Recorded {
   readonly recorded: number
   readonly versions: number

@@ -20,7 +20,6 @@ const BULK_LETTER = rowShape({
   confirmedAt: orNull(at),
   resolution: orNull(oneOf<Act>()),
   sentTo: orNull(text),
-  /** The redrive that sent it, or is about to. */
   redrive: orNull(integer),
 })
 
@@ -72,7 +71,6 @@ const THESE = `SELECT ${BULK_LETTER.columns} FROM bartleby.letters WHERE id = AN
 /** By primary key. */
 const readThese = sql('letters.candidates', THESE, { bigints: true })
 
-/** Locked in the order of their numbers. */
 const lockThese = sql('letters.lockCandidates', `${THESE} ORDER BY id FOR UPDATE`, { bigints: true })
 
 export const readBulkLetters = async (session: Session, ids: readonly LetterId[]) =>
@@ -101,11 +99,9 @@ export interface CapturePlace {
 export const isBefore = (one: CapturePlace, other: CapturePlace): boolean =>
   one.capturedAt < other.capturedAt || (one.capturedAt === other.capturedAt && one.id < other.id)
 
-/** Some letters of a key. */
 export interface LettersOfKey {
   readonly key: string
   readonly letters: number
-  /** Captured last. */
   readonly last: CapturePlace
 }
 

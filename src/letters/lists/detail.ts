@@ -78,7 +78,6 @@ export const positionOf = ({
     ? null
     : { part, shelf, serial, laidAt, leased, leaseDeadline }
 
-/** Columns of a letter beside those of lists. */
 const CASE = {
   version: integer,
   itemCreatedAt: orNull(at),
@@ -91,7 +90,6 @@ const CASE = {
   /** The item of its latest retry, and its queue. */
   sentAs: orNull(text),
   sentTo: orNull(text),
-  /** The redrive that sent it, or is about to. */
   redrive: orNull(integer),
 } as const
 export type CaseFields = RowOf<RowShape<typeof CASE>>
@@ -174,7 +172,6 @@ export async function readLetterById(session: Session, id: LetterId): Promise<Le
   return row === undefined ? null : toLetter(row)
 }
 
-/** Locks and reads a letter. */
 export async function lockLetter(tx: Transaction, id: LetterId): Promise<Letter | null> {
   // A statement of its own: one that waited for the lock would see the new letter and old drawers. Both travel together.
   const [, letter] = await Promise.all([lockLetters(tx, [id]), readLetterById(tx, id)])

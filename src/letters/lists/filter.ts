@@ -13,9 +13,7 @@ export interface LetterFilter {
   readonly engine?: string | undefined
   readonly status?: LetterStatus | undefined
   readonly instanceId?: string | undefined
-  /** Last failure at or after. */
   readonly fromDate?: Instant | undefined
-  /** Last failure before. */
   readonly toDate?: Instant | undefined
   readonly source?: SourceName | undefined
   readonly originalQueue?: string | undefined
@@ -48,11 +46,9 @@ export interface FilterPlan {
   readonly correlationId: string | null
   /** Looked up letter by letter, because no index has them; null: none. */
   readonly facts: Facts | null
-  /** All that the dates allow. */
   readonly span: Span
 }
 
-/** Conditions on single letters. */
 export interface Facts {
   readonly minAttempts: number
   /** null: any, also never sent back. */

@@ -43,7 +43,6 @@ export interface PageRequest {
 
 const LAST_PAGE: Page = { items: [], continuationToken: null }
 
-/** Where a walk continues. */
 interface Cursor {
   readonly position: Position
   readonly start: WalkStart
@@ -146,7 +145,6 @@ function storedInteger(text: string | undefined): bigint {
   return value
 }
 
-/** The beginning of a walk. */
 interface WalkStart {
   /** Later reopenings have this instant or a later one. */
   readonly since: Instant

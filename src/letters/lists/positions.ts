@@ -15,7 +15,6 @@ export interface Position {
 const LOWEST = -(2n ** 63n)
 const HIGHEST = 2n ** 63n - 1n
 
-/** Before every letter. */
 export const TOP: Position = { at: instant(HIGHEST), id: letterId(HIGHEST) }
 
 export const ANY_TIME: Instant = instant(LOWEST)

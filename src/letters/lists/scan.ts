@@ -28,7 +28,6 @@ import {
   toPosition,
 } from './positions.ts'
 
-/** What an index tells of a letter. */
 interface Sighted extends PositionRow {
   readonly status: Integer
   readonly drawer: Integer
@@ -312,7 +311,6 @@ const FIRST_FACTS_LOOK = 200
 const FACTS_LOOK = 1_000
 const MAX_FACTS_LOOKS = 6
 
-/** Positions whose letters meet the facts. */
 export async function filterByFacts(session: Session, stretch: Stretch, facts: Facts): Promise<Stretch> {
   if (stretch.positions.length === 0) return stretch
   const ids = stretch.positions.map(({ id }) => id)

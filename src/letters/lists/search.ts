@@ -27,7 +27,6 @@ import { fold, indexable, readWords } from './texts.ts'
 const MIN_CHARACTERS = 3
 const MAX_CHARACTERS = 200
 
-/** Letters compared before the index is used. */
 const FIRST_LOOK = 500
 /** With more hits, walking the list is quicker. */
 const MAX_HITS = 20_000
@@ -35,9 +34,7 @@ const MAX_HITS = 20_000
 const MAX_UNFILED = 10_000
 /** A text of common trigrams has long lists of them. */
 const INDEX_TIMEOUT_MS = 250
-/** Hits compared at once. */
 const COMPARED = 500
-/** Looks per page. */
 const MAX_LOOKS = 10
 
 /** The text as it is compared. Refuses what the index cannot look for. */

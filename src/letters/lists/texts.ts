@@ -132,7 +132,6 @@ const EVERY_US = 1_000_000n
 const BATCH = 100
 /** Rest after a batch, in durations of the batch: filing a letter costs as much as several captures, which come first in a storm. */
 const REST = 3
-/** Ranges per transaction. */
 const MAX_RANGES = 100
 
 /** One transaction files at a time: a slower one could overwrite a newer text. The only advisory lock of its kind. */

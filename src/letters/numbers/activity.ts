@@ -64,7 +64,6 @@ interface SeriesRequest {
   /** The whole office, places (below zero) or drawers; only the office has spans other than whole hours. */
   readonly subjects: readonly number[]
   readonly activities: readonly ActivityName[]
-  /** The start of a bucket. */
   readonly from: Instant
   readonly bucketUs: bigint
   readonly buckets: number
@@ -116,7 +115,6 @@ const readFirst = letterCounter.read(
   },
 )
 
-/** The first hour with an arrival on file. */
 export async function readFirstHour(session: Session): Promise<Instant | null> {
   const [row] = await session.rows<{ at: Integer | null }>(readFirst)
   return row?.at == null ? null : instant(startOf(BigInt(row.at), HOUR_US))

@@ -39,7 +39,6 @@ export const DAY_US = 24n * HOUR_US
 
 export const WHOLE_OFFICE = 0
 
-/** Acts among changes of counts. */
 const acts = (changes: string): string =>
   `SELECT place, drawer, at, letters, CASE status WHEN ${STATUS.captured} THEN 0 ELSE status - ${STATUS.unconfirmed} END AS act
    FROM ${changes} WHERE status IN (${Object.values(EVER).join(', ')})`
@@ -131,7 +130,6 @@ export class LetterChanges {
     this.acted('arrived', drawer, count)
   }
 
-  /** Counts an act for activity. */
   acted(activity: ActivityName, drawer: number, count: number): void {
     this.add(drawer, EVER[activity], count)
   }
@@ -177,7 +175,6 @@ export const startOf = (at: bigint, length: bigint): bigint => at - (((at % leng
 /** Filing a letter again for nothing costs less than a row per gap. */
 const MAX_GAP = 100n
 
-/** Ordered, with close ranges joined. */
 function joinedRanges(ranges: readonly { first: bigint; last: bigint }[]): { first: bigint; last: bigint }[] {
   const joined: { first: bigint; last: bigint }[] = []
   for (const { first, last } of [...ranges].sort((a, b) => (a.first < b.first ? -1 : 1))) {

@@ -16,12 +16,10 @@ interface DrawerLabel {
   /** '' when there is none. */
   readonly queue: string
   readonly signature: Signature
-  /** The failure that opens the drawer. */
   readonly failedAt: Instant
 }
 
 const FILED = rowShape({ id: integer, errorClass: text, title: text, firstSeenAt: at })
-/** By its unique fingerprint. */
 const findSignature = sql(
   'signatures.read',
   `SELECT ${FILED.columns} FROM bartleby.signatures WHERE fingerprint = $1`,
@@ -88,7 +86,6 @@ export class Drawers {
   #room: Room | undefined
   readonly #counting = new WeakMap<Session, Promise<Room>>()
 
-  /** The drawer with this label, made if new. */
   async numberOf(work: OfficeWork, label: DrawerLabel): Promise<number> {
     const { source, engine, queue, signature } = label
     const key = JSON.stringify([source, engine, queue, signature.fingerprint])

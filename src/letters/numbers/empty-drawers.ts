@@ -56,7 +56,6 @@ export interface Stretch {
   readonly before: number
 }
 
-/** Drawers per round. */
 export const MOST_NUMBERS = 20_000
 
 /** Steps of the golden ratio meet all parts of a circle about equally often. */

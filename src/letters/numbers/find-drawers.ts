@@ -75,7 +75,6 @@ const readSpan = sql(
   'drawers.span',
   'SELECT (SELECT max(id) FROM bartleby.drawers) - (SELECT min(id) FROM bartleby.drawers) + 1 AS numbers',
 )
-/** So few are read together, empty or not. */
 const FEW = 1_000
 /** Places asked about one by one; each may leap to every drawer with letters. */
 const MOST_LEAPT = 10

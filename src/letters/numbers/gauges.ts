@@ -53,7 +53,6 @@ export const OUTCOMES = [
 ] as const satisfies ActivityName[]
 export type Outcome = (typeof OUTCOMES)[number]
 
-/** Metrics of all letters together. */
 export interface OfficeGauges {
   /** The earliest last failure among pending letters. */
   readonly oldestPendingAt: Instant | null

@@ -57,7 +57,6 @@ export class LetterNumbers {
     this.#engines = engines
   }
 
-  /** One moment of the store. */
   overview(): Promise<Overview> {
     return this.#db.snapshot('letters.overview', (session) => readOverview(session, this.#clock.now()))
   }

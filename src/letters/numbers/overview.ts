@@ -48,7 +48,6 @@ async function oldestPending(session: Session): Promise<Overview['oldestPending'
   return { engine: letter.engine, rowKey: letter.rowKey, lastFailureAt: letter.lastFailureAt }
 }
 
-/** To the minute. */
 async function happened(
   session: Session,
   name: ActivityName,

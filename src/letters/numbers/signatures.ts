@@ -32,7 +32,6 @@ export type SignatureDetail = Within<ShownDetail>
 
 type SampleLetter = NonNullable<SignatureGroup['sample']>
 
-/** Sort key of a page's last group. */
 export type GroupCursor = Pick<SignatureGroup, 'open' | 'total' | 'signature'>
 
 interface GroupPage {
@@ -42,7 +41,6 @@ interface GroupPage {
 }
 
 type Group = Omit<SignatureGroup, 'sample' | 'trend'> & {
-  /** Drawers that hold letters. */
   readonly held: readonly DrawerCounts[]
   readonly drawers: readonly number[]
 }
@@ -221,7 +219,6 @@ const NO_TREND: readonly number[] = Array.from({ length: TREND_HOURS }, () => 0)
 const addedUp = (numbers: readonly number[], more: readonly number[] | undefined): readonly number[] =>
   more === undefined ? numbers : numbers.map((number, i) => number + (more[i] ?? 0))
 
-/** The newest letter of each signature. */
 async function readSamples(
   session: Session,
   ranges: readonly SampleRange[],

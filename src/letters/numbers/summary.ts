@@ -28,7 +28,6 @@ interface Sums {
   readonly unconfirmed: number
   /** Ever, by act. */
   readonly ever: Readonly<Record<ActivityName, number>>
-  /** The newest failure ever filed. */
   readonly lastSeenAt: Instant
 }
 
@@ -105,7 +104,6 @@ export async function readPlaceCounts(session: Session, filter: PlaceFilter = {}
   }))
 }
 
-/** Counts of letters; zeros add nothing. */
 export const OF_LETTERS = `status <= ${STATUS.Expired} AND letters <> 0`
 /** By primary key: there are more signatures than those of the drawers. */
 export const WITH_SIGNATURE =
@@ -118,7 +116,6 @@ const readOfSignatures = letterCounter.read(
   (counted) => `${OF_SIGNATURES} SELECT drawer, ${SUMS} FROM ${counted} GROUP BY drawer`,
   { among: AMONG_FILED, bigints: true },
 )
-/** Only drawers that hold letters. */
 const holdingDrawers = eachWay((way, withFiled, among) => {
   const which = among.among === undefined ? `WHERE drawer IN (${AMONG_FILED})` : ''
   const sums = sumsFor(STATUSES.map((name) => STATUS[name]))
@@ -140,7 +137,6 @@ export async function readHoldingDrawers(session: Session, filter: PlaceFilter):
   return rows.map((row) => ({ drawer: Number(row.drawer), letters: lettersOf(row) }))
 }
 
-/** By source, engine, queue and signature. */
 export async function readDrawerCounts(
   session: Session,
   places: readonly number[],
@@ -171,7 +167,6 @@ export async function readCounts(
   return signature === null ? [] : readDrawerCounts(session, holding(places), [signature.number], labels)
 }
 
-/** Places that hold letters. */
 export const holding = (places: readonly PlaceCounts[]): readonly number[] =>
   places.filter(({ letters }) => lettersIn(letters) > 0).map(({ place }) => place.number)
 
@@ -204,7 +199,6 @@ type CountedLetters = { readonly count: number } & { [Key in CountKey]?: string 
 
 export interface LetterCounts {
   readonly items: readonly CountedLetters[]
-  /** All matching letters. */
   readonly totals: StatusCounts
 }
 

@@ -26,7 +26,6 @@ import { causeOf, reportAgain } from './report-again.ts'
 
 export interface CaptureDesk {
   readonly registers: Registers
-  /** The source that a letter goes back to. */
   sourceOf(source: SourceName): LetterSource
 }
 
@@ -216,7 +215,6 @@ async function lettersOf(tx: Transaction, reports: readonly FailureReport[]): Pr
   )
 }
 
-/** In the given order. */
 async function fileNew(
   work: OfficeWork,
   registers: Registers,

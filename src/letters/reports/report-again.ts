@@ -53,7 +53,6 @@ const readOnFile = sql(
   { bigints: true },
 )
 
-/** A report about an existing letter. */
 interface KnownReport {
   readonly id: LetterId
   readonly report: FailureReport

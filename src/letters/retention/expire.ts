@@ -18,7 +18,6 @@ import type { LetterSource } from '../source.ts'
 import type { OfficeWork } from '../work.ts'
 
 export interface Expiry {
-  /** Last failures before this. */
   readonly before: Instant
   /** null: every engine. */
   readonly engine: string | null
@@ -54,7 +53,6 @@ const nextOfDrawer = nextInRange(
    ORDER BY drawer, status, last_failure_at, id`,
 )
 
-/** Behind this letter. */
 interface Cursor {
   readonly lastFailureAt: bigint
   readonly id: bigint
@@ -96,7 +94,6 @@ const placeFrom = (drawer: number | null, { lastFailureAt, id }: Cursor): Place 
 
 /** Drawers per step: an engine may have thousands without old letters. */
 const MOST_DRAWERS = 100
-/** Runs whose drawers are remembered. */
 const MOST_REMEMBERED = 20
 
 /** An expiry makes no drawers, so labels may be cached. */
@@ -168,7 +165,6 @@ async function expireBatch(
   return { expired: letters.length, next: letters.length < most ? null : last }
 }
 
-/** Each through its own source. */
 async function leaveDeadQueues(
   work: OfficeWork,
   { sources, labels }: Ways,

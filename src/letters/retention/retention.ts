@@ -131,7 +131,6 @@ export class Retention {
     this.#listeners.push(listener)
   }
 
-  /** One round now, or the one under way. */
   async runNow(): Promise<Removed> {
     // Written by `step`.
     const run = (await this.#runs.round(KIND)) as Round | null
@@ -170,7 +169,6 @@ export class Retention {
     }
   }
 
-  /** Updates the history row of the round. */
   async #record(
     work: OfficeWork,
     { id, startedAt, actor }: Round,

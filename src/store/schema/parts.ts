@@ -144,7 +144,6 @@ class StoreIncomplete extends Error {
   }
 }
 
-/** Throws if a promise is in danger. */
 export function requireComplete(missing: readonly SchemaPart[]): void {
   const needed = missing.filter((part) => !isDispensable(part))
   if (needed.length > 0) throw new StoreIncomplete(needed)
