@@ -1,4 +1,8 @@
-/** Prometheus' text format, for families that are read at a scrape. */
+/**
+ * Prometheus' text format for numbers that are kept elsewhere and read at a scrape: counts of the store, meters, rings of durations.
+ * prom-client writes only values that it holds itself: a histogram's buckets and a summary's quantiles cannot be set.
+ */
+
 export type Labels = Readonly<Record<string, string>>
 
 export interface Sample {

@@ -215,9 +215,9 @@ describe.each(stores)('an act on $name is counted', (kind) => {
     const words = transitionOf(act)
     // A failure of a letter that nobody had sent back brings nothing back.
     const isTold = act !== 'reopen' || before.resolution === 'retry'
-    const told = isTold && words.activity !== null ? { [words.activity]: 1 } : {}
+    const told = isTold && words.activity !== undefined ? { [words.activity]: 1 } : {}
     const ended: Partial<Outcomes> =
-      isTold && words.outcome !== null && before.redrive !== null ? { [words.outcome]: 1 } : {}
+      isTold && words.outcome !== undefined && before.redrive !== null ? { [words.outcome]: 1 } : {}
     // It was completed, and then failed all the same.
     const undone = act === 'reopen' && before.confirmedAt !== null ? { confirmed: -1 } : {}
     expect({ act, ...(await counts()) }).toEqual({

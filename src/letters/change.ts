@@ -297,8 +297,8 @@ function count(
   // A letter that nobody sent back cannot return.
   if (act === 'reopen' && before.resolution !== 'retry') return
   // Under the drawer that it was sent from, so that retries and their outcomes add up.
-  if (activity !== null) letters.acted(activity, before.drawer, many)
-  if (outcome !== null) letters.ended(before.redrive, outcome, many)
+  if (activity !== undefined) letters.acted(activity, before.drawer, many)
+  if (outcome !== undefined) letters.ended(before.redrive, outcome, many)
   // Completed first, then reported as failed.
   if (act === 'reopen' && !wasUnconfirmed) letters.ended(before.redrive, 'confirmed', -many)
 }

@@ -54,7 +54,7 @@ interface LettersOptions {
   readonly retentionDays?: number
 }
 
-export interface ExpireRequest {
+interface ExpireRequest {
   readonly olderThanDays: number
   /** null: every engine. */
   readonly engine: string | null

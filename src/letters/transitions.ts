@@ -35,9 +35,9 @@ export interface Transition {
   readonly sets: readonly StateColumn[]
   readonly resets: readonly StateColumn[]
   /** Counted as, over time. */
-  readonly activity: ActivityName | null
+  readonly activity?: ActivityName
   /** Counted as, for the redrive that sent the letter. */
-  readonly outcome: keyof Outcomes | null
+  readonly outcome?: keyof Outcomes
   /** Operation of its history row, unless a worker's run brings its own. null: no row and no version. */
   readonly word: string | null
 }
@@ -51,7 +51,6 @@ export const TRANSITIONS = {
     sets: ['failure', 'drawer', 'dequeue_count', 'position'],
     resets: [...RESOLUTION, ...SENT],
     activity: 'arrived',
-    outcome: null,
     word: 'capture',
   },
   /** The item of its retry died, or a new failure was reported. */
@@ -70,8 +69,6 @@ export const TRANSITIONS = {
     to: null,
     sets: ['redrive'],
     resets: [],
-    activity: null,
-    outcome: null,
     word: null,
   },
   /** It did not leave after all. */
@@ -80,8 +77,6 @@ export const TRANSITIONS = {
     to: null,
     sets: [],
     resets: ['redrive'],
-    activity: null,
-    outcome: null,
     word: null,
   },
   retry: {
@@ -90,7 +85,6 @@ export const TRANSITIONS = {
     sets: ['resolution', 'resolved_at', 'resolved_by', 'notes', ...SENT],
     resets: ['confirmed_at', 'expired_at', 'position'],
     activity: 'retried',
-    outcome: null,
     word: 'retry',
   },
   discard: {
@@ -99,7 +93,6 @@ export const TRANSITIONS = {
     sets: ['resolution', 'resolved_at', 'resolved_by', 'notes', 'redrive'],
     resets: ['confirmed_at', 'expired_at', 'sent_as', 'sent_to', 'position'],
     activity: 'discarded',
-    outcome: null,
     word: 'discard',
   },
   /** Completed by a consumer of its dead queue, or found to have arrived. */
@@ -108,8 +101,6 @@ export const TRANSITIONS = {
     to: 'Resolved',
     sets: ['resolution', 'resolved_at', 'resolved_by', 'notes', 'sent_as', 'sent_to'],
     resets: ['confirmed_at', 'expired_at', 'redrive', 'position'],
-    activity: null,
-    outcome: null,
     word: 'complete',
   },
   /** Given up: it has a time of expiry and none of resolution. */
@@ -119,7 +110,6 @@ export const TRANSITIONS = {
     sets: ['resolution', 'resolved_by', 'notes', 'expired_at'],
     resets: ['resolved_at', 'confirmed_at', ...SENT, 'position'],
     activity: 'expired',
-    outcome: null,
     word: 'expire',
   },
   restore: {
@@ -127,8 +117,6 @@ export const TRANSITIONS = {
     to: 'Pending',
     sets: ['dequeue_count'],
     resets: [...RESOLUTION, ...SENT],
-    activity: null,
-    outcome: null,
     word: 'restore',
   },
   confirm: {
@@ -145,8 +133,6 @@ export const TRANSITIONS = {
     to: null,
     sets: ['drawer'],
     resets: [],
-    activity: null,
-    outcome: null,
     word: 'refile',
   },
   /** Asked for by users of its source; one history row for all. */
@@ -155,8 +141,6 @@ export const TRANSITIONS = {
     to: 'removed',
     sets: [],
     resets: [],
-    activity: null,
-    outcome: null,
     word: 'remove',
   },
   /** Past its retention; one history row for all. */
@@ -165,8 +149,6 @@ export const TRANSITIONS = {
     to: 'removed',
     sets: [],
     resets: [],
-    activity: null,
-    outcome: null,
     word: 'remove',
   },
 } as const satisfies Readonly<Record<string, Transition>>

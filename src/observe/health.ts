@@ -7,9 +7,9 @@ import { formatTimestamp } from '../core/timestamp.ts'
 import { VERSION } from '../core/version.ts'
 import { within } from '../core/waiting.ts'
 
-export type AskedSource = Pick<ServedSource, 'health' | 'isDegraded'> & { readonly name: string }
+type AskedSource = Pick<ServedSource, 'health' | 'isDegraded'> & { readonly name: string }
 
-export interface HealthOptions {
+interface HealthOptions {
   readonly ping: () => Promise<void>
   readonly stopping: () => boolean
   /** The system's clock: a check has real time, whatever tests set. */

@@ -22,7 +22,7 @@ const ORIGIN = ['source', 'engine', 'queue'] as const
 
 const UNSERVED = 'unserved'
 
-export interface MetricsOptions {
+interface MetricsOptions {
   readonly depths: () => Promise<readonly QueueDepth[]>
   /** Bounded; the same on every server of a store. */
   readonly letters?: () => Promise<readonly LetterGauge[]>

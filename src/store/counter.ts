@@ -9,7 +9,7 @@ import { type Statement, sql, type Transaction, type Value } from './database.ts
 import type { Fold } from './fold.ts'
 import { takingLock } from './lock.ts'
 
-export interface Totals {
+interface Totals {
   readonly table: string
   readonly keys: readonly string[]
   readonly sums: readonly string[]

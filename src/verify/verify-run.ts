@@ -15,7 +15,7 @@ import { StoreTooNew } from '../store/migrations.ts'
 import type { VerifyStanding } from './shapes.ts'
 import type { InvariantReport } from './verify.ts'
 
-export interface VerifyRunOptions {
+interface VerifyRunOptions {
   /** Lends a database for the duration of the work. */
   readonly lend: <T>(work: (db: Database) => Promise<T>) => Promise<T>
   readonly clock: Clock

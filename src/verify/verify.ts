@@ -56,6 +56,13 @@ export interface InvariantReport {
   readonly violations: readonly Violation[]
 }
 
+/** A report while it is being made. */
+type Found = Pick<InvariantReport, 'invariant' | 'promise'> & { broken: number; violations: Violation[] }
+
+const nothingFound = ({ id, promise }: Pick<Invariant, 'id' | 'promise'>): Found => ({
+  ...{ invariant: id, promise, broken: 0, violations: [] },
+})
+
 export interface VerifyReport {
   readonly clean: boolean
   readonly invariants: readonly InvariantReport[]
@@ -108,15 +115,19 @@ export function verifyStore(db: Database, options: VerifyOptions = {}): Promise<
       current = label
       onProgress({ invariant: label, done, expected })
     }
-    const reports = new Map(INVARIANTS.map((each) => [each.id, new Report(each, limit)]))
+    const reports = new Map(INVARIANTS.map((each) => [each.id, nothingFound(each)]))
+    const found = (id: string, finding: Finding): void => {
+      const report = reports.get(id)
+      if (report !== undefined) add(report, finding, limit)
+    }
     begin('letters', rowsOfLetters)
-    await checkLetters(audit, (id, finding) => reports.get(id)?.add(finding))
+    await checkLetters(audit, found)
     for (const [invariant, rows] of rowsOf) {
       begin(invariant.id, rows)
-      for await (const finding of invariant.check?.(audit) ?? []) reports.get(invariant.id)?.add(finding)
+      for await (const finding of invariant.check?.(audit) ?? []) found(invariant.id, finding)
     }
     onProgress({ invariant: current, done: expected, expected })
-    const invariants = [...reports.values()].map((report) => report.shown())
+    const invariants = [...reports.values()]
     return { clean: invariants.every(({ broken }) => broken === 0), invariants }
   }
   return db.snapshot('verify', check, { signal })
@@ -136,32 +147,16 @@ async function checkLetters(audit: Audit, add: (id: string, finding: Finding) =>
 
 /** Without all tables and columns nothing else can be checked. */
 async function onlySchema(session: Snapshot, limit: number): Promise<VerifyReport> {
-  const report = new Report(wholeSchema, limit)
-  for await (const finding of wholeSchema.check({ session })) report.add(finding)
-  return { clean: false, invariants: [report.shown()] }
+  const report = nothingFound(wholeSchema)
+  for await (const finding of wholeSchema.check({ session })) add(report, finding, limit)
+  return { clean: false, invariants: [report] }
 }
 
-class Report {
-  readonly invariant: Invariant
-  readonly #limit: number
-  readonly #violations: Violation[] = []
-  #broken = 0
-
-  constructor(invariant: Invariant, limit: number) {
-    this.invariant = invariant
-    this.#limit = limit
-  }
-
-  add({ what, row }: Finding): void {
-    this.#broken++
-    if (this.#violations.length < this.#limit)
-      this.#violations.push({ invariant: this.invariant.id, what, row: shown(row) })
-  }
-
-  shown(): InvariantReport {
-    const { id: invariant, promise } = this.invariant
-    return { invariant, promise, broken: this.#broken, violations: this.#violations }
-  }
+/** Counts a finding, and keeps the first `limit`. */
+function add(report: Found, { what, row }: Finding, limit: number): void {
+  report.broken++
+  if (report.violations.length < limit)
+    report.violations.push({ invariant: report.invariant, what, row: shown(row) })
 }
 
 const shown = (row: FoundRow): Violation['row'] =>

@@ -31,7 +31,7 @@ import {
   removeEndedRuns,
 } from './run-rows.ts'
 
-export interface RunsOptions<Work extends RunWork>
+interface RunsOptions<Work extends RunWork>
   extends Pick<CarrierParts<Work>, 'db' | 'clock' | 'log' | 'inWork'> {
   readonly record?: (work: Work, run: Run, act: RunAct) => Promise<void>
   /** False: runs are left to other servers. Default true. */

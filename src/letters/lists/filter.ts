@@ -3,28 +3,16 @@ import { type Instant, instant } from '../../core/clock.ts'
 import type { TokenFields } from '../../core/page-token.ts'
 import { formatTimestamp } from '../../core/timestamp.ts'
 import type { Session } from '../../store/database.ts'
-import type { SourceName } from '../kinds.ts'
 import { type LetterStatus, STATUS, STATUSES } from '../letter.ts'
 import { findDrawers } from '../numbers/find-drawers.ts'
-import type { RetryOutcome } from '../shapes.ts'
+import type { LetterQuery, RetryOutcome } from '../shapes.ts'
 import { ANY_TIME, justBefore, type Span, TOP } from './positions.ts'
 
-export interface LetterFilter {
-  readonly engine?: string | undefined
-  readonly status?: LetterStatus | undefined
-  readonly instanceId?: string | undefined
-  readonly fromDate?: Instant | undefined
-  readonly toDate?: Instant | undefined
-  readonly source?: SourceName | undefined
-  readonly originalQueue?: string | undefined
-  /** A fingerprint. */
-  readonly signature?: string | undefined
-  readonly correlationId?: string | undefined
-  readonly minAttempts?: number | undefined
-  /** Only letters that were sent back. */
-  readonly outcome?: RetryOutcome | undefined
-  /** Text in the error, ids, reference, headers or payload. */
-  readonly q?: string | undefined
+/** The query of a list, with instants for dates. */
+export type LetterFilter = {
+  readonly [Name in keyof LetterQuery]?:
+    | (Name extends 'fromDate' | 'toDate' ? Instant : LetterQuery[Name])
+    | undefined
 }
 
 /** Continuation tokens are bound to this form. */

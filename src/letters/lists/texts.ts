@@ -57,7 +57,7 @@ export async function readWords(session: Session, ids: readonly LetterId[]): Pro
   return (await session.rows<TextRow>(readMany, ids)).map(toWords)
 }
 
-export async function readWordsBetween(
+async function readWordsBetween(
   session: Session,
   first: bigint,
   last: bigint,

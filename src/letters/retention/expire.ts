@@ -17,7 +17,7 @@ import { readHoldingDrawers } from '../numbers/summary.ts'
 import type { LetterSource } from '../source.ts'
 import type { OfficeWork } from '../work.ts'
 
-export interface Expiry {
+interface Expiry {
   readonly before: Instant
   /** null: every engine. */
   readonly engine: string | null

@@ -84,8 +84,8 @@ async function activityIn({ db }: Walked): Promise<Readonly<Record<ActivityName,
   return Object.fromEntries(ACTIVITY_NAMES.map((name) => [name, sumOf(name)])) as Record<ActivityName, number>
 }
 
-const onceMore = (activity: Readonly<Record<ActivityName, number>>, name: ActivityName | null) =>
-  name === null ? activity : { ...activity, [name]: activity[name] + 1 }
+const onceMore = (activity: Readonly<Record<ActivityName, number>>, name: ActivityName | undefined) =>
+  name === undefined ? activity : { ...activity, [name]: activity[name] + 1 }
 
 /** Does an act, and compares what it did with the table. `beside` are columns that others write meanwhile. */
 async function doing<T>(
@@ -137,7 +137,7 @@ async function doing<T>(
   }
   // A failure of a letter that nobody had sent back brings nothing back.
   const isTold = act !== 'reopen' || before.resolution === 'retry'
-  expect(await activityIn(desk)).toEqual(onceMore(counted, isTold ? activity : null))
+  expect(await activityIn(desk)).toEqual(onceMore(counted, isTold ? activity : undefined))
   return done
 }
 
