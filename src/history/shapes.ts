@@ -20,20 +20,22 @@ export const HISTORY_STATUSES = ['Succeeded', 'Failed'] as const
 export type HistoryStatus = (typeof HISTORY_STATUSES)[number]
 export const HISTORY_STATUS = oneOf(HISTORY_STATUSES)
 
-/** An operation of an engine, or an act on a letter, as lists show it: without input and output. */
-export interface HistoryItem extends Shape<typeof ENTRY> {}
-export const ENTRY = Type.Object({
+/** Fields that entries share with the events of a letter's case file. */
+export const OPERATION = {
   engine: TEXT,
   rowKey: TEXT,
-  instanceId: TEXT,
   operation: TEXT,
   status: HISTORY_STATUS,
-  durationMs: INTEGER,
   createdAtUtc: TIME,
-  correlationId: TEXT,
+  durationMs: INTEGER,
   /** Who did it; null where nobody is named. */
   actor: TEXT_OR_NULL,
-})
+}
+export const REMARKS = { notes: TEXT_OR_NULL, error: TEXT_OR_NULL }
+
+/** An operation of an engine, or an act on a letter, as lists show it: without input and output. */
+export interface HistoryItem extends Shape<typeof ENTRY> {}
+export const ENTRY = Type.Object({ ...OPERATION, instanceId: TEXT, correlationId: TEXT })
 
 /** An entry with its input and output. */
 export interface HistoryDetail extends Shape<typeof ENTRY_DETAIL> {}
@@ -43,8 +45,7 @@ export const ENTRY_DETAIL = Type.Object({
   inputEncoding: ENCODING_OR_NULL,
   output: TEXT_OR_NULL,
   outputEncoding: ENCODING_OR_NULL,
-  error: TEXT_OR_NULL,
-  notes: TEXT_OR_NULL,
+  ...REMARKS,
   /** The letter that it concerns, while that is retained. */
   letter: orNull(Type.Object({ engine: TEXT, rowKey: TEXT })),
 })

@@ -22,7 +22,7 @@ import {
   TIME_OR_NULL,
   textUpTo,
 } from '../api/shapes.ts'
-import { HISTORY_STATUS } from '../history/shapes.ts'
+import { OPERATION, REMARKS } from '../history/shapes.ts'
 
 export const STATUSES = ['Pending', 'Resolved', 'Expired'] as const
 export type LetterStatus = (typeof STATUSES)[number]
@@ -131,14 +131,8 @@ export const ATTEMPT = Type.Object({
 /** An event in a letter's life. */
 export interface LetterEvent extends Shape<typeof EVENT> {}
 export const EVENT = Type.Object({
-  ...KEY.properties,
-  operation: TEXT,
-  status: HISTORY_STATUS,
-  createdAtUtc: TIME,
-  durationMs: INTEGER,
-  actor: TEXT_OR_NULL,
-  notes: TEXT_OR_NULL,
-  error: TEXT_OR_NULL,
+  ...OPERATION,
+  ...REMARKS,
   /** Which transition of the letter it records; null when it changed nothing. */
   letterVersion: INTEGER_OR_NULL,
 })
