@@ -31,7 +31,7 @@ export const OPERATION = {
   /** Who did it; null where nobody is named. */
   actor: TEXT_OR_NULL,
 }
-export const REMARKS = { notes: TEXT_OR_NULL, error: TEXT_OR_NULL }
+export const OPERATION_TEXTS = { notes: TEXT_OR_NULL, error: TEXT_OR_NULL }
 
 /** An operation of an engine, or an act on a letter, as lists show it: without input and output. */
 export interface HistoryItem extends Shape<typeof ENTRY> {}
@@ -45,7 +45,7 @@ export const ENTRY_DETAIL = Type.Object({
   inputEncoding: ENCODING_OR_NULL,
   output: TEXT_OR_NULL,
   outputEncoding: ENCODING_OR_NULL,
-  ...REMARKS,
+  ...OPERATION_TEXTS,
   /** The letter that it concerns, while that is retained. */
   letter: orNull(Type.Object({ engine: TEXT, rowKey: TEXT })),
 })

@@ -22,7 +22,7 @@ import {
   TIME_OR_NULL,
   textUpTo,
 } from '../api/shapes.ts'
-import { OPERATION, REMARKS } from '../history/shapes.ts'
+import { OPERATION, OPERATION_TEXTS } from '../history/shapes.ts'
 
 export const STATUSES = ['Pending', 'Resolved', 'Expired'] as const
 export type LetterStatus = (typeof STATUSES)[number]
@@ -132,7 +132,7 @@ export const ATTEMPT = Type.Object({
 export interface LetterEvent extends Shape<typeof EVENT> {}
 export const EVENT = Type.Object({
   ...OPERATION,
-  ...REMARKS,
+  ...OPERATION_TEXTS,
   /** Which transition of the letter it records; null when it changed nothing. */
   letterVersion: INTEGER_OR_NULL,
 })
