@@ -19,7 +19,7 @@ import type { KafkaCalls } from './routes/call.ts'
 import type { LetterReturn } from './source.ts'
 import type { StoredEvent } from './stored-event.ts'
 
-export interface KafkaParts extends Omit<RecordStoreOptions, 'listener'> {
+interface KafkaParts extends Omit<RecordStoreOptions, 'listener'> {
   readonly log: Log
   readonly runs: OfficeRuns
   readonly numbers: Pick<LetterNumbers, 'counts'>

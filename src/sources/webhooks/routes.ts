@@ -30,7 +30,7 @@ import {
 import { WebhookRequest } from './routes/request.ts'
 import { DLQ_STATUS, statusCalls } from './routes/status.ts'
 
-export interface WebhookRoutesOptions extends RequestLimits {
+interface WebhookRoutesOptions extends RequestLimits {
   readonly webhooks: CalledWebhooks
   readonly clock: Clock
   readonly writeTimeoutSeconds: number

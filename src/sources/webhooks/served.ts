@@ -14,7 +14,7 @@ export const servedWebhooks = (webhooks: Webhooks) =>
   }) satisfies ServedSource
 
 /** `paused` is null when that could not be found out. */
-export function webhookHealth(paused: number | null): SourceHealth {
+function webhookHealth(paused: number | null): SourceHealth {
   if (paused === 0) return WELL
   if (paused === null)
     return { state: 'warn', note: 'whether deliveries are paused could not be found out in time' }

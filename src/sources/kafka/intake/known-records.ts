@@ -25,10 +25,10 @@ interface Stretch {
 }
 
 export function stretchesOf(
-  places: readonly { readonly topic: string; readonly partition: number; readonly offset: bigint }[],
+  places: readonly Pick<Incoming['record'], 'topic' | 'partition' | 'offset'>[],
 ): Stretch[] {
   const done: Stretch[] = []
-  const open = new Map<string, { topic: string; partition: number; first: bigint; last: bigint }>()
+  const open = new Map<string, { -readonly [Field in keyof Stretch]: Stretch[Field] }>()
   for (const { topic, partition, offset } of places) {
     const key = `${topic}:${partition}`
     const stretch = open.get(key)

@@ -2,7 +2,7 @@
 import { sql, type Transaction } from '../../../store/database.ts'
 import { rowsGiven, runGiven } from '../../../store/idioms.ts'
 import { big, integer, rowShape, text } from '../../../store/row.ts'
-import { partitionKey } from '../event.ts'
+import { partitionKey, type RawRecord } from '../event.ts'
 
 /** `received` is the sum of the others. */
 export interface Stored {
@@ -12,10 +12,10 @@ export interface Stored {
   readonly reopened: number
 }
 
+type Place = Pick<RawRecord, 'topic' | 'partition'>
+
 /** Offsets that were lost before they were read. */
-export interface Gap {
-  readonly topic: string
-  readonly partition: number
+export interface Gap extends Place {
   /** The next offset to be read. */
   readonly expected: bigint
   /** Where reading goes on. */
@@ -31,21 +31,13 @@ interface Progress {
 }
 
 /** The order time of a record: its own, but never before that of the record before it, so that a clock set back changes nothing. */
-export function advance(
-  progress: Progress,
-  record: { readonly timestampMs: bigint; readonly offset: bigint },
-): bigint {
+export function advance(progress: Progress, record: Pick<RawRecord, 'timestampMs' | 'offset'>): bigint {
   if (record.timestampMs > progress.orderTs) progress.orderTs = record.timestampMs
   progress.nextOffset = record.offset < LAST ? record.offset + 1n : LAST
   return progress.orderTs
 }
 
 interface CountedPartition extends Place, Progress, Record<keyof Stored | 'gaps', number> {}
-
-interface Place {
-  readonly topic: string
-  readonly partition: number
-}
 
 const PARTITION = rowShape({ topic: text, partition: integer, orderTs: big, nextOffset: big })
 

@@ -345,7 +345,7 @@ const LARGEST_OFFSET = 2n ** 63n - 1n
  * hexkit's generations 4 and 5: `service,topic,partition,offset`, where the failed event was read. `readFrom` is null when that is no place
  * in Kafka.
  */
-export function readOldEventId(text: string) {
+function readOldEventId(text: string) {
   const [, service, topic, partition, offset] = OLD.exec(text) ?? []
   if (service === undefined || topic === undefined || partition === undefined || offset === undefined)
     return null

@@ -25,7 +25,7 @@ export interface Offset {
   readonly offset: bigint
 }
 
-export interface OffsetAnswer extends Offset {
+interface OffsetAnswer extends Offset {
   /** '' when all is well. */
   readonly code: string
 }

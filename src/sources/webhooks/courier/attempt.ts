@@ -32,7 +32,7 @@ export interface AttemptFailure {
 /** `cut`: ended from this side, or never begun; it says nothing about the consumer. */
 export type AttemptResult = { readonly outcome: 'success' } | AttemptFailure | { readonly outcome: 'cut' }
 
-export interface AttemptTerms {
+interface AttemptTerms {
   readonly clock: Clock
   readonly delivery: WebhookSettings['delivery']
   readonly origins: Origins

@@ -248,20 +248,16 @@ const readReady = sql(
   { bigints: true },
 )
 
-interface Urgency {
-  readonly priority: number
-  readonly createdAt: Instant
-  readonly id: string
-}
+type Urgency = Omit<RowOf<typeof READY>, 'consumer'>
 
 /** The highest priority first, then the oldest. */
-export function byUrgency(a: Urgency, b: Urgency): number {
+function byUrgency(a: Urgency, b: Urgency): number {
   if (a.priority !== b.priority) return b.priority - a.priority
   if (a.createdAt !== b.createdAt) return a.createdAt < b.createdAt ? -1 : 1
   return a.id < b.id ? -1 : 1
 }
 
-export async function peekReady(
+async function peekReady(
   session: Session,
   rooms: ReadonlyMap<number, number>,
 ): Promise<readonly RowOf<typeof READY>[]> {

@@ -21,7 +21,7 @@ export interface Content extends Omit<Row, 'id' | 'payload'> {
   readonly payload: Uint8Array
 }
 
-export interface ContentLimits {
+interface ContentLimits {
   /** Bytes that nobody uses at the moment. */
   readonly kept: number
   /** Bytes under delivery. At least one message always fits. */

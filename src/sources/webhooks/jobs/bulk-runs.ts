@@ -15,7 +15,7 @@ import { type Consumer, JOB, queueOfConsumer } from '../webhook.ts'
 import { readConsumerNames } from './job-sql.ts'
 
 export const BULK_KINDS = ['requeue', 'purge'] as const
-export type BulkKind = (typeof BULK_KINDS)[number]
+type BulkKind = (typeof BULK_KINDS)[number]
 
 export interface BulkRun extends Pick<Run, 'id' | 'actor' | 'startedAt' | 'done'> {
   readonly kind: BulkKind

@@ -26,7 +26,7 @@ export interface PullMove {
   readonly extraSeconds: number
 }
 
-export interface PullTerms {
+interface PullTerms {
   readonly registers: Registers
   readonly maxRetry: number
   /** Without what its caller adds. */

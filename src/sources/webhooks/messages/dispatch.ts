@@ -16,7 +16,7 @@ interface Addressee {
 }
 
 /** In the order of consumer numbers. */
-export type Audience = ReadonlyMap<number, readonly Addressee[]>
+type Audience = ReadonlyMap<number, readonly Addressee[]>
 
 /** Their ids follow each other. */
 export interface JobBlock {

@@ -16,7 +16,7 @@ export interface NewMessage {
 }
 
 /** Null for one that waits for its time. */
-export interface PlacedMessage extends NewMessage {
+interface PlacedMessage extends NewMessage {
   readonly jobs: JobBlock | null
 }
 

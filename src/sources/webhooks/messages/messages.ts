@@ -111,16 +111,11 @@ export class Messages {
     })
   }
 
-  /** Null statuses: all. */
-  async list(
-    channel: Channel,
-    statuses: readonly number[] | null,
-    page: PageRequest,
-  ): Promise<Page<ListedMessage>> {
+  /** No statuses: all. */
+  async list(channel: Channel, statuses: readonly number[], page: PageRequest): Promise<Page<ListedMessage>> {
     const span = spanOf(page)
-    const filter = statuses ?? []
     // Accepting a message dispatches it: there is no other status.
-    if (filter.length > 0 && !filter.includes(MESSAGE_STATUS_CODE.DISPATCHED)) return EMPTY_PAGE
+    if (statuses.length > 0 && !statuses.includes(MESSAGE_STATUS_CODE.DISPATCHED)) return EMPTY_PAGE
     const rows = await this.#db.session('webhooks.listMessages', (session) =>
       readSpan<ListRow>(session, dispatched, span, channel.number),
     )

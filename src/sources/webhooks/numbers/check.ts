@@ -33,13 +33,13 @@ export interface WebhookCheckReport {
   readonly repaired: boolean
 }
 
-export interface WebhookCheckOptions {
+interface WebhookCheckOptions {
   readonly clock: Clock
   readonly repair?: boolean
   readonly onProgress?: (rows: number) => void
 }
 
-export class RepairUnderWay extends Error {
+class RepairUnderWay extends Error {
   override readonly name = 'RepairUnderWay'
 }
 

@@ -89,7 +89,7 @@ async function withEnds(session: Session, counts: readonly DeadCount[]): Promise
 }
 
 /** The oldest and the newest change of a consumer's jobs in one state. */
-export interface JobEnds {
+interface JobEnds {
   readonly oldestAt: Instant
   readonly newestAt: Instant
 }

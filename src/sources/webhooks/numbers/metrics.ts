@@ -73,7 +73,7 @@ const MOST_DEAD = 10_000
 /** All consumers beyond that. */
 const OTHERS = { channel: '~others', consumer: '~others' }
 
-export interface WebhookMetricsOptions {
+interface WebhookMetricsOptions {
   readonly clock: Clock
   readonly gauges: () => Promise<WebhookGauges>
   readonly held: () => number

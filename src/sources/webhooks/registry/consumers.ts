@@ -41,7 +41,7 @@ const remove = sql(
 )
 
 /** Null and the empty text are nothing. */
-export interface ConsumerRequest {
+interface ConsumerRequest {
   readonly name: string | null
   readonly token: string | null
   readonly callbackUrl: string | null

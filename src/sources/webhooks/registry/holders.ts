@@ -44,7 +44,7 @@ const MOST_LOOKS = 10
 
 type Place = readonly [...scope: number[], publicId: string]
 
-export interface Putting {
+interface Putting {
   readonly tx: Transaction
   readonly now: Instant
   readonly xids: Xids
@@ -205,7 +205,7 @@ const randomToken = (): string =>
 
 const SECOND_US = 1_000_000n
 
-export const nextUpdate = (now: Instant, { updatedAt }: Pick<Holder, 'updatedAt'>): Instant => {
+const nextUpdate = (now: Instant, { updatedAt }: Pick<Holder, 'updatedAt'>): Instant => {
   const earliest = later(updatedAt, SECOND_US)
   return now > earliest ? now : earliest
 }

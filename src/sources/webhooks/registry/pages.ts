@@ -66,9 +66,9 @@ export function spanOf({ next, previous }: PageRequest): Span {
   return { side: 'older', place: after ?? TOP }
 }
 
-export type PageStatements = Readonly<Record<Span['side'], Statement>>
+type PageStatements = Readonly<Record<Span['side'], Statement>>
 
-export interface ListTable {
+interface ListTable {
   readonly table: string
   /** Beside `id`. */
   readonly columns: string

@@ -36,7 +36,7 @@ export interface CallScope extends CalledWebhooks {
  * Once the server has tokens: whoever has tokens of channel, producer or consumer (`own`); readers; readers of such tokens, who could send
  * with them; or who may change everything.
  */
-export type Access = 'own' | 'read' | 'read tokens' | 'write'
+type Access = 'own' | 'read' | 'read tokens' | 'write'
 
 export interface WebhookCall {
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE'

@@ -85,7 +85,7 @@ export const messageCalls: readonly WebhookCall[] = [
       const channel = await findChannel(request, scope)
       const { channelId } = channel
       const statuses = statusesOf(request.query())
-      const page = await scope.messages.list(channel, statuses.length === 0 ? null : statuses, request.page())
+      const page = await scope.messages.list(channel, statuses, request.page())
       const urlOf = ({ messageId }: { readonly messageId: string }) => messageUrl(channelId, messageId)
       return listResult(`${channelUrl(channelId)}/messages`, page, urlOf, statuses)
     },

@@ -15,7 +15,7 @@ import type { WebhookSettings } from '../settings.ts'
 import { INTERNAL, refused } from './reply.ts'
 import { firstHeader, readRequest } from './request.ts'
 
-export interface SignatureCheckOptions extends RequestLimits {
+interface SignatureCheckOptions extends RequestLimits {
   readonly gatewayAuth: WebhookSettings['gatewayAuth']
   readonly clock: Clock
 }
@@ -48,7 +48,7 @@ export function signatureCheck(options: SignatureCheckOptions) {
   }
 }
 
-export const SIGNATURE_HEADER = 'x-broker-signature'
+const SIGNATURE_HEADER = 'x-broker-signature'
 
 /** Seconds since 1970 as they were written. */
 export interface Signature {
