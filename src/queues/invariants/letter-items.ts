@@ -22,7 +22,7 @@ import type {
 import { batchesOf, read, textKey, together } from '../../letters/audit/walk.ts'
 import { kindOf } from '../../letters/kinds.ts'
 import { STATUS, STATUSES } from '../../letters/letter.ts'
-import { bookedItems, isSerial, itemRow, type Partitions, readPartitions } from './partitions.ts'
+import { countedItems, isSerial, itemRow, type Partitions, readPartitions } from './partitions.ts'
 
 /** Items out on a retry, by letter. */
 const ON_THEIR_WAY: CountedSide = {
@@ -83,7 +83,7 @@ export const noCopy: Invariant = {
           }
     },
   })),
-  rows: async (audit) => (await bookedItems(audit)) + audit.sizes.letters,
+  rows: async (audit) => (await countedItems(audit)) + audit.sizes.letters,
   async *check(audit) {
     if ([...audit.drawers.values()].some(isOfItems)) yield* copiesById(audit)
   },

@@ -28,7 +28,7 @@ export async function readPartitions({ session }: Audit): Promise<Partitions> {
 }
 
 /** Number of items by the stored counts, right or not. */
-export async function bookedItems(audit: Audit): Promise<number> {
+export async function countedItems(audit: Audit): Promise<number> {
   const counts = await readCounts(audit.session, [...(await readPartitions(audit)).keys()])
   return counts.reduce(
     (sum, { ready, leased, scheduled, held, dead }) => sum + ready + leased + scheduled + held - dead,
@@ -52,7 +52,7 @@ const readItems = read(
   'itemPlaces',
   'SELECT part, shelf, leased, created_at, lease_deadline FROM bartleby.items',
 )
-const readLying = read(
+const readLetters = read(
   'letterParts',
   'SELECT part, shelf, leased, laid_at AS created_at, lease_deadline FROM bartleby.letters WHERE part IS NOT NULL',
 )
@@ -60,7 +60,7 @@ const readLying = read(
 /** The other half of I6 is of letters. */
 export const partitionCounts: Invariant = {
   ...letterCounts,
-  rows: bookedItems,
+  rows: countedItems,
   check: miscounts,
 }
 
@@ -70,7 +70,7 @@ async function* miscounts(audit: Audit): AsyncGenerator<Finding> {
   const found = new Map<number, Sheet>()
   for await (const items of batchesOf(audit, readItems))
     for (const item of items) add(sheetOf(found, item), item)
-  for await (const letters of batchesOf(audit, readLying))
+  for await (const letters of batchesOf(audit, readLetters))
     for (const letter of letters) {
       const sheet = sheetOf(found, letter)
       add(sheet, letter)
@@ -79,9 +79,9 @@ async function* miscounts(audit: Audit): AsyncGenerator<Finding> {
   // Parts of deleted queues are out of reach and removed in the background.
   const partitions = await readPartitions(audit)
   const parts = [...partitions.keys()].sort((a, b) => a - b)
-  const books = await readCounts(audit.session, parts)
+  const stored = await readCounts(audit.session, parts)
   for (const [i, part] of parts.entries()) {
-    const sheet = books[i]
+    const sheet = stored[i]
     if (sheet !== undefined) yield* differences(partitions, part, sheet, found.get(part) ?? blank())
   }
 }
@@ -131,15 +131,15 @@ const NAMES: readonly (readonly [keyof PartitionCounts, string])[] = [
 function* differences(
   partitions: Partitions,
   part: number,
-  books: PartitionCounts,
+  stored: PartitionCounts,
   found: PartitionCounts,
 ): Iterable<Finding> {
   const { queue = '', number: partition } = partitions.get(part) ?? {}
   for (const [key, count] of NAMES) {
-    if (books[key] === found[key]) continue
+    if (stored[key] === found[key]) continue
     yield {
-      what: `'${count}' of partition ${partition} of queue '${queue}' is ${found[key]}, and the books say ${books[key]}`,
-      row: { queue, partition, part, count, books: books[key], found: found[key] },
+      what: `'${count}' of partition ${partition} of queue '${queue}' is ${found[key]}, and the books say ${stored[key]}`,
+      row: { queue, partition, part, count, books: stored[key], found: found[key] },
     }
   }
 }

@@ -7,6 +7,7 @@
 import { isUtf8 } from 'node:buffer'
 import { fromBinary } from '@bufbuild/protobuf'
 import { type Timestamp, TimestampSchema } from '@bufbuild/protobuf/wkt'
+import { isObject } from '../../api/json-body.ts'
 import type { Instant } from '../../core/clock.ts'
 import { parseTimestamp, ZERO_TIME } from '../../core/timestamp.ts'
 import type { ImportItem, NewItem, ProduceRequest, RetryItem } from '../queue.ts'
@@ -93,9 +94,6 @@ function itemOf(fields: ItemFields): NewItem {
 }
 
 const text = (value: unknown): value is string => typeof value === 'string' && value.isWellFormed()
-
-const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /** undefined when the library must judge. */
 export function producePlainJson(json: unknown, withIds: boolean): ProduceRequest | undefined {

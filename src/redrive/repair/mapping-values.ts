@@ -1,4 +1,5 @@
 /** Values of mappings: exact JSON on both sides, JSONata's own between them. */
+import { shorten } from '../../api/query.ts'
 import {
   isBeyondWhole,
   isRawNumber,
@@ -85,10 +86,7 @@ function* numbersIn(value: unknown): Generator<number | RawNumber> {
   }
 }
 
-const MOST_DIGITS_SHOWN = 40
-
-const cut = (digits: string): string =>
-  digits.length > MOST_DIGITS_SHOWN ? `${digits.slice(0, MOST_DIGITS_SHOWN)}…` : digits
+const cut = (digits: string): string => shorten(digits, 40)
 
 /** The exact value of a result. Bounded by depth alone; the thread bounds time and memory. */
 export function mappingResult(result: unknown, numbers: MappingNumbers): unknown {

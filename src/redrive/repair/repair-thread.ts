@@ -30,7 +30,7 @@ export type ThreadAnswer =
 
 if (parentPort === null) throw new Error('letters are repaired in a thread')
 const port = parentPort
-const tell = (answer: ThreadAnswer): void => port.postMessage(answer)
+const answer = (message: ThreadAnswer): void => port.postMessage(message)
 
 // A mapping must not reach the machinery behind a value by its name.
 Reflect.deleteProperty(Object.prototype, '__proto__')
@@ -45,12 +45,12 @@ async function repairAll({ recipe: text, letters, forMs, keepsPayloads }: Repair
   if (recipe === null) throw new Error('the first request has no recipe')
   const startedMs = performance.now()
   for (const letter of letters) {
-    tell({ kind: 'letter', letter: await repairOne(recipe, letter, keepsPayloads) })
+    answer({ kind: 'letter', letter: await repairOne(recipe, letter, keepsPayloads) })
     // Branches of an expression that outlive another's failure end before the next letter.
     await setImmediate()
     if (performance.now() - startedMs > forMs) break
   }
-  tell({ kind: 'end' })
+  answer({ kind: 'end' })
 }
 
 async function repairOne(
@@ -69,4 +69,4 @@ async function repairOne(
 }
 
 port.on('message', repairAll)
-tell({ kind: 'ready' })
+answer({ kind: 'ready' })

@@ -2,7 +2,9 @@
  * A plan as an operator asks for it, read field by field. Fields that are unknown, of another type or out of bounds are refused by name:
  * a plan that silently dropped a condition would move the wrong letters.
  */
+import type { TInteger, TNumber, TObject } from 'typebox'
 import { given, isObject, type JsonBody, type JsonObject, optionalText } from '../../api/json-body.ts'
+import { shorten } from '../../api/query.ts'
 import { refuse } from '../../core/errors.ts'
 import { parseExactly } from '../../core/json/exact.ts'
 import { JsonText } from '../../core/json/text.ts'
@@ -26,7 +28,6 @@ import {
   type RedriveOrder,
   STOP_RULE,
 } from '../shapes.ts'
-import { numberAt, numbersAt, objectAt, showValue } from './refusal.ts'
 
 const MAX_QUEUE_NAME = 512
 const MAX_WORD = 64
@@ -201,4 +202,60 @@ function textAt(where: string, value: unknown, max: number): string {
   const text = optionalText({ [where]: value }, where, { max })
   if (text === null) throw refuse(where, 'it is missing')
   return text
+}
+
+/** A value of the caller's, in a refusal. */
+function showValue(value: unknown): string {
+  if (value === null) return 'null'
+  if (Array.isArray(value)) return 'a list'
+  if (typeof value === 'object') return 'an object'
+  return `'${shorten(String(value))}'`
+}
+
+/** The fields of an object within a body; refuses unknown ones with their place. */
+function objectAt(parameter: string, value: unknown, known: readonly string[]): JsonObject {
+  if (!isObject(value))
+    throw refuse(parameter, `it is ${showValue(value)}, give an object of ${known.join(', ')}`)
+  const unknown = Object.keys(value).find((name) => !known.includes(name))
+  if (unknown !== undefined) throw refuse(`${parameter}.${unknown}`, `it is none of ${known.join(', ')}`)
+  return value
+}
+
+function numberAt(parameter: string, value: unknown, schema: TNumber | TInteger): number {
+  const { type, minimum = 0, maximum, exclusiveMaximum }: NumberLimits = schema
+  const isWhole = type === 'integer'
+  const most = maximum === undefined ? `less than ${exclusiveMaximum}` : maximum
+  const allowed = `${isWhole ? 'a whole number' : 'a number'} from ${minimum} to ${most}`
+  if (value === undefined) throw refuse(parameter, `it is missing, give ${allowed}`)
+  const isAllowed =
+    typeof value === 'number' &&
+    (!isWhole || Number.isInteger(value)) &&
+    value >= minimum &&
+    value <= (maximum ?? value) &&
+    value < (exclusiveMaximum ?? Number.POSITIVE_INFINITY)
+  if (!isAllowed) throw refuse(parameter, `it is ${showValue(value)}, give ${allowed}`)
+  return value
+}
+
+interface NumberLimits {
+  readonly type: string
+  readonly minimum?: number
+  readonly maximum?: number
+  readonly exclusiveMaximum?: number
+}
+
+/** An object of numbers, each within its limits, or the default of its schema. */
+function numbersAt<Name extends string>(
+  parameter: string,
+  value: unknown,
+  { properties }: TObject<Record<Name, TNumber | TInteger>>,
+): Readonly<Record<Name, number>> {
+  const schemas = Object.entries<(TNumber | TInteger) & { readonly default?: number }>(properties)
+  const sent = objectAt(parameter, value, Object.keys(properties))
+  const numbers = schemas.map(([name, schema]) => {
+    const number = Object.hasOwn(sent, name) ? sent[name] : schema.default
+    return [name, numberAt(`${parameter}.${name}`, number, schema)]
+  })
+  // The cast holds: there is a number for each name.
+  return Object.fromEntries(numbers) as Record<Name, number>
 }

@@ -123,8 +123,8 @@ export async function insertRedrive(
 ): Promise<void> {
   const { selection, action, queue, recipe, terms, reason, actor } = request
   const json = [writeSelection(selection), JSON.stringify(NO_NUMBERS), JSON.stringify(terms)] as const
-  const shown = recipe === null ? null : JSON.stringify(showRecipe(recipe))
-  await tx.run(insertRow, id, action, queue, ...json, shown, reason, actor, now)
+  const recipeJson = recipe === null ? null : JSON.stringify(showRecipe(recipe))
+  await tx.run(insertRow, id, action, queue, ...json, recipeJson, reason, actor, now)
 }
 
 const planRow = sql(
