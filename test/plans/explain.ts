@@ -44,8 +44,41 @@ export interface PlanNode {
 
 export type Argument = Exclude<Value, Uint8Array>
 
-/** Statements and the values that one of their calls has. */
-export type Calls = Readonly<Record<string, readonly Argument[]>>
+type Values = readonly Argument[]
+
+/** The values of a call; where they depend on how many letters the store has, or can be made only once all statements are declared. */
+type CallValues = Values | ((letters: number) => Values)
+
+/** With rows that a small store has too few of. */
+interface Giving {
+  readonly gives: number
+  readonly values: Values
+}
+
+/** Calls by the name of their statement, and behind a comma by what is asked of it. */
+export type Calls = Readonly<Record<string, CallValues | Giving>>
+
+export const giving = (gives: number, values: Values): Giving => ({ gives, values })
+
+export interface Call {
+  /** Of the statement. */
+  readonly name: string
+  readonly asked: string
+  readonly gives: number
+  valuesFor(letters: number): Values
+}
+
+export const callsOf = (calls: Calls): readonly Call[] =>
+  Object.entries(calls).map(([asked, given]) => {
+    const [name = ''] = asked.split(',')
+    const { gives, values } = 'gives' in given ? given : { gives: 0, values: given }
+    return {
+      name,
+      asked,
+      gives,
+      valuesFor: (letters) => (typeof values === 'function' ? values(letters) : values),
+    }
+  })
 
 export const HIGHEST = 9_223_372_036_854_775_807n
 export const LOWEST = -9_223_372_036_854_775_808n

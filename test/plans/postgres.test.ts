@@ -7,13 +7,13 @@
  */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { declaredStatements } from '../../src/store/database.ts'
-import { ExplainedStore, JIT_COST, type Measured, type Work } from './explain.ts'
+import { callsOf, ExplainedStore, JIT_COST, type Measured, type Work } from './explain.ts'
 import './source-statements.ts'
 import { sizeOf } from '../world/limits.ts'
 import { AZURE_CALLS } from './azure-calls.ts'
 import { KAFKA_CALLS } from './kafka-calls.ts'
 import type { Sizes } from './load.ts'
-import { type Call, QUEUE_AND_LETTER_CALLS } from './queue-and-letter-calls.ts'
+import { QUEUE_AND_LETTER_CALLS } from './queue-and-letter-calls.ts'
 import { REDRIVE_CALLS } from './redrive-calls.ts'
 import { RUN_CALLS } from './run-calls.ts'
 import { UNMEASURED } from './unmeasured.ts'
@@ -73,14 +73,8 @@ const parts = [
   ['runs', /^runs\./, RUN_CALLS],
 ] as const
 
-/** Every call: which statement, what is asked of it, and the values for a store with so many letters. */
-const calls = [
-  ...QUEUE_AND_LETTER_CALLS,
-  ...parts.flatMap(([, , measured]) =>
-    Object.entries(measured).map(([name, values]): Call => [name, '', () => values]),
-  ),
-]
-const measuredNames = new Set(calls.map(([name]) => name))
+const calls = [QUEUE_AND_LETTER_CALLS, ...parts.map(([, , measured]) => measured)].flatMap(callsOf)
+const measuredNames = new Set(calls.map(({ name }) => name))
 
 /** Indexes are a level or two deeper, and the rows of a lane lie further apart; nothing else may grow. */
 const mostRowsFor = (few: number, gives: number) => 2 * few + 600 + 4 * gives
@@ -99,13 +93,13 @@ const faultOf = (many: Work, few: Work, gives: number): string | null => {
 describe('statements on PostgreSQL', () => {
   let small: ExplainedStore
   let large: ExplainedStore
-  const inSmall = new Map<number, Measured>()
+  const inSmall = new Map<string, Measured>()
 
   beforeAll(async () => {
     small = await ExplainedStore.open(SMALL)
     await small.analyze()
-    for (const [at, [name, , valuesFor]] of calls.entries())
-      inSmall.set(at, await small.measure(name, valuesFor(SMALL.letters)))
+    for (const { name, asked, valuesFor } of calls)
+      inSmall.set(asked, await small.measure(name, valuesFor(SMALL.letters)))
     large = await ExplainedStore.open(LARGE)
   })
 
@@ -116,14 +110,14 @@ describe('statements on PostgreSQL', () => {
 
   const faults = async (): Promise<Record<string, string>> => {
     const found: Record<string, string> = {}
-    for (const [at, [name, about, valuesFor, gives = 0]] of calls.entries()) {
-      const few = inSmall.get(at)
+    for (const { name, asked, gives, valuesFor } of calls) {
+      const few = inSmall.get(asked)
       if (few === undefined) throw new Error(`${name} was not measured in the small store`)
       const many = await large.measure(name, valuesFor(LARGE.letters))
       const fewest = { ...few.custom, rows: Math.max(few.custom.rows, few.kept.rows) }
       for (const kind of ['custom', 'kept'] as const) {
         const fault = faultOf(many[kind], fewest, gives)
-        if (fault !== null) found[`${name} ${about} (${kind})`] = fault
+        if (fault !== null) found[`${asked} (${kind})`] = fault
       }
     }
     for (const statement of statements) {
