@@ -2,16 +2,15 @@
  * A browser for tests: a real Chromium, headless. `BARTLEBY_CHROMIUM` names another one to use. Where there is none it is installed,
  * if that is possible without asking; where that fails the tests are skipped, and a build (`CI=true`) fails instead.
  */
-import { spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core'
-import { afterAll, beforeAll, describe, it } from 'vitest'
+import { afterAll, beforeAll } from 'vitest'
+import { describeWith, findOrInstall } from './debian.ts'
 import { PATIENCE_MS } from './limits.ts'
 
 const PLACES = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome']
-const INSTALL_TIMEOUT_MS = 240_000
 
 /** Without a GPU and a sandbox of its own, which containers do not allow. */
 const FLAGS = ['--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage', '--font-render-hinting=none']
@@ -20,36 +19,20 @@ function findChromium(): string | undefined {
   return [process.env.BARTLEBY_CHROMIUM, ...PLACES].find((path) => path !== undefined && existsSync(path))
 }
 
-/** Debian's package, where this process may install packages. */
-function installChromium(): string | undefined {
-  if (process.getuid?.() !== 0 || !existsSync('/usr/bin/apt-get')) return undefined
-  const options = { stdio: 'ignore', env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' } } as const
-  spawnSync('apt-get', ['update'], options)
-  spawnSync('apt-get', ['install', '-y', '--no-install-recommends', 'chromium', 'fonts-dejavu-core'], options)
-  return findChromium()
-}
-
-const executablePath = findChromium() ?? installChromium()
+const chromiumPath = findOrInstall(['chromium', 'fonts-dejavu-core'], findChromium)
 
 let browser: Browser | undefined
 
 /** Tests in the browser. */
 export function describeBrowser(name: string, body: () => void): void {
-  if (executablePath !== undefined) {
-    describe(name, () => {
-      beforeAll(async () => {
-        browser = await chromium.launch({ executablePath, args: FLAGS })
-      }, INSTALL_TIMEOUT_MS)
-      afterAll(() => browser?.close())
-      body()
+  const missing = 'no Chromium was found, nor could it be installed; BARTLEBY_CHROMIUM names one'
+  describeWith(chromiumPath, missing, name, (executablePath) => {
+    beforeAll(async () => {
+      browser = await chromium.launch({ executablePath, args: FLAGS })
     })
-  } else if (process.env.CI === 'true') {
-    it(name, () => {
-      throw new Error('no Chromium was found, nor could it be installed; BARTLEBY_CHROMIUM names one')
-    })
-  } else {
-    describe.skip(name, body)
-  }
+    afterAll(() => browser?.close())
+    body()
+  })
 }
 
 export interface View {

@@ -11,7 +11,7 @@ import { type PostgresServer, startPostgres } from './postgres.ts'
 const POSTGRES_FOLDER = '/usr/lib/postgresql'
 
 /** What `find` finds, after an attempt to install the packages if it found nothing. */
-function findOrInstall<T>(packages: readonly string[], find: () => T | undefined): T | undefined {
+export function findOrInstall<T>(packages: readonly string[], find: () => T | undefined): T | undefined {
   const found = find()
   if (found !== undefined) return found
   if (process.getuid?.() !== 0 || !existsSync('/usr/bin/apt-get')) return undefined
@@ -22,7 +22,7 @@ function findOrInstall<T>(packages: readonly string[], find: () => T | undefined
 }
 
 /** Tests of what is there; skipped with a sentence where it is not. */
-function describeWith<T>(
+export function describeWith<T>(
   found: T | undefined,
   missing: string,
   name: string,
