@@ -1,3 +1,4 @@
+/** Engines: named workers, whose letters and history are the unified tables. */
 import type { Given } from '../../core/settings/kinds.ts'
 import { azureTablesOf, type TableKeys } from '../../outgoing/azure/keys.ts'
 import type { EngineDirectory, EngineSettings } from '../../queues/engines/engine-directory.ts'

@@ -1,5 +1,5 @@
 /**
- * The dispatcher: claims messages in short transactions, delivers them outside of any, and settles what came of it in
+ * The dispatcher: claims messages in short transactions, delivers them outside of any, and settles the results in
  * batches. Any number of them may work on one table; each can be killed at any time.
  *
  *   claim ──► deliver ──► processed
@@ -7,8 +7,8 @@
  *     │          └──► dead (a letter)   │      message is delivered again with the same key
  *     └─────────────────────────────────┘
  *
- * Claiming, delivering and settling go on at the same time, by the one worker (core/work): the next batch is claimed while one is being
- * delivered, and what was delivered meanwhile is settled together. This file delivers; claims.ts and settlements.ts are the table's side.
+ * The one worker (core/work) claims, delivers and settles at the same time. This file delivers; claims.ts and
+ * settlements.ts are the table's side.
  */
 import { randomUUID } from 'node:crypto'
 import { type Clock, type Instant, later, microseconds } from '../../../core/clock.ts'

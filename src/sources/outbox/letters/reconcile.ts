@@ -117,7 +117,7 @@ async function agree(
 const ARRIVED = 'Delivered'
 
 /**
- * What has to happen so that a row and its letter agree.
+ * What makes a row and its letter agree.
  *
  *   row \ letter   none       Pending       Resolved or Expired
  *   dead           capture    –             reopen
@@ -125,8 +125,8 @@ const ARRIVED = 'Delivered'
  *   given up       let go     reinstate     let go
  *   pending        –          –             –
  *
- * Given up are dead rows whose letter was discarded or has expired; letting go means what waits behind them in their
- * line. What is compared twice, or was half done when something crashed, comes to a dash.
+ * Given up: dead, and its letter was discarded or has expired. Let go: those that wait behind it in its line. A second
+ * comparison, also after a crash, comes to a dash.
  */
 type Difference = 'none' | 'capture' | 'reopen' | 'complete' | 'confirm' | 'reinstate' | 'let go'
 
