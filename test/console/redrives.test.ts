@@ -77,7 +77,7 @@ describeBrowser('a redrive', () => {
     await plan.getByText('hmac instance-0').click()
     await plan.getByText('9007199254740993').first().waitFor()
     await plan.getByLabel('Reason').fill('the key vault is back')
-    await plan.getByLabel('Try so many first').fill('3')
+    await plan.getByLabel('Try first (canary)').fill('3')
     expect(await plan.locator('.command').textContent()).toMatch(
       /^bartleby redrive plan .* --action retry --canary 3 --reason 'the key vault is back' --start/,
     )
@@ -99,7 +99,7 @@ describeBrowser('a redrive', () => {
     // The focus goes to what it filled in.
     await page.keyboard.press('ControlOrMeta+A')
     await page.keyboard.type('2')
-    expect(await plan.getByLabel('Try so many first').inputValue()).toBe('2')
+    expect(await plan.getByLabel('Try first (canary)').inputValue()).toBe('2')
     await plan.getByRole('button', { name: 'Retry 6' }).click()
     await line()
       .getByText(/^Stopped: /)
@@ -125,7 +125,7 @@ describeBrowser('a redrive', () => {
   it('goes on without the tab that started it, and is paused, slowed, resumed and cancelled by others', async () => {
     await deadRotations(office, 20)
     const plan = await planOf('Retry')
-    await plan.getByLabel('At most per second').fill('1')
+    await plan.getByLabel('Rate per destination').fill('1')
     office.mend()
     await plan.getByRole('button', { name: 'Retry 20' }).click()
     await line()
@@ -147,7 +147,7 @@ describeBrowser('a redrive', () => {
     await running.getByRole('button', { name: 'Pause' }).waitFor()
     await expect.poll(focused).toBe('Pause')
     await running.getByRole('button', { name: 'Change rate…' }).click()
-    await dialog('Change the rate').getByLabel('At most per second').fill('2')
+    await dialog('Change the rate').getByLabel('Rate per destination').fill('2')
     await page.keyboard.press('Enter')
     await expect.poll(async () => (await newest()).rate).toBe(2)
     await running.getByRole('button', { name: 'Cancel…' }).click()
@@ -166,7 +166,7 @@ describeBrowser('a redrive', () => {
   it('discards many only with a reason, and with their number typed', async () => {
     await deadRotations(office, 3)
     const plan = await planOf('Discard')
-    await plan.getByText(/Say why, then plan it/).waitFor()
+    await plan.getByText(/Give a reason, then plan/).waitFor()
     await page.keyboard.press('Escape')
     await expect.poll(focused).toBe('Discard…')
     await page.keyboard.press('Enter')

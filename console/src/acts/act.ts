@@ -48,9 +48,9 @@ export const PAST_WORDS: Readonly<Record<RedriveAction, string>> = { ...DONE_WOR
 
 /** What the act means, in a sentence or two. */
 export const MEANINGS: Readonly<Record<RedriveAction, string>> = {
-  retry: 'Each goes back to where it came from; those that fail again come back as the same letters.',
-  move: 'Each goes to another queue than the one it came from; those that fail there come back as the same letters.',
-  discard: 'Each ends without being sent back. It can be restored until its retention is over.',
+  retry: 'Each letter goes back to where it came from. One that fails again returns as the same letter.',
+  move: 'Each letter goes to another queue. One that fails there returns as the same letter.',
+  discard: 'Each letter ends without being sent back. Restorable until retention removes it.',
   restore:
-    'Each is pending again. What a retry sent and nobody has begun is taken back first; what was processed can be sent twice from then on.',
+    'Each letter becomes pending again. A retry that nobody has begun to process is recalled first; one that was processed can be sent twice from then on.',
 }

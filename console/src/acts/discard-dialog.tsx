@@ -39,12 +39,12 @@ function Reason({ letter, close }: { readonly letter: LetterItem; readonly close
         <Textarea
           data-autofocus
           label="Why"
-          description="It ends without being sent back. You can undo this for ten seconds, and restore it later."
+          description="The letter ends without being sent back. You can undo this for ten seconds, and restore it later."
           autosize
           minRows={2}
           maxLength={4_000}
           value={notes}
-          error={isMissing && notes.trim() === '' ? 'Say why, for those who come after you.' : undefined}
+          error={isMissing && notes.trim() === '' ? 'The reason is kept with the letter.' : undefined}
           onChange={(event) => setNotes(event.currentTarget.value)}
           onKeyDown={(event) => {
             if (event.key === 'Enter' && !event.shiftKey) submit(event)
@@ -52,7 +52,7 @@ function Reason({ letter, close }: { readonly letter: LetterItem; readonly close
         />
         <Group justify="flex-end">
           <Button variant="default" onClick={close}>
-            Keep it
+            Cancel
           </Button>
           <Button type="submit" color="red">
             Discard

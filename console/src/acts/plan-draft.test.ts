@@ -63,7 +63,7 @@ describe('a draft', () => {
     expect(problemOf('retry', FRESH)).toBeNull()
     expect(problemOf('move', FRESH)?.field).toBe('queue')
     expect(problemOf('discard', FRESH)?.field).toBe('reason')
-    expect(problemOf('retry', { ...FRESH, payload: 'patch', patch: '[{' })?.says).toContain('no JSON')
+    expect(problemOf('retry', { ...FRESH, payload: 'patch', patch: '[{' })?.says).toContain('Not JSON')
     expect(problemOf('retry', { ...FRESH, payload: 'patch', patch: '{}' })?.field).toBe('patch')
     expect(problemOf('retry', { ...FRESH, payload: 'mapping' })?.field).toBe('mapping')
     expect(problemOf('restore', { ...FRESH, payload: 'mapping' })).toBeNull()

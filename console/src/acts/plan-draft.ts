@@ -108,9 +108,9 @@ export interface DraftProblem {
 /** What keeps the server from being asked; null: nothing. */
 export function problemOf(act: PlanRequest['act'], draft: Draft): DraftProblem | null {
   if (act === 'move' && draft.queue.trim() === '')
-    return { field: 'queue', says: 'Say to which queue they go.' }
+    return { field: 'queue', says: 'Name the queue they go to.' }
   if (act === 'discard' && draft.reason.trim() === '')
-    return { field: 'reason', says: 'Say why first: the reason is kept with each letter.' }
+    return { field: 'reason', says: 'Give a reason first: it is kept with each letter.' }
   if (!isSending(act)) return null
   if (draft.payload === 'mapping' && draft.mapping.trim() === '')
     return { field: 'mapping', says: 'Write a mapping, or leave the payload as it is.' }
@@ -128,7 +128,7 @@ function patchProblem(text: string): string | null {
       ? null
       : 'A JSON Patch is a list of operations: [{ "op": …, "path": … }].'
   } catch (error) {
-    return `It is no JSON: ${error instanceof Error ? error.message : ''}`
+    return `Not JSON: ${error instanceof Error ? error.message : ''}`
   }
 }
 

@@ -17,9 +17,9 @@ export interface PlanFieldsProps {
 }
 
 const ORDER_WORDS: Readonly<Record<RedriveOrder, string>> = {
-  key: 'Kept for each key',
-  capture: 'Kept for all, one by one',
-  none: 'Not kept',
+  key: 'Order of capture per key',
+  capture: 'Order of capture, one by one',
+  none: 'No order',
 }
 
 export function PlanFields({ act, draft, problem, change }: PlanFieldsProps) {
@@ -47,8 +47,8 @@ export function PlanFields({ act, draft, problem, change }: PlanFieldsProps) {
       />
       <div className="plan-terms">
         <OptionalNumber
-          label="At most per second"
-          description="To each destination. Empty: as fast as it goes."
+          label="Rate per destination"
+          description="Letters per second. Empty: no limit."
           value={draft.rate}
           allowDecimal
           error={errorAt('rate')}
@@ -57,7 +57,7 @@ export function PlanFields({ act, draft, problem, change }: PlanFieldsProps) {
         {isSending(act) && (
           <>
             <OptionalNumber
-              label="Try so many first"
+              label="Try first (canary)"
               description={`Waits for their outcomes, ${waitWords(draft.waitSeconds)} at most. Empty: none.`}
               field={first}
               value={draft.canary}
@@ -66,8 +66,8 @@ export function PlanFields({ act, draft, problem, change }: PlanFieldsProps) {
             />
             {draft.canary !== null && (
               <OptionalNumber
-                label="% confirmed of these"
-                description="With fewer it goes no further."
+                label="Continue if confirmed ≥ %"
+                description="With fewer, the redrive pauses."
                 placeholder={String(USUAL.confirmPercent)}
                 value={draft.confirmPercent}
                 allowDecimal
@@ -75,8 +75,8 @@ export function PlanFields({ act, draft, problem, change }: PlanFieldsProps) {
               />
             )}
             <OptionalNumber
-              label="Stop above % returned"
-              description="Empty: it never stops by itself."
+              label="Stop if returned > %"
+              description="Empty: never."
               value={draft.stopPercent}
               allowDecimal
               error={errorAt('stopRule')}
@@ -84,16 +84,16 @@ export function PlanFields({ act, draft, problem, change }: PlanFieldsProps) {
             />
             {draft.stopPercent !== null && (
               <OptionalNumber
-                label="Of the last outcomes"
-                description="How many the rule looks at."
+                label="in the last"
+                description="Outcomes that the rule looks at."
                 placeholder={String(USUAL.stopOf)}
                 value={draft.stopOf}
                 set={(stopOf) => change({ stopOf })}
               />
             )}
             <NativeSelect
-              label="Order of capture"
-              description="Kept for each key, different keys go at once."
+              label="Order"
+              description="Each key in order of capture; keys in parallel."
               data={ORDERS.map((order) => ({ value: order, label: ORDER_WORDS[order] }))}
               value={draft.order}
               error={errorAt('order')}

@@ -40,24 +40,24 @@ export function PlanFindings({ request, calls, isAskable }: PlanFindingsProps) {
         <Group gap="xs" mt="xs" role="status">
           <Loader size="xs" />
           <Text size="sm">
-            {calls.progress ?? 'Planning: nothing is changed by it. A million letters take half a minute.'}
+            {calls.progress ?? 'Planning changes nothing. A million letters take half a minute.'}
           </Text>
         </Group>
       )}
       {!isPlanning && plan === null && !isAskable && (
         <Text size="sm" mt="xs">
-          {act === 'move' ? 'Say to which queue, then plan it.' : 'Say why, then plan it.'} Nothing happens
-          before you have seen how many they are.
+          {act === 'move' ? 'Name the queue, then plan.' : 'Give a reason, then plan.'} Nothing happens before
+          you have seen how many they are.
         </Text>
       )}
       {isOld && !isPlanning && (
-        <Alert color="yellow" role="status" mt="xs" title="What would be sent was changed since this plan">
-          Plan again to see what it comes to.
+        <Alert color="yellow" role="status" mt="xs" title="The terms have changed since this plan">
+          Plan again to see the numbers.
         </Alert>
       )}
       {hasMoved && !isOld && (
-        <Alert color="yellow" role="status" mt="xs" title="The numbers are not what they were">
-          The plan was made anew and found others. Nothing was started: look at them, and start it again.
+        <Alert color="yellow" role="status" mt="xs" title="The numbers have changed">
+          Planning again found other numbers. Nothing was started: check them, then start.
         </Alert>
       )}
     </div>
@@ -87,13 +87,14 @@ function Validity({ until }: { readonly until: string }) {
   const { now } = useTime()
   return (
     <Text size="sm" c="var(--quiet)">
-      These letters, as they are now: what arrives later is not part of it, what changes is skipped.{' '}
+      The plan holds these letters as they are now. Later arrivals are not part of it; letters that change are
+      skipped.{' '}
       {new Date(until).getTime() > now ? (
         <>
-          It can be started until its time is over, <Time at={until} />.
+          The plan can be started until it expires, <Time at={until} />.
         </>
       ) : (
-        'Its time is over: to start it, it is planned anew, and started only if that finds the same.'
+        'The plan has expired. Starting it plans again first, and starts only if the numbers are the same.'
       )}
     </Text>
   )

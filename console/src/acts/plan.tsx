@@ -111,7 +111,7 @@ function Decision({ request, close, started }: DecisionProps) {
           <Alert
             color="red"
             role="alert"
-            title={calls.isRefused ? 'The server refuses this' : 'The server could not be asked'}
+            title={calls.isRefused ? 'The server refused' : 'The server did not answer'}
             mb="sm"
             py="xs"
           >
@@ -120,7 +120,7 @@ function Decision({ request, close, started }: DecisionProps) {
         )}
         <Group gap="sm" justify="flex-end">
           <Button variant="default" onClick={close}>
-            Leave it
+            Cancel
           </Button>
           <ActButton
             needs="operator"
@@ -169,8 +169,8 @@ const isBegun = (problem: DraftProblem | null, { patch }: Draft): boolean =>
 
 function startRefusal({ plan, isOld, isPlanning }: PlanCalls, typed: string): string | null {
   if (isPlanning) return 'The plan is being made.'
-  if (plan === null) return 'Plan it first, and look at what it found.'
-  if (isOld) return 'Plan again first: what would be sent was changed.'
+  if (plan === null) return 'Plan first, and check the numbers.'
+  if (isOld) return 'Plan again first: the terms have changed.'
   return countRefusal(plan, typed)
 }
 

@@ -20,6 +20,6 @@ describe('the number of letters to discard', () => {
   it('is not asked for one letter, nor for other acts; a plan without letters is not started', () => {
     expect(countRefusal(planOf('discard', 1), '')).toBeNull()
     expect(countRefusal(planOf('retry', 5), '')).toBeNull()
-    expect(countRefusal(planOf('retry', 0), '')).toBe('There is no letter in the plan.')
+    expect(countRefusal(planOf('retry', 0), '')).toBe('The plan holds no letters.')
   })
 })

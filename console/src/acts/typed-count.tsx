@@ -11,7 +11,7 @@ const mustTypeCount = ({ action, numbers }: Planned): boolean => action === 'dis
 /** Why the plan cannot be started as it is, with what was typed; null: it can. */
 export function countRefusal(plan: Planned, typed: string): string | null {
   const { eligible } = plan.numbers
-  if (eligible === 0) return 'There is no letter in the plan.'
+  if (eligible === 0) return 'The plan holds no letters.'
   // As it is shown, or without its commas.
   const isRight = [grouped(eligible), String(eligible)].includes(typed.trim())
   return mustTypeCount(plan) && !isRight ? `Type ${grouped(eligible)} first.` : null
@@ -29,7 +29,7 @@ export function TypedCount({ plan, typed, type }: TypedCountProps) {
   return (
     <TextInput
       label={`Type ${grouped(plan.numbers.eligible)} to discard them`}
-      description="So that nobody discards more than they think."
+      description="Guards against discarding more than intended."
       inputMode="numeric"
       autoComplete="off"
       required

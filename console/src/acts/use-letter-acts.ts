@@ -58,7 +58,7 @@ export function useLetterActs(): LetterActs {
             confirmedAtUtc: null,
             resolvedAtUtc: new Date().toISOString(),
           })
-          show({ title: `${letter.instanceId} was sent`, message: `It is on its way to ${queue}.` })
+          show({ title: `${letter.instanceId} was sent`, message: `On its way to ${queue}.` })
         }),
       discard: (letter, notes) =>
         attempt(letter, `${letter.instanceId} was not discarded`, async () => {
@@ -78,7 +78,7 @@ export function useLetterActs(): LetterActs {
             title: `${letter.instanceId} is pending again`,
             ...(undo === null
               ? {}
-              : { undo: () => void attempt(letter, `${letter.instanceId} stays pending`, undo) }),
+              : { undo: () => void attempt(letter, `${letter.instanceId} is still pending`, undo) }),
           })
         }),
     }

@@ -93,7 +93,7 @@ async function request(
     })
   } catch (error) {
     if (error instanceof DOMException && error.name === 'AbortError') throw error
-    throw new CallFailure('network', 0, 'The server does not answer. Is it running?')
+    throw new CallFailure('network', 0, 'The server does not answer. Check that it is running.')
   }
 }
 
@@ -106,7 +106,7 @@ async function jsonOf(answer: Response, keepsDigits = false): Promise<unknown> {
 }
 
 /** What the server says about a header means nothing to people in a browser. */
-const SESSION_OVER = 'Your session is over. Sign in again.'
+const SESSION_OVER = 'Your session has ended. Sign in again.'
 
 function failureOf(answer: Response, code: unknown, message: unknown, parameter?: unknown): CallFailure {
   return new CallFailure(

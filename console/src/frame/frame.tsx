@@ -36,7 +36,7 @@ export function Frame() {
         else palette.open()
       },
     },
-    { keys: '?', does: 'list all keys', run: keyList.open },
+    { keys: '?', does: 'list keyboard shortcuts', run: keyList.open },
     ...SCREENS.map(({ to, title, key }) => ({
       keys: `g ${key}`,
       does: `go to ${title}`,

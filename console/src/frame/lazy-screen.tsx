@@ -17,9 +17,7 @@ class ScreenNotLoaded extends Error {
   readonly again: () => Promise<void>
 
   constructor(again: () => Promise<void>) {
-    super(
-      'The script of this screen did not come: the server does not answer, or has another version by now.',
-    )
+    super('The script of this screen could not be loaded: the server does not answer, or was upgraded.')
     this.again = again
   }
 }
@@ -71,7 +69,7 @@ export function BrokenScreen({ error, reset }: ErrorComponentProps) {
   }
   return (
     <Page title="This screen cannot be shown">
-      <Alert color="red" title="The other screens still can" role="alert">
+      <Alert color="red" title="Other screens work" role="alert">
         <Stack gap="xs" align="flex-start">
           <Text size="sm" className="wrapped">
             {reasonOf(error)}
@@ -81,7 +79,7 @@ export function BrokenScreen({ error, reset }: ErrorComponentProps) {
               Try again
             </Button>
             <Button size="compact-sm" variant="default" onClick={() => window.location.reload()}>
-              Load the page anew
+              Reload the page
             </Button>
           </Group>
         </Stack>

@@ -17,9 +17,9 @@ const WORDS: Readonly<Record<LiveState, string>> = {
 const MEANINGS: Readonly<Record<LiveState, string>> = {
   connecting: 'Waiting for the server.',
   live: 'Changes arrive as they happen. Press to pause.',
-  polling: 'Events do not come through; the page asks every five seconds. Press to pause.',
-  stale: 'The server does not answer, or its store does not. What is shown may be old; it is tried again.',
-  paused: 'Nothing on the page changes by itself. Press to go on.',
+  polling: 'Events do not arrive; the page asks every five seconds. Press to pause.',
+  stale: 'The server or its store does not answer. The page may be out of date; retrying.',
+  paused: 'Live updates are paused. Press to resume.',
 }
 
 export function LiveSign() {

@@ -103,12 +103,12 @@ function useCommands(openKeys: () => void): readonly Command[] {
     ...SCREENS.map(({ to, title }) => ({ title: `Go to ${title}`, run: () => void navigate({ to }) })),
     { title: 'Theme: light', run: () => setColorScheme('light') },
     { title: 'Theme: dark', run: () => setColorScheme('dark') },
-    { title: 'Theme: as the system', run: () => setColorScheme('auto') },
+    { title: 'Theme: system', run: () => setColorScheme('auto') },
     zone === 'utc'
       ? { title: 'Times in local time', run: () => setZone('local') }
       : { title: 'Times in UTC', run: () => setZone('utc') },
-    { title: isPaused ? 'Go on with live updates' : 'Pause live updates', run: () => setPaused(!isPaused) },
-    { title: 'List all keys', run: openKeys },
+    { title: isPaused ? 'Resume live updates' : 'Pause live updates', run: () => setPaused(!isPaused) },
+    { title: 'List keyboard shortcuts', run: openKeys },
   ]
 }
 

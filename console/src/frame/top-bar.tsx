@@ -124,7 +124,7 @@ function Search() {
 }
 
 const THEMES = {
-  auto: { next: 'light', word: 'as the system', icon: 'M12 4a8 8 0 1 0 0 16a8 8 0 1 0 0-16M12 4v16' },
+  auto: { next: 'light', word: 'system', icon: 'M12 4a8 8 0 1 0 0 16a8 8 0 1 0 0-16M12 4v16' },
   light: {
     next: 'dark',
     word: 'light',

@@ -46,9 +46,8 @@ function Entry({ name }: { readonly name: string }) {
       read={read}
       what="the entry"
       unknown={
-        <Empty title="There is no such entry.">
-          Its address may be cut off, it may belong to another server, or it is so old that it is not kept any
-          more.
+        <Empty title="Entry not found.">
+          The address may be incomplete, the entry may belong to another server, or retention has removed it.
         </Empty>
       }
     >

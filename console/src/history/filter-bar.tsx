@@ -98,7 +98,7 @@ export function FilterBar({ filter, apply }: FilterBarProps) {
               apply({})
             }}
           >
-            Leave all filters
+            Clear all filters
           </Button>
         </Group>
       </SimpleGrid>

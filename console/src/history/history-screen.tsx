@@ -49,7 +49,7 @@ export function HistoryScreen() {
   return (
     <Page
       title="History"
-      lead="Runs of engines, and everything that was done to letters. The newest come first."
+      lead="Runs of engines and acts on letters, newest first."
       beside={
         <Group gap="xs">
           <Button variant="default" loading={read.isFetching} onClick={() => void read.refetch()}>
@@ -87,8 +87,8 @@ export function HistoryScreen() {
 function Nothing({ filter, hasMore }: { readonly filter: HistoryAsked; readonly hasMore: boolean }) {
   if (hasMore)
     return (
-      <Empty title="Nothing yet that matches.">
-        The newest ten thousand rows were looked through. Go on with the next page, or give a time.
+      <Empty title="No match so far.">
+        The newest ten thousand rows were searched. Go to the next page, or narrow the time.
       </Empty>
     )
   return Object.keys(filter).length === 0 ? (

@@ -159,7 +159,7 @@ function ActivityTable({
             </table>
           </section>
           <Text size="xs" c="var(--quiet)">
-            {busy.length === 0 ? 'Nothing happened.' : 'Times in which nothing happened are left out.'}
+            {busy.length === 0 ? 'Nothing happened.' : 'Buckets with no activity are left out.'}
           </Text>
         </Stack>
       )}

@@ -89,7 +89,7 @@ export function Empty({ title, children }: { readonly title: string; readonly ch
 /** A read that failed, with a way to try again. */
 export function Trouble({ error, retry }: { readonly error: unknown; readonly retry?: () => void }) {
   return (
-    <Alert color="red" title="This could not be read" role="alert">
+    <Alert color="red" title="Could not load" role="alert">
       <Stack gap="xs" align="flex-start">
         <Text size="sm">{reasonOf(error)}</Text>
         {retry !== undefined && (

@@ -35,8 +35,8 @@ export function ShownBytes({ bytes, label }: { readonly bytes: Uint8Array; reado
       </Group>
       {form === 'text' && hasUnseen(text) && (
         <Text size="sm" mb={4}>
-          Some of its characters cannot be seen, or turn the direction of the text: they are written like
-          \u202E here.
+          Characters that cannot be seen, or that turn the direction of the text, are written out, such as
+          \u202E.
         </Text>
       )}
       <pre className="bytes">{form === 'text' ? visible(text) : text}</pre>

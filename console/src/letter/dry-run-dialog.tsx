@@ -41,7 +41,7 @@ function DryRun({ letter }: { readonly letter: LetterKey }) {
   })
   if (error !== null) {
     return (
-      <Alert color="red" title="It would not be sent" role="alert">
+      <Alert color="red" title="Would be refused" role="alert">
         {reasonOf(error)}
       </Alert>
     )

@@ -52,11 +52,11 @@ export function EditDryRun({ letter, edit, refusal }: EditDryRunProps) {
         )}
         {result !== null && result.edit.payload !== edit.payload && (
           <Text size="sm" fw={600}>
-            The text was changed since this dry run.
+            The text has changed since this dry run.
           </Text>
         )}
         {result?.refusal != null && (
-          <Alert color="red" title="It would not be sent">
+          <Alert color="red" title="Would be refused">
             {result.refusal}
           </Alert>
         )}

@@ -129,7 +129,7 @@ function Editor({ letter }: { readonly letter: LetterDetail }) {
             {problem?.kind === 'json' && (
               <Checkbox
                 size="sm"
-                label="Send it although it is no JSON"
+                label="Send although it is not JSON"
                 checked={isAnyText}
                 onChange={(event) => setAnyText(event.currentTarget.checked)}
               />

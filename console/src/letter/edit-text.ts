@@ -14,13 +14,13 @@ export const MAX_BODY_BYTES = 1_048_576
 
 /** How this payload can be edited. */
 export function editModeOf(text: string, encoding: TextEncoding): EditMode {
-  if (encoding === 'base64') return { kind: 'base64', why: 'It is no UTF-8, so it is edited as base64.' }
+  if (encoding === 'base64') return { kind: 'base64', why: 'Not UTF-8, so it is edited as base64.' }
   if (!text.includes('\r')) return { kind: 'text', lineEnd: '\n' }
   // Each \r has its \n, and each \n its \r.
   if (!/\r(?!\n)|(?<!\r)\n/.test(text)) return { kind: 'text', lineEnd: '\r\n' }
   return {
     kind: 'base64',
-    why: 'It mixes kinds of line ends, which a text field cannot keep, so it is edited as base64.',
+    why: 'Mixed line ends, which a text field cannot keep, so it is edited as base64.',
   }
 }
 
@@ -50,10 +50,10 @@ export interface Checked {
 export function editProblem(typed: string, { mode, original, notes }: Checked): EditProblem | null {
   const edit = fromField(typed, mode)
   if (mode.kind === 'base64' && !isBase64(edit.payload)) {
-    return { kind: 'form', says: 'It is no base64 with padding.' }
+    return { kind: 'form', says: 'Not base64 with padding.' }
   }
   if (!edit.payload.isWellFormed()) {
-    return { kind: 'form', says: 'It holds half a character (a lone surrogate), which has no bytes.' }
+    return { kind: 'form', says: 'Contains a lone surrogate, which cannot be encoded.' }
   }
   const size = new TextEncoder().encode(JSON.stringify(retryBody({ edit, notes }))).length
   if (size > MAX_BODY_BYTES) {
@@ -63,7 +63,7 @@ export function editProblem(typed: string, { mode, original, notes }: Checked): 
     }
   }
   if (mode.kind === 'text' && isJson(original) && !isJson(typed)) {
-    return { kind: 'json', says: `It is no JSON any more: ${jsonProblem(typed) ?? ''}` }
+    return { kind: 'json', says: `No longer JSON: ${jsonProblem(typed) ?? ''}` }
   }
   return null
 }

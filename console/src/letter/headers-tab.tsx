@@ -7,7 +7,7 @@ import { PayloadView } from './payload-view.tsx'
 
 export function HeadersTab({ letter: { headers, headersEncoding } }: { readonly letter: LetterDetail }) {
   const rows = useMemo(() => headerRows(headers), [headers])
-  if (headers === null || rows?.length === 0) return <Text size="sm">None came with it.</Text>
+  if (headers === null || rows?.length === 0) return <Text size="sm">No headers.</Text>
   if (rows === null) {
     const isText = typeof headers === 'string'
     return (

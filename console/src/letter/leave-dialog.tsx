@@ -21,11 +21,11 @@ export function LeaveDialog({ isDirty, isSent, drop }: LeaveDialogProps) {
     <Modal
       opened={isAsking}
       onClose={stay}
-      title="Leave the edit?"
+      title="Leave the editor?"
       closeButtonProps={{ 'aria-label': 'Close' }}
     >
       <Text size="sm" mb="md">
-        It was not sent. This tab keeps it until you come back, or you throw it away.
+        Your edit was not sent. This tab keeps the draft until you come back or discard it.
       </Text>
       <Group justify="flex-end">
         <Button
@@ -35,10 +35,10 @@ export function LeaveDialog({ isDirty, isSent, drop }: LeaveDialogProps) {
             blocker.proceed?.()
           }}
         >
-          Throw it away
+          Discard the draft
         </Button>
         <Button variant="default" onClick={() => blocker.proceed?.()}>
-          Leave and keep it
+          Leave, keep the draft
         </Button>
         <Button data-autofocus onClick={stay}>
           Stay

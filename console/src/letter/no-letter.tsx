@@ -5,7 +5,7 @@ import { Empty } from '../kit/page.tsx'
 
 export function NoLetter({ letter: { engine } }: { readonly letter: LetterKey }) {
   return (
-    <Empty title="There is no such letter.">
+    <Empty title="Letter not found.">
       Its address may be cut off, it may belong to another server, or it was resolved so long ago that it is
       not kept any more. Look for it among{' '}
       <LettersLink filter={{ engine }}>all letters of {engine}</LettersLink>.

@@ -50,8 +50,8 @@ export function PayloadPanel({ letter }: { readonly letter: LetterDetail }) {
 
 function typeOf(text: string, encoding: TextEncoding): string {
   if (text === '') return 'Empty'
-  if (encoding === 'base64') return 'Bytes that are no UTF-8'
-  return isJson(text) ? 'JSON' : 'Text in UTF-8'
+  if (encoding === 'base64') return 'Binary'
+  return isJson(text) ? 'JSON' : 'Text (UTF-8)'
 }
 
 /** Browsers hash only on pages that came over a safe way; elsewhere it stays unknown. */

@@ -11,10 +11,10 @@ import { traceOf } from './headers.ts'
 import { originOf } from './provenance.ts'
 
 const REASONS: Readonly<Record<string, string>> = {
-  attempts: 'its attempts were used up',
-  expired: 'its time was over',
-  rejected: 'a consumer rejected it',
-  failed: 'its worker failed for good',
+  attempts: 'attempts used up',
+  expired: 'expired',
+  rejected: 'rejected by a consumer',
+  failed: 'failed permanently',
 }
 
 export function ProvenanceTab({ letter }: { readonly letter: LetterDetail }) {
@@ -55,7 +55,7 @@ function Origin({ letter }: { readonly letter: LetterDetail }) {
       </Fact>
       <Moment name="Made" at={letter.itemCreatedAtUtc} />
       <Fact name="Reference">{letter.reference}</Fact>
-      <Fact name="It died because">{REASONS[letter.reason] ?? letter.reason}</Fact>
+      <Fact name="Reason">{REASONS[letter.reason] ?? letter.reason}</Fact>
       <Fact name="Failed by">{letter.failedBy}</Fact>
       <Moment name="First failure" at={letter.firstFailureAtUtc} />
       <Moment name="Last failure" at={letter.lastFailureAtUtc} />

@@ -14,7 +14,7 @@ export function RawTab({ letter }: { readonly letter: LetterDetail }) {
     <Stack gap="md">
       <section aria-label="Commands">
         <Title order={2} size="h5" mb={4}>
-          Retry it from elsewhere
+          Commands
         </Title>
         <Text size="sm" mb={4}>
           As curl{needsToken ? ', with a token in BARTLEBY_TOKEN' : ''}
@@ -25,9 +25,9 @@ export function RawTab({ letter }: { readonly letter: LetterDetail }) {
         </Text>
         <CopiedCommand text={letterCommand('retry', letter)} label="as CLI" />
       </section>
-      <section aria-label="As the server tells it">
+      <section aria-label="JSON">
         <Title order={2} size="h5" mb={4}>
-          As the server tells it
+          JSON
         </Title>
         <TextView text={raw} />
       </section>

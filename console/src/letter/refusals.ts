@@ -6,23 +6,23 @@ export type Refusable = Pick<LetterItem, 'status' | 'resolution' | 'confirmedAtU
   readonly leased?: boolean
 }
 
-const LEASED = 'A consumer of its dead queue holds it: try again when the lease is over.'
+const LEASED = 'Leased by a consumer of its dead queue: try again when the lease ends.'
 
 /** Of a retry, an edit and a dry run; null: it is possible. */
 export function retryRefusal({ status, resolution, confirmedAtUtc, leased }: Refusable): string | null {
   if (status === 'Pending') return leased === true ? LEASED : null
   if (status === 'Resolved' && resolution === 'retry') {
     return confirmedAtUtc === null
-      ? 'It is on its way already: wait for its outcome, or restore it first.'
-      : 'It was sent and processed: restore it first to send it again.'
+      ? 'Already sent: wait for its outcome, or restore it first.'
+      : 'Sent and processed: restore it first to send it again.'
   }
-  return `It is ${status}: restore it first.`
+  return `${status}: restore it first.`
 }
 
 export function discardRefusal({ status, leased }: Refusable): string | null {
   if (status === 'Pending') return leased === true ? LEASED : null
-  return `It is ${status}: only pending letters are discarded.`
+  return `${status}: only pending letters can be discarded.`
 }
 
 export const restoreRefusal = ({ status }: Refusable): string | null =>
-  status === 'Pending' ? 'It is pending: there is nothing to restore.' : null
+  status === 'Pending' ? 'Pending: nothing to restore.' : null

@@ -39,13 +39,13 @@ function Related({ letter, title, filter }: RelatedProps) {
       <Shown read={read} what="letters">
         {({ items, continuationToken }) => {
           const others = items.filter((item) => nameOf(item) !== nameOf(letter))
-          if (others.length === 0) return <Text size="sm">This is the only letter of it.</Text>
+          if (others.length === 0) return <Text size="sm">No other letters.</Text>
           return (
             <Stack gap="xs">
               <Table label={title} columns={LETTER_COLUMNS} rows={others} keyOf={nameOf} />
               <Text size="sm">
                 <LettersLink filter={filter}>
-                  {continuationToken === null ? 'The same as a list' : 'All of them, these are the newest'}
+                  {continuationToken === null ? 'Show as a list' : 'Show all (these are the newest)'}
                 </LettersLink>
               </Text>
             </Stack>

@@ -56,7 +56,7 @@ function noteOf(letter: LetterDetail): Note | null {
       colour: 'gray',
       says: (
         <>
-          It was given up <Time at={letter.expiredAtUtc} />
+          Expired <Time at={letter.expiredAtUtc} />
           {by}.{why} <Restorable letter={letter} />
         </>
       ),
@@ -68,14 +68,14 @@ function noteOf(letter: LetterDetail): Note | null {
       colour: 'gray',
       says: (
         <>
-          It ended without being sent back, <Time at={resolvedAtUtc} />
+          Ended without being sent back, <Time at={resolvedAtUtc} />
           {by}.{why} <Restorable letter={letter} />
         </>
       ),
     }
   }
   if (resolution !== 'retry') {
-    return { title: 'Completed', colour: 'teal', says: `A consumer of its dead queue completed it${by}.` }
+    return { title: 'Completed', colour: 'teal', says: `Completed by a consumer of its dead queue${by}.` }
   }
   if (confirmedAtUtc !== null) {
     return {
@@ -83,7 +83,7 @@ function noteOf(letter: LetterDetail): Note | null {
       colour: 'teal',
       says: (
         <>
-          What was sent{sentTo === null ? '' : ` to ${sentTo}`} was completed <Time at={confirmedAtUtc} />.
+          The message sent{sentTo === null ? '' : ` to ${sentTo}`} was processed <Time at={confirmedAtUtc} />.
           {why}
         </>
       ),
@@ -94,8 +94,8 @@ function noteOf(letter: LetterDetail): Note | null {
     colour: 'blue',
     says: (
       <>
-        It was sent{sentTo === null ? '' : ` to ${sentTo}`} <Time at={resolvedAtUtc} />
-        {by}.{why} Nothing was heard of it yet; this page says so as soon as it is confirmed or returned.
+        Sent{sentTo === null ? '' : ` to ${sentTo}`} <Time at={resolvedAtUtc} />
+        {by}.{why} Not confirmed yet; this page updates by itself.
       </>
     ),
   }
@@ -105,7 +105,7 @@ function Restorable({ letter: { restorableUntilUtc } }: { readonly letter: Lette
   if (restorableUntilUtc === null) return null
   return (
     <>
-      It can be restored until <FullTime at={restorableUntilUtc} />.
+      Restorable until <FullTime at={restorableUntilUtc} />.
     </>
   )
 }
@@ -118,7 +118,7 @@ function pendingNote(letter: LetterDetail): Note | null {
       colour: 'yellow',
       says: (
         <>
-          A consumer of its dead queue holds it until <FullTime at={letter.leaseDeadlineUtc} />.
+          Leased by a consumer of its dead queue until <FullTime at={letter.leaseDeadlineUtc} />.
         </>
       ),
     }
@@ -129,7 +129,7 @@ function pendingNote(letter: LetterDetail): Note | null {
     colour: 'orange',
     says: (
       <>
-        It was sent back and failed again <Time at={backAt} />: {errorLine(letter)}
+        Sent back and failed again <Time at={backAt} />: {errorLine(letter)}
       </>
     ),
   }

@@ -68,7 +68,7 @@ export function LettersScreen() {
       />
       <div className="letters" data-panel={panelKey === null ? undefined : true}>
         {list.problems.length > 0 ? (
-          <Empty title="The query cannot be asked.">What is wrong with it stands under the query.</Empty>
+          <Empty title="The query has an error.">See the message below the query.</Empty>
         ) : (
           <Shown read={list.read} what="letters">
             {() => (
@@ -121,7 +121,7 @@ export function LettersScreen() {
   )
 }
 
-const NEWS_TITLE = 'Captured since this list was read, whatever the query. Press to read it anew.'
+const NEWS_TITLE = 'Captured since this list was read, whatever the query. Press to refresh.'
 
 function Standing({ list: { total } }: { readonly list: LetterList }) {
   return (
@@ -138,15 +138,15 @@ function Nothing({ query }: { readonly query: string }) {
   if (standing?.captured === 0) {
     return (
       <Empty title="No letters yet.">
-        What fails for good becomes one: in queues, engines, the outbox, webhooks and Kafka, or reported with{' '}
-        <code>POST /api/dlq</code>. See the <Anchor href="/docs">documentation</Anchor>.
+        Messages that fail permanently in queues, engines, outboxes, webhooks and Kafka become letters; others
+        are reported with <code>POST /api/dlq</code>. See the <Anchor href="/docs">documentation</Anchor>.
       </Empty>
     )
   }
   return query === DEFAULT_QUERY ? (
-    <Empty title="No letter is pending.">Nothing waits for a decision. What fails next shows up here.</Empty>
+    <Empty title="No letter is pending.">New failures show up here.</Empty>
   ) : (
-    <Empty title="No letter matches.">Leave a term out, or ask for all statuses with “All”.</Empty>
+    <Empty title="No letter matches.">Remove a term, or choose “All” statuses.</Empty>
   )
 }
 

@@ -95,7 +95,7 @@ function QueryField({ text, problems, ask }: QueryFieldProps) {
             rightSectionWidth="auto"
             rightSection={
               <Group gap={4} pr={4} wrap="nowrap">
-                {typed !== '' && <CloseButton aria-label="Empty the query" onClick={empty} />}
+                {typed !== '' && <CloseButton aria-label="Clear the query" onClick={empty} />}
                 <Button type="submit" size="compact-sm" variant="light">
                   Find
                 </Button>
@@ -104,7 +104,7 @@ function QueryField({ text, problems, ask }: QueryFieldProps) {
           />
         </Combobox.Target>
         <Combobox.Dropdown hidden={suggestions.all.length === 0}>
-          <Combobox.Options aria-label="What could come next">
+          <Combobox.Options aria-label="Suggestions">
             {suggestions.all.map(({ text: option, means }) => (
               <Combobox.Option key={option} value={option}>
                 <Group gap="md" justify="space-between">

@@ -1,4 +1,4 @@
-/** What could come next in the query bar: keys, and the values of keys that have few. */
+/** Suggestions in the query bar: keys, and the values of keys that have few. */
 import { LETTER_QUERY_KEYS } from '../../../src/core/letter-query.ts'
 
 export interface Suggestion {

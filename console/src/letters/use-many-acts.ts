@@ -24,7 +24,7 @@ const REFUSALS: Readonly<Record<RedriveAction, (letter: Refusable) => string | n
   restore: restoreRefusal,
 }
 
-const NOTHING_CHOSEN = 'Nothing is chosen: move to a letter with j, or select some with x.'
+const NOTHING_CHOSEN = 'Nothing selected: move to a letter with j, or select some with x.'
 
 export interface ManyActsOptions {
   readonly text: string
@@ -55,7 +55,7 @@ export function useManyActs({ text, list, selection, current, askWhy }: ManyActs
   }
   const perform = (act: RedriveAction, one: ((letter: LetterItem) => void) | null) => () => {
     if (selection.isAll) {
-      const what = text === '' ? 'letters, all there are' : `letters that match ${text}`
+      const what = text === '' ? 'all letters' : `letters that match ${text}`
       return plan({ act, filter: list.filter, what })
     }
     const letters = possible(act)

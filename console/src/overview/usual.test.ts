@@ -3,7 +3,7 @@ import { againstUsual } from './usual.ts'
 
 describe('arrivals against what is usual', () => {
   it.each([
-    [12, null, 'no usual yet', false],
+    [12, null, 'not enough history', false],
     [0, 0, 'as usual', false],
     [10, 10, 'as usual', false],
     [14, 10, 'as usual', false],

@@ -14,7 +14,7 @@ const FEW = 5
 
 /** `usualPerHour` is null as long as there is too little to know it by. */
 export function againstUsual(lastHour: number, usualPerHour: number | null): Comparison {
-  if (usualPerHour === null) return { words: 'no usual yet', isHigh: false }
+  if (usualPerHour === null) return { words: 'not enough history', isHigh: false }
   if (lastHour === 0 && usualPerHour < 1) return { words: 'as usual', isHigh: false }
   if (usualPerHour < 1 / 2) return { words: 'usually none', isHigh: lastHour >= FEW }
   const times = lastHour / usualPerHour

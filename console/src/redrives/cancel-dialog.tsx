@@ -54,7 +54,7 @@ function Question({ redrive, close, cancel }: CancelDialogProps & { readonly red
         />
         <Group justify="flex-end">
           <Button variant="default" onClick={close}>
-            Let it go on
+            Keep it running
           </Button>
           <Button type="submit" color="red">
             Cancel the redrive

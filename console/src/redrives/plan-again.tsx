@@ -17,9 +17,7 @@ export function PlanAgain({ redrive, size = 'compact-sm' }: PlanAgainProps) {
       size={size}
       variant="default"
       needs="operator"
-      refusal={
-        filter === null ? 'It was planned for letters that were chosen one by one: choose them again.' : null
-      }
+      refusal={filter === null ? 'It was planned for letters selected one by one: select them again.' : null}
       onClick={() => {
         if (filter === null) return
         plan({
@@ -30,7 +28,7 @@ export function PlanAgain({ redrive, size = 'compact-sm' }: PlanAgainProps) {
         })
       }}
     >
-      {isOver(redrive) ? 'Plan the rest…' : 'Plan it again…'}
+      {isOver(redrive) ? 'Plan the rest…' : 'Plan again…'}
     </ActButton>
   )
 }

@@ -40,8 +40,8 @@ function Field({ redrive, close, set }: RateDialogProps & { readonly redrive: Re
       <Stack>
         <NumberInput
           data-autofocus
-          label="At most per second"
-          description="To each destination. Empty: as fast as it goes."
+          label="Rate per destination"
+          description="Letters per second. Empty: no limit."
           allowNegative={false}
           clampBehavior="none"
           hideControls
@@ -51,7 +51,7 @@ function Field({ redrive, close, set }: RateDialogProps & { readonly redrive: Re
         />
         <Group justify="flex-end">
           <Button variant="default" onClick={close}>
-            Leave it
+            Cancel
           </Button>
           <Button type="submit">Set the rate</Button>
         </Group>

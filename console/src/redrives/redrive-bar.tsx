@@ -3,7 +3,7 @@ import { Anchor, Progress, Text } from '@mantine/core'
 import { Link } from '@tanstack/react-router'
 import { Fragment } from 'react'
 import { DONE_WORDS } from '../acts/act.ts'
-import { isActive, isSending, type Redrive } from '../api/redrive-types.ts'
+import { isSending, type Redrive } from '../api/redrive-types.ts'
 import { grouped } from '../time/format.ts'
 import { type NumberWord, outcomesOf, paceOf, partsOf, resumedWords, titleOf } from './redrive-words.ts'
 
@@ -25,8 +25,7 @@ export function RedriveBar({ redrive }: { readonly redrive: Redrive }) {
         ))}
       </Progress.Root>
       <Text size="sm" className="numbers prose" mt={4}>
-        {grouped(counts.planned)} planned ={' '}
-        <Sum id={redrive.id} of={partsOf(action, counts, !isActive(redrive))} />
+        {grouped(counts.planned)} planned = <Sum id={redrive.id} of={partsOf(action, counts)} />
       </Text>
       {outcomes.length > 0 && (
         <Text size="sm" className="numbers prose">

@@ -53,7 +53,7 @@ function Steer({ redrive, place, isSlim }: SteerProps) {
           size="compact-sm"
           needs="operator"
           loading={isBusy}
-          onClick={() => steer('It was not resumed', () => resumeRedrive(id))}
+          onClick={() => steer('Not resumed', () => resumeRedrive(id))}
         >
           Resume
         </ActButton>
@@ -63,7 +63,7 @@ function Steer({ redrive, place, isSlim }: SteerProps) {
           variant="default"
           needs="operator"
           loading={isBusy}
-          onClick={() => steer('It was not paused', () => pauseRedrive(id))}
+          onClick={() => steer('Not paused', () => pauseRedrive(id))}
         >
           Pause
         </ActButton>
@@ -81,12 +81,12 @@ function Steer({ redrive, place, isSlim }: SteerProps) {
       <RateDialog
         redrive={asked === 'rate' ? redrive : null}
         close={close}
-        set={(rate) => steer('The rate was not changed', () => setRedriveRate(id, rate))}
+        set={(rate) => steer('Rate not changed', () => setRedriveRate(id, rate))}
       />
       <CancelDialog
         redrive={asked === 'cancel' ? redrive : null}
         close={close}
-        cancel={(reason) => steer('It was not cancelled', () => cancelRedrive(id, reason))}
+        cancel={(reason) => steer('Not cancelled', () => cancelRedrive(id, reason))}
       />
     </Group>
   )

@@ -28,7 +28,7 @@ export function RedriveCard({ redrive }: { readonly redrive: Redrive }) {
           </Text>
           {reason !== null && reason.trim() !== '' && (
             <Text size="sm" className="wrapped" lineClamp={4}>
-              Because: {visible(reason)}
+              Reason: {visible(reason)}
             </Text>
           )}
         </div>

@@ -45,11 +45,11 @@ export function Destinations({ redrive: { action, destinations } }: { readonly r
     numberColumn('failed', 'Failed'),
     numberColumn('remaining', 'Left'),
   ]
-  const title = isSending(action) ? 'Destinations' : 'Where they are from'
+  const title = isSending(action) ? 'Destinations' : 'Origins'
   return (
     <Panel title={title}>
       {destinations.length === 0 ? (
-        <Text size="sm">There is none.</Text>
+        <Text size="sm">None.</Text>
       ) : (
         <Table
           label={title}
@@ -91,9 +91,9 @@ export function Exceptions({ redrive: { id, action, exceptions } }: { readonly r
     },
   ]
   return (
-    <Panel title={`Not ${DONE_WORDS[action]}, and why`}>
+    <Panel title={`Not ${DONE_WORDS[action]}`}>
       {exceptions.length === 0 ? (
-        <Text size="sm">None so far: no letter was skipped, and none failed.</Text>
+        <Text size="sm">None: no letter was skipped or failed.</Text>
       ) : (
         <Table
           label="Exceptions"

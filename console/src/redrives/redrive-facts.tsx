@@ -12,11 +12,11 @@ import { grouped } from '../time/format.ts'
 import { FullTime } from '../time/time.tsx'
 import { canaryTerm, ORDER_TERMS, rateTerm, resumedWords, stopTerm } from './redrive-words.ts'
 
-/** What was asked for. */
+/** Terms. */
 export function Terms({ redrive }: { readonly redrive: Redrive }) {
   const { action, queue, rate, canary, stopRule, order, reason, id } = redrive
   return (
-    <Panel title="What was asked for">
+    <Panel title="Terms">
       <Facts>
         <Fact name="Act">
           {VERBS[action]}
@@ -84,7 +84,7 @@ export function PlanFacts({ redrive }: { readonly redrive: Redrive }) {
         )}
         <Fact name="Ended">{endedAtUtc === null ? null : <FullTime at={endedAtUtc} />}</Fact>
         <Fact name="Restarts">{resumedWords(redrive.resumed)}</Fact>
-        <Fact name="Carried out">{isHeld ? 'By a server, now' : null}</Fact>
+        <Fact name="Carried out">{isHeld ? 'By a server' : null}</Fact>
       </Facts>
     </Panel>
   )

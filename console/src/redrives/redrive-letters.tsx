@@ -103,8 +103,8 @@ export function RedriveLetters({ redrive }: { readonly redrive: RedriveDetail })
         {({ items, continuationToken }) => (
           <>
             {items.length === 0 ? (
-              <Empty title={outcome === null ? 'There is no letter in it.' : 'None with this outcome.'}>
-                {outcome !== null && 'Choose another one, or all of them.'}
+              <Empty title={outcome === null ? 'No letters.' : 'No letters with this outcome.'}>
+                {outcome !== null && 'Choose another outcome, or all.'}
               </Empty>
             ) : (
               <Table

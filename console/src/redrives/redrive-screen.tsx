@@ -27,7 +27,7 @@ export function RedriveScreen() {
         read={read}
         what="the redrive"
         unknown={
-          <Empty title="There is no redrive with this id.">
+          <Empty title="Redrive not found.">
             Its address may be cut off, it belongs to another server, or its plan was never started and is
             gone.
           </Empty>
@@ -58,7 +58,7 @@ function RedriveView({ redrive }: { readonly redrive: RedriveDetail }) {
       }
       beside={<AllRedrives />}
     >
-      <Panel title="How far it is" beside={<RedriveButtons redrive={redrive} />}>
+      <Panel title="Progress" beside={<RedriveButtons redrive={redrive} />}>
         <Text fw={600} className="wrapped">
           {visible(redrive.sentence)}
         </Text>

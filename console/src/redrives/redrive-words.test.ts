@@ -15,10 +15,10 @@ const sum = (parts: readonly { readonly count: number }[]) => parts.reduce((all,
 
 describe('a redrive in words', () => {
   it('has numbers that add up', () => {
-    expect(sum(partsOf('retry', counts, false))).toBe(counts.planned)
+    expect(sum(partsOf('retry', counts))).toBe(counts.planned)
     expect(sum(outcomesOf('retry', counts))).toBe(counts.sent)
     expect(outcomesOf('discard', counts)).toEqual([])
-    expect(partsOf('discard', counts, true).map(({ word }) => word)).toEqual([
+    expect(partsOf('discard', counts).map(({ word }) => word)).toEqual([
       'discarded',
       'skipped',
       'failed',
@@ -46,9 +46,9 @@ describe('a redrive in words', () => {
   it('says when it went on after a restart', () => {
     expect([0, 1, 2, 3].map(resumedWords)).toEqual([
       null,
-      'Went on after a restart.',
-      'Went on after a restart, twice.',
-      'Went on after a restart, 3 times.',
+      'Continued after a restart.',
+      'Continued after a restart, twice.',
+      'Continued after a restart, 3 times.',
     ])
   })
 })

@@ -15,9 +15,9 @@ import { isSending } from '../api/redrive-types.ts'
 import { grouped, span } from '../time/format.ts'
 
 export const STATE_WORDS: Readonly<Record<RedriveState, string>> = {
-  planning: 'Being planned',
+  planning: 'Planning',
   planned: 'Planned',
-  canary: 'Trying a few first',
+  canary: 'Canary',
   running: 'Running',
   paused: 'Paused',
   done: 'Done',
@@ -57,16 +57,12 @@ export function lineOf({ action, counts }: Pick<Redrive, 'action' | 'counts'>): 
 }
 
 /** What the planned letters come to: adds up to `planned`. */
-export const partsOf = (
-  action: RedriveAction,
-  counts: RedriveCounts,
-  isOver: boolean,
-): readonly NumberWord[] => [
+export const partsOf = (action: RedriveAction, counts: RedriveCounts): readonly NumberWord[] => [
   // Of what was sent there is more to tell; what was discarded is just that.
   { outcome: isSending(action) ? null : 'confirmed', count: counts.sent, word: DONE_WORDS[action] },
   { outcome: 'skipped', count: counts.skipped, word: 'skipped' },
   { outcome: 'failed', count: counts.failed, word: 'failed' },
-  { outcome: 'remaining', count: counts.remaining, word: isOver ? 'left' : 'to go' },
+  { outcome: 'remaining', count: counts.remaining, word: 'left' },
 ]
 
 /** What became of those that were sent: adds up to `sent`. Empty where nothing can be heard of them. */
@@ -96,28 +92,28 @@ function rateWords(rate: number): string {
 /** That it survived restarts; null when it had to survive none. */
 export function resumedWords(resumed: number): string | null {
   if (resumed === 0) return null
-  return `Went on after a restart${resumed === 1 ? '' : resumed === 2 ? ', twice' : `, ${grouped(resumed)} times`}.`
+  return `Continued after a restart${resumed === 1 ? '' : resumed === 2 ? ', twice' : `, ${grouped(resumed)} times`}.`
 }
 
 export const rateTerm = (rate: number | null): string =>
   rate === null
-    ? 'As fast as it goes'
+    ? 'No limit'
     : `At most ${rate.toLocaleString('en-US', { maximumFractionDigits: 5 })} per second, to each destination`
 
 export const canaryTerm = (canary: RedriveCanary | null): string =>
   canary === null
-    ? 'All at once'
-    : `${grouped(canary.letters)} first: it goes on when ${canary.confirmPercent} % are confirmed, and pauses when that is not known after ${waitWords(canary.waitSeconds)}`
+    ? 'None'
+    : `${grouped(canary.letters)} first: it continues when ${canary.confirmPercent} % are confirmed, pauses if that is not known after ${waitWords(canary.waitSeconds)}`
 
 export const stopTerm = (rule: RedriveStopRule | null): string =>
   rule === null
-    ? 'It does not stop by itself'
+    ? 'None'
     : `Stops when more than ${rule.percent} % of the last ${grouped(rule.of)} outcomes are returns`
 
 export const ORDER_TERMS: Readonly<Record<RedriveOrder, string>> = {
   key: 'Letters of one key as they were captured; different keys at once',
   capture: 'As they were captured, one after the other for each destination',
-  none: 'As it comes',
+  none: 'No order',
 }
 
 const OUTCOME_WORDS: Readonly<Record<RedriveOutcome, string>> = {
@@ -145,9 +141,9 @@ const REASONS: Readonly<Record<string, string>> = {
   leased: 'Held by a consumer of their dead queue',
   gone: 'Removed since they were planned',
   in_other_redrive: 'Part of another redrive',
-  order_blocked: 'Behind an earlier letter of their key that stays',
+  order_blocked: 'Behind an earlier letter of their key',
   repair_refused: 'The repair does not apply to them',
-  send_refused: 'Their destination did not take them',
+  send_refused: 'Refused by their destination',
 }
 
 /** In words; a reason that is not known here is told under its name. */

@@ -29,7 +29,7 @@ export function RedrivesScreen() {
   return (
     <Page
       title="Redrives"
-      lead="Acts on many letters, planned first. The server carries them out: they go on without a browser, and after a restart."
+      lead="Acts on many letters, planned first and carried out by the server: they continue without a browser, and after a restart."
     >
       <Shown read={active} what="what is running">
         {() =>
@@ -56,7 +56,7 @@ export function RedrivesScreen() {
 
 function Nothing() {
   return (
-    <Empty title="Nothing was redriven yet.">
+    <Empty title="No redrives yet.">
       <span className="prose">
         Choose several <LettersLink filter={{ status: 'Pending' }}>pending letters</LettersLink>, or a
         signature, and press Retry.

@@ -22,11 +22,10 @@ export function StartPlanned({ redrive }: { readonly redrive: RedriveDetail }) {
   return (
     <Stack gap="sm">
       <Text size="sm">
-        It was not started, and nothing was changed by it.{' '}
+        It was never started and changed nothing.{' '}
         {numbers.eligible > 0 && (
           <>
-            {isExpired ? 'Its time ran out' : 'It can be started until its time is over,'}{' '}
-            <Time at={validUntilUtc} />.
+            {isExpired ? 'Expired' : 'The plan can be started until it expires,'} <Time at={validUntilUtc} />.
           </>
         )}
       </Text>
@@ -40,7 +39,7 @@ export function StartPlanned({ redrive }: { readonly redrive: RedriveDetail }) {
             needs="operator"
             refusal={countRefusal(redrive, typed)}
             loading={isBusy}
-            onClick={() => steer('It was not started', () => startRedrive(id))}
+            onClick={() => steer('Not started', () => startRedrive(id))}
             {...(action === 'discard' ? { color: 'red' } : {})}
           >
             {VERBS[action]} {grouped(numbers.eligible)}
@@ -49,9 +48,9 @@ export function StartPlanned({ redrive }: { readonly redrive: RedriveDetail }) {
         <ActButton
           variant="default"
           needs="operator"
-          onClick={() => steer('It was not dropped', () => cancelRedrive(id, ''))}
+          onClick={() => steer('Not deleted', () => cancelRedrive(id, ''))}
         >
-          Drop the plan
+          Delete the plan
         </ActButton>
       </Group>
     </Stack>

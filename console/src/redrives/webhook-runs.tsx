@@ -50,7 +50,7 @@ export function WebhookRuns() {
   return (
     <Panel title="Webhooks: runs of the server">
       <Text size="sm" c="var(--quiet)">
-        These go on without a browser, and after a restart of the server.
+        These continue without a browser, and after a restart.
       </Text>
       <Shown read={read} what="the runs">
         {({ runs }) =>

@@ -15,7 +15,7 @@ export function SettingsScreen() {
   return (
     <Page
       title="Settings"
-      lead="They are read from the configuration when a server starts; nothing is changed here."
+      lead="Read from the configuration when the server starts; this page changes nothing."
     >
       <Shown read={read} what="settings">
         {(settings) => (
@@ -105,7 +105,7 @@ function Tokens({ settings: { tokens, tokensConfigured } }: { readonly settings:
     <Panel title="Tokens">
       <Stack gap="sm">
         {!tokensConfigured && (
-          <Alert role="note" color="yellow" title="There are none">
+          <Alert role="note" color="yellow" title="No tokens">
             Without tokens a server listens on this machine only. To let others in, make one for each of them.
           </Alert>
         )}

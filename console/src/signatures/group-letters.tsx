@@ -81,9 +81,7 @@ export function GroupLetters({
       <Shown read={read} what="letters">
         {() =>
           rows.length === 0 ? (
-            <Empty title="None of its letters is left.">
-              Letters that are done with are removed after their time.
-            </Empty>
+            <Empty title="No letters left.">Retention has removed its letters.</Empty>
           ) : (
             <div {...hold}>
               <Table

@@ -72,7 +72,7 @@ export const groupColumns = (
   },
   {
     id: 'acts',
-    title: 'Acts',
+    title: 'Actions',
     narrow: 'act',
     width: '10rem',
     cell: (group) => (

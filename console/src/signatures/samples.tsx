@@ -39,7 +39,7 @@ export function SamplesPanel({ letters }: { readonly letters: readonly LetterIte
 }
 
 function wordsOn(letters: number, samples: number): string {
-  if (letters === 0) return 'None of its letters is left.'
+  if (letters === 0) return 'No letters left.'
   if (letters === 1) return 'There is one letter; nothing to compare it with.'
   if (samples === 1) return `The newest ${letters} letters say the same, word by word.`
   return 'What differs from one to the next is marked and underlined.'

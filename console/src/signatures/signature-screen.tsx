@@ -47,8 +47,8 @@ function SignatureView({ signature }: { readonly signature: string }) {
           read={group}
           what="the signature"
           unknown={
-            <Empty title="No letter ever had this signature.">
-              Its address may be cut off, or its letters belong to another server.
+            <Empty title="Signature not found.">
+              The address may be incomplete, or its letters belong to another server.
             </Empty>
           }
         >

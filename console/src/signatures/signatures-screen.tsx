@@ -60,7 +60,7 @@ export function SignaturesScreen() {
   return (
     <Page
       title="Signatures"
-      lead="Letters with the same error are one group: what differs from one to the next is left out of it."
+      lead="Letters with the same error form a group; ids, numbers and times are left out of the title."
     >
       <Filters
         filter={filter}
@@ -108,11 +108,11 @@ export function SignaturesScreen() {
 
 function NoGroups({ isFiltered }: { readonly isFiltered: boolean }) {
   if (isFiltered) {
-    return <Empty title="No group matches these filters.">Clear one of them to see more.</Empty>
+    return <Empty title="No group matches.">Clear one of them to see more.</Empty>
   }
   return (
-    <Empty title="No letters, so no groups.">
-      As soon as something fails for good, its error stands here. To see how that looks, start{' '}
+    <Empty title="No letters yet.">
+      The first permanent failure shows up here. To see how that looks, start{' '}
       <code>bartleby serve --demo</code>.
     </Empty>
   )

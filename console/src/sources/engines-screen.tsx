@@ -33,7 +33,7 @@ export function EnginesScreen() {
       <Shown read={read} what="engines">
         {() =>
           rows.length === 0 ? (
-            <Empty title="There are no engines.">
+            <Empty title="No engines yet.">
               They are defined under <code>engines</code> in the configuration; see docs/operations.md.
             </Empty>
           ) : (

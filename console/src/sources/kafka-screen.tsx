@@ -31,7 +31,7 @@ export function KafkaScreen() {
 
 function NotEnabled() {
   return (
-    <Empty title="This server takes in no dead events.">
+    <Empty title="Kafka is not enabled.">
       Set <code>kafka.enabled: true</code> in the configuration, with <code>servers</code> and{' '}
       <code>services</code>, and start it again. <code>bartleby kafka check --config bartleby.yaml</code> says
       what is missing. docs/kafka.md begins with an example.

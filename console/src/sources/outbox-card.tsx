@@ -30,7 +30,7 @@ export function OutboxCard({ metrics, health }: OutboxCardProps) {
 }
 
 const WORDS: Readonly<Record<OutboxHealthStatus, readonly [word: string, colour: string]>> = {
-  ok: ['Well', 'teal'],
+  ok: ['Healthy', 'teal'],
   degraded: ['Degraded', 'yellow'],
   unhealthy: ['Unhealthy', 'red'],
 }

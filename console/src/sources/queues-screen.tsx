@@ -48,7 +48,7 @@ export function QueuesScreen() {
   return (
     <Page
       title="Queues"
-      lead="What waits, what is being worked on, and what died. Dead letters came from a queue; in its dead queue they are lying."
+      lead="Waiting, leased and dead. Dead letters came from this queue; In dead queue counts the letters that a dead queue holds."
       beside={
         <ActButton needs="admin" onClick={creating.open}>
           Create a queue…
@@ -58,7 +58,7 @@ export function QueuesScreen() {
       <Shown read={read} what="queues">
         {({ items, continuationToken }) =>
           items.length === 0 && pages.number === 1 ? (
-            <Empty title="There are no queues yet.">
+            <Empty title="No queues yet.">
               Create one here, or with <code>{COMMAND}</code>. What fails becomes a letter; with a dead queue,
               consumers can lease it there too.
             </Empty>
@@ -117,7 +117,7 @@ const columnsFor = (all: readonly QueueOverview[]): readonly Column<QueueOvervie
   },
   {
     id: 'dead',
-    title: 'Lying here',
+    title: 'In dead queue',
     numeric: true,
     width: '9rem',
     cell: (queue) => <Lying queue={queue} all={all} />,
