@@ -1,6 +1,6 @@
 /** Dead events as a service writes them: about 1 KB of JSON, eight headers. */
 import { randomUUID } from 'node:crypto'
-import type { TestRecord } from '../../test/kafka/topics.ts'
+import type { TestRecord } from '../../test/world/kafka/topics.ts'
 
 export const SERVICE = 'bench'
 const ERRORS = ['ValueError', 'KeyError', 'TimeoutError', 'IntegrityError'] as const

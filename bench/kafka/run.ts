@@ -3,8 +3,8 @@
  * letters, and how long it takes to process one. A real broker on this machine; every measurement has a process and a store of its own.
  */
 import { join } from 'node:path'
-import { type KafkaBroker, startBroker } from '../../test/kafka/broker.ts'
-import { newName, topicsAt } from '../../test/kafka/topics.ts'
+import { type KafkaBroker, startBroker } from '../../test/world/kafka/broker.ts'
+import { newName, topicsAt } from '../../test/world/kafka/topics.ts'
 import { Grounds, storeTitles } from '../grounds.ts'
 import type { Dialect } from '../letters/sql.ts'
 import { Measuring } from '../measuring.ts'

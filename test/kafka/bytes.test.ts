@@ -1,9 +1,9 @@
 /** Bytes that are easily lost: what is published is what lay in the DLQ topic, and what operators write keeps its digits. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { describeKafka } from '../world/kafka.ts'
-import { TOKEN } from '../world/kafka-http.ts'
+import { describeKafka } from '../world/kafka/broker-of-run.ts'
+import { TOKEN } from '../world/kafka/http.ts'
+import { KafkaServers } from '../world/kafka/server.ts'
 import { stores } from '../world/stores.ts'
-import { KafkaHere } from './here.ts'
 
 const MEBIBYTE = 1_048_576
 
@@ -40,9 +40,9 @@ const LARGE = { 'max.message.bytes': String(2 * MEBIBYTE) }
 describeKafka('the bytes of an event', () => {
   for (const store of stores) {
     describe(`on ${store.name}`, () => {
-      let here: KafkaHere
+      let here: KafkaServers
       beforeAll(async () => {
-        here = await KafkaHere.open(store, {
+        here = await KafkaServers.open(store, {
           services: { kept: { dlqConfig: LARGE, retryConfig: LARGE }, escaped: {}, overridden: {} },
           kafka: { max_message_bytes: 2 * MEBIBYTE },
         })

@@ -1,9 +1,10 @@
 /** Clients of the DLQ service of GHGA, unchanged, on a real broker: their shapes, their loop, and both APIs on one queue. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { describeKafka, newName } from '../world/kafka.ts'
-import { TOKEN } from '../world/kafka-http.ts'
+import { describeKafka } from '../world/kafka/broker-of-run.ts'
+import { TOKEN } from '../world/kafka/http.ts'
+import { KafkaServers } from '../world/kafka/server.ts'
+import { newName } from '../world/kafka/topics.ts'
 import { stores } from '../world/stores.ts'
-import { KafkaHere } from './here.ts'
 import { VECTORS } from './vectors.ts'
 
 /** As the vectors have it. */
@@ -17,11 +18,11 @@ const PUBLISHABLE = VECTORS.http.publishable_event
 describeKafka('a client of the shipped service', () => {
   for (const store of stores) {
     describe(`on ${store.name}`, () => {
-      let here: KafkaHere
+      let here: KafkaServers
       const retry = newName('retry')
       beforeAll(async () => {
         const services = { svc: { name: 'svc', retry: () => retry }, first: {}, second: {}, mixed: {} }
-        here = await KafkaHere.open(store, { services })
+        here = await KafkaServers.open(store, { services })
       })
       afterAll(() => here.close())
 

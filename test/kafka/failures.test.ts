@@ -1,8 +1,8 @@
 /** Publishes that the broker refuses: the caller is told, the event is where it was, and it leaves when the reason is gone. */
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { describeKafka } from '../world/kafka.ts'
+import { describeKafka } from '../world/kafka/broker-of-run.ts'
+import { KafkaServers, type Service } from '../world/kafka/server.ts'
 import { freshSqlite } from '../world/stores.ts'
-import { KafkaHere, type Service } from './here.ts'
 
 const MEBIBYTE = 1_048_576
 
@@ -12,9 +12,9 @@ interface Refusal {
 }
 
 describeKafka('a publish that the broker refuses', () => {
-  let here: KafkaHere
+  let here: KafkaServers
   beforeAll(async () => {
-    here = await KafkaHere.open(
+    here = await KafkaServers.open(
       { name: 'sqlite', fresh: freshSqlite },
       {
         services: {

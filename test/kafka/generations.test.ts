@@ -1,10 +1,11 @@
 /** The generations of hexkit: each has its own retry topic, and what fails again is the same letter, by id or by place. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { lastHeader, shownBytes } from '../../src/sources/kafka/wire/bytes.ts'
-import { describeKafka, newName } from '../world/kafka.ts'
-import { oldRecord } from '../world/kafka-records.ts'
+import { describeKafka } from '../world/kafka/broker-of-run.ts'
+import { oldRecord } from '../world/kafka/records.ts'
+import { KafkaServers, rawOf, type Service } from '../world/kafka/server.ts'
+import { newName } from '../world/kafka/topics.ts'
 import { stores } from '../world/stores.ts'
-import { KafkaHere, rawOf, type Service } from './here.ts'
 
 /** Where an event was when its service failed at it. */
 interface ReadAt {
@@ -15,7 +16,7 @@ interface ReadAt {
   readonly eventId: string
 }
 
-type Fails = (here: KafkaHere, service: Service, at: ReadAt, excMsg: string) => Promise<unknown>
+type Fails = (here: KafkaServers, service: Service, at: ReadAt, excMsg: string) => Promise<unknown>
 
 /** Generations 4 and 5 look the same: they say where the event was. */
 const failsByPlace: Fails = (here, { name, dlq }, at, excMsg) => {
@@ -43,11 +44,11 @@ const GENERATIONS = [
 describeKafka('a service of hexkit', () => {
   for (const store of stores) {
     describe(`on ${store.name}`, () => {
-      let here: KafkaHere
+      let here: KafkaServers
       beforeAll(async () => {
         // The default is where generations from 5 on read; 4 must be told.
         const byDefault = { keys: { retry_topic: undefined } }
-        here = await KafkaHere.open(store, {
+        here = await KafkaServers.open(store, {
           services: {
             four: { retry: (service) => `${service}-retry`, partitions: 3 },
             five: { ...byDefault, partitions: 3 },

@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest'
-import { describeKafka, kafkaBroker, newName } from '../world/kafka.ts'
+import { describeKafka, kafkaBroker } from '../world/kafka/broker-of-run.ts'
+import { newName } from '../world/kafka/topics.ts'
 
 const utf8 = (bytes: Uint8Array | null) => (bytes === null ? null : Buffer.from(bytes).toString())
 

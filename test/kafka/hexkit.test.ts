@@ -8,9 +8,10 @@ import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { describeKafka, newName } from '../world/kafka.ts'
+import { describeKafka } from '../world/kafka/broker-of-run.ts'
+import { KafkaServers, type Service } from '../world/kafka/server.ts'
+import { newName } from '../world/kafka/topics.ts'
 import { freshSqlite } from '../world/stores.ts'
-import { KafkaHere, type Service } from './here.ts'
 
 const python = process.env.BARTLEBY_HEXKIT_PYTHON
 const SERVICE = fileURLToPath(new URL('hexkit/service.py', import.meta.url))
@@ -41,7 +42,7 @@ const judged = python === undefined ? describe.skip : describe
 
 judged('a hexkit service', () => {
   describeKafka('as the judge', () => {
-    let here: KafkaHere
+    let here: KafkaServers
     let service: Service
     let child: ChildProcess
     const generation = python === undefined ? 0 : generationOf(python)
@@ -50,7 +51,7 @@ judged('a hexkit service', () => {
     const complaints: string[] = []
     beforeAll(async () => {
       const retry = (name: string) => (generation < 5 ? `${name}-retry` : `retry-${name}`)
-      here = await KafkaHere.prepare(
+      here = await KafkaServers.prepare(
         { name: 'sqlite', fresh: freshSqlite },
         { services: { judge: { retry } } },
       )

@@ -9,14 +9,15 @@ import { SystemClock } from '../../src/core/system-clock.ts'
 import { TestClock } from '../../src/core/test-clock.ts'
 import type { RawRecord } from '../../src/sources/kafka/event.ts'
 import { lastHeader, shownBytes } from '../../src/sources/kafka/wire/bytes.ts'
-import { describeOwnBroker, type KafkaBroker, startBroker, type Topics, topicsAt } from '../world/kafka.ts'
-import { oldRecord } from '../world/kafka-records.ts'
+import { type KafkaBroker, startBroker } from '../world/kafka/broker.ts'
+import { describeOwnBroker } from '../world/kafka/broker-of-run.ts'
+import { oldRecord } from '../world/kafka/records.ts'
+import { ask, KafkaServers, type PreviewEvent, rawOf, type Service } from '../world/kafka/server.ts'
+import { type Topics, topicsAt } from '../world/kafka/topics.ts'
+import { type Turnstile, turnstileTo } from '../world/kafka/turnstile.ts'
 import { isProof } from '../world/limits.ts'
 import { type SpawnedServer, spawnServer } from '../world/server.ts'
 import { freshPostgres, freshSqlite } from '../world/stores.ts'
-import { KafkaHere, rawOf, type Service } from './here.ts'
-import { ask, type PreviewEvent } from './served.ts'
-import { type Turnstile, turnstileTo } from './turnstile.ts'
 
 const SQLITE = { name: 'sqlite', fresh: freshSqlite } as const
 const POSTGRES = { name: 'postgres', fresh: freshPostgres } as const
@@ -49,7 +50,7 @@ describeOwnBroker('what was interrupted', () => {
   })
 
   /** A server as users run it, to be killed. */
-  const spawned = async (here: KafkaHere): Promise<SpawnedServer> => {
+  const spawned = async (here: KafkaServers): Promise<SpawnedServer> => {
     const victim = await spawnServer({ store: here.storeUrl, config: here.configPath, testApi: false })
     victims.push(victim)
     return victim
@@ -67,7 +68,7 @@ describeOwnBroker('what was interrupted', () => {
     })
 
   /** Of a letter that nobody knows the end of: it is shown, held, and sent again under the same id when an operator says so. */
-  const expectUncertain = async (here: KafkaHere, service: Service): Promise<string> => {
+  const expectUncertain = async (here: KafkaServers, service: Service): Promise<string> => {
     expect(await shown(here, service)).toMatchObject([{ bartleby: { state: 'uncertain' } }])
     expect(await here.pending(service)).toBe(1)
     const before = (await here.published(service)).length
@@ -80,7 +81,11 @@ describeOwnBroker('what was interrupted', () => {
   it('a server killed when it had stored and not committed stores nothing twice', async () => {
     // Whoever comes after the dead member waits until it is missed.
     const kafkaKeys = { session_timeout_ms: 1_000 }
-    const here = await KafkaHere.prepare(SQLITE, { services: { svc: {} }, broker: kafka, kafka: kafkaKeys })
+    const here = await KafkaServers.prepare(SQLITE, {
+      services: { svc: {} },
+      broker: kafka,
+      kafka: kafkaKeys,
+    })
     const service = here.service('svc')
     try {
       const victim = await spawned(here)
@@ -105,7 +110,7 @@ describeOwnBroker('what was interrupted', () => {
   })
 
   it('a server killed after its intent and before the record left leaves it uncertain', async () => {
-    const here = await KafkaHere.prepare(SQLITE, { services: { svc: {} }, broker: kafka })
+    const here = await KafkaServers.prepare(SQLITE, { services: { svc: {} }, broker: kafka })
     const service = here.service('svc')
     try {
       await here.die(service, [{ value: { n: 0 } }])
@@ -136,7 +141,7 @@ describeOwnBroker('what was interrupted', () => {
   it.each([SQLITE, POSTGRES])(
     'a retry that fails before its publish is settled is the same letter on $name',
     async (store) => {
-      const here = await KafkaHere.open(store, { services: { svc: {} }, broker: kafka })
+      const here = await KafkaServers.open(store, { services: { svc: {} }, broker: kafka })
       const service = here.service('svc')
       try {
         const correlationId = '9b533dcf-092d-44cd-824a-7ebea58a99bf'
@@ -168,7 +173,7 @@ describeOwnBroker('what was interrupted', () => {
   )
 
   it('a server killed between the acknowledgement and its record leaves it uncertain', async () => {
-    const here = await KafkaHere.prepare(POSTGRES, { services: { svc: {} }, broker: kafka })
+    const here = await KafkaServers.prepare(POSTGRES, { services: { svc: {} }, broker: kafka })
     const service = here.service('svc')
     const locker = new pg.Client(here.storeUrl)
     try {
@@ -220,7 +225,7 @@ describeOwnBroker('what was interrupted', () => {
   })
 
   it('what comes back dead before its answer does is the same letter, and the answer its receipt', async () => {
-    const here = await KafkaHere.open(POSTGRES, { services: { svc: {} }, broker: kafka })
+    const here = await KafkaServers.open(POSTGRES, { services: { svc: {} }, broker: kafka })
     const service = here.service('svc')
     try {
       await here.die(service, [{ value: { n: 0 }, excMsg: 'first' }])
@@ -258,7 +263,7 @@ describeOwnBroker('what was interrupted', () => {
   it.runIf(isProof)(
     'a broker killed under a publish leaves it uncertain, and certain what it never got',
     async () => {
-      const here = await KafkaHere.open(SQLITE, {
+      const here = await KafkaServers.open(SQLITE, {
         services: { sent: {}, unsent: {} },
         kafka: { publish_timeout_ms: 1_000 },
         broker: kafka,

@@ -1,11 +1,11 @@
 /** A whole day of a server, with everything in its log: no secret, no payload, no key, no header value is there, nor in history and metrics. */
 import { hash } from 'node:crypto'
 import { expect, it } from 'vitest'
-import { describeKafka } from '../world/kafka.ts'
-import { TOKEN } from '../world/kafka-http.ts'
+import { describeKafka } from '../world/kafka/broker-of-run.ts'
+import { TOKEN } from '../world/kafka/http.ts'
+import { KafkaServers } from '../world/kafka/server.ts'
+import { ServerLog } from '../world/logs.ts'
 import { stores } from '../world/stores.ts'
-import { captureLog } from './captured-log.ts'
-import { KafkaHere } from './here.ts'
 
 /** Words that are nowhere else. */
 const KEY = 'key-xyzzy'
@@ -37,8 +37,8 @@ export default (event) => {
 describeKafka('what a server writes about itself', () => {
   for (const store of stores) {
     it(`holds nothing of what it was trusted with, on ${store.name}`, async () => {
-      const captured = captureLog()
-      const here = await KafkaHere.open(store, {
+      const captured = new ServerLog('trace')
+      const here = await KafkaServers.open(store, {
         services: { fine: {}, away: { hasNoRetryTopic: true } },
         kafka: {
           processors: [{ module: './decide.mjs' }],
@@ -105,7 +105,7 @@ describeKafka('what a server writes about itself', () => {
         await here.stop()
         await here.start()
         await here.stop()
-        const said = { log: captured.text(), errors: told.join('\n'), history, metrics }
+        const said = { log: captured.text, errors: told.join('\n'), history, metrics }
         expect(said.log).toContain('a record was not published to Kafka')
         for (const secret of SECRETS.flatMap(forms)) {
           const where = Object.entries(said).filter(([, text]) => text.includes(secret))

@@ -1,17 +1,17 @@
 /** Records that are lost, and offsets that point nowhere: intake goes on with what there is; nothing stored is lost, nothing doubles. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { describeKafka } from '../world/kafka.ts'
+import { describeKafka } from '../world/kafka/broker-of-run.ts'
+import { KafkaServers, type Service } from '../world/kafka/server.ts'
 import { stores } from '../world/stores.ts'
-import { KafkaHere, type Service } from './here.ts'
 
 const SERVICES = { deleted: {}, beyond: {}, anew: {}, added: {} }
 
 describeKafka('lost data', () => {
   for (const store of stores) {
     describe(`on ${store.name}`, () => {
-      let here: KafkaHere
+      let here: KafkaServers
       beforeAll(async () => {
-        here = await KafkaHere.open(store, { services: SERVICES })
+        here = await KafkaServers.open(store, { services: SERVICES })
       })
       afterAll(() => here.close())
 

@@ -1,13 +1,13 @@
 /** Topics as they come: missing, growing, compacted, compressed, with transactions. Everything that lies in them becomes a letter. */
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { describeKafka } from '../world/kafka.ts'
+import { describeKafka } from '../world/kafka/broker-of-run.ts'
+import { KafkaServers, rawOf, type Service } from '../world/kafka/server.ts'
 import { freshSqlite } from '../world/stores.ts'
-import { KafkaHere, rawOf, type Service } from './here.ts'
 
 describeKafka('a topic', () => {
-  let here: KafkaHere
+  let here: KafkaServers
   beforeAll(async () => {
-    here = await KafkaHere.open(
+    here = await KafkaServers.open(
       { name: 'sqlite', fresh: freshSqlite },
       {
         services: {

@@ -6,27 +6,22 @@ import { silentLog } from '../../src/core/log.ts'
 import { SystemClock } from '../../src/core/system-clock.ts'
 import { type Publisher, TopicProducer } from '../../src/outgoing/kafka/producer.ts'
 import { Reader } from '../../src/sources/kafka/intake/reader.ts'
-import {
-  describeOwnBroker,
-  type KafkaBroker,
-  newName,
-  settingsFor,
-  startBroker,
-  type Topics,
-  topicsAt,
-} from '../world/kafka.ts'
+import { type KafkaBroker, startBroker } from '../world/kafka/broker.ts'
+import { describeOwnBroker } from '../world/kafka/broker-of-run.ts'
+import { MemoryStore, text } from '../world/kafka/memory-store.ts'
+import { settingsAt } from '../world/kafka/settings.ts'
+import { newName, type Topics, topicsAt } from '../world/kafka/topics.ts'
 import { PATIENCE_MS, sizeOf } from '../world/limits.ts'
-import { type Gate, gateTo } from './gate.ts'
-import { MemoryStore, text } from './memory-store.ts'
+import { type Door, doorTo } from '../world/proxy.ts'
 
 describeOwnBroker('a broker that fails', () => {
   let broker: KafkaBroker
-  let gate: Gate
+  let gate: Door
   let kafka: Topics
   beforeAll(async () => {
     broker = await startBroker({
       advertise: async (port) => {
-        gate = await gateTo(port)
+        gate = await doorTo(`kafka://127.0.0.1:${port}`)
         return gate.port
       },
     })
@@ -45,7 +40,7 @@ describeOwnBroker('a broker that fails', () => {
     more: { readonly groupId?: string } = {},
   ) => {
     const store = new MemoryStore()
-    const settings = settingsFor(broker.bootstrap, { dlqTopics: [topic], ...more })
+    const settings = settingsAt(broker.bootstrap, { dlqTopics: [topic], ...more })
     const reader = new Reader({ settings, store, clock: new SystemClock(), log: silentLog })
     reader.start()
     try {
@@ -138,7 +133,7 @@ describeOwnBroker('a broker that fails', () => {
   })
 
   const publishing = async (body: (publisher: Publisher) => Promise<void>) => {
-    const settings = { ...settingsFor(broker.bootstrap), publishTimeoutMs: 2_000 }
+    const settings = { ...settingsAt(broker.bootstrap), publishTimeoutMs: 2_000 }
     const publisher = new TopicProducer(settings, silentLog)
     try {
       await body(publisher)

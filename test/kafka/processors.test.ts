@@ -2,9 +2,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { sql } from '../../src/store/database.ts'
 import { openDatabase } from '../../src/store/open.ts'
-import { describeKafka } from '../world/kafka.ts'
+import { describeKafka } from '../world/kafka/broker-of-run.ts'
+import { KafkaServers, type Service } from '../world/kafka/server.ts'
 import { stores } from '../world/stores.ts'
-import { KafkaHere, type Service } from './here.ts'
 
 /** What it does is said by the type of the event. */
 const MODULE = `
@@ -50,9 +50,9 @@ interface Refusal {
 describeKafka('a processor', () => {
   for (const store of stores) {
     describe(`on ${store.name}`, () => {
-      let here: KafkaHere
+      let here: KafkaServers
       beforeAll(async () => {
-        here = await KafkaHere.open(store, {
+        here = await KafkaServers.open(store, {
           services: Object.fromEntries(TYPES.map((type) => [type, {}])),
           kafka: { processors: [{ module: './decide.mjs' }], processor_timeout_ms: 1_000 },
           files: { 'decide.mjs': MODULE },

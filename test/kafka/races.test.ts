@@ -1,12 +1,11 @@
 /** Two servers on one store and in one group: records are stored once, and of two who want the same event one gets it. */
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { describeKafka } from '../world/kafka.ts'
-import { TOKEN } from '../world/kafka-http.ts'
+import { describeKafka } from '../world/kafka/broker-of-run.ts'
+import { TOKEN } from '../world/kafka/http.ts'
+import { ask, KafkaServers, type Service } from '../world/kafka/server.ts'
 import { sizeOf } from '../world/limits.ts'
 import type { ServerHere } from '../world/server.ts'
 import { freshPostgres } from '../world/stores.ts'
-import { KafkaHere, type Service } from './here.ts'
-import { ask } from './served.ts'
 
 const PARTITIONS = 4
 const BATCH = 100
@@ -14,10 +13,10 @@ const BATCHES = sizeOf(12, 90)
 const RACES = sizeOf(8, 50)
 
 describeKafka('two servers', () => {
-  let here: KafkaHere
+  let here: KafkaServers
   let second: ServerHere
   beforeAll(async () => {
-    here = await KafkaHere.open(
+    here = await KafkaServers.open(
       { name: 'postgres', fresh: freshPostgres },
       {
         services: { loaded: { partitions: PARTITIONS }, sent: {}, decided: {}, retried: {} },
@@ -64,7 +63,7 @@ describeKafka('two servers', () => {
       const own = numbers.filter((n) => n % PARTITIONS === partition)
       expect(own).toEqual(own.toSorted((a, b) => a - b))
     }
-    await here.expectCleanBooks()
+    await here.expectVerified()
   })
 
   it('let one of two operators process a letter that both name', async () => {

@@ -1,11 +1,12 @@
 /** Records of random bytes: as many letters as records, nothing is left behind, and everything can be looked at. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { describeKafka, type TestRecord } from '../world/kafka.ts'
+import { describeKafka } from '../world/kafka/broker-of-run.ts'
+import type { PreviewEvent } from '../world/kafka/server.ts'
+import { KafkaServers } from '../world/kafka/server.ts'
+import type { TestRecord } from '../world/kafka/topics.ts'
 import { sizeOf } from '../world/limits.ts'
 import { type Random, seededRandom } from '../world/random.ts'
 import { stores } from '../world/stores.ts'
-import { KafkaHere } from './here.ts'
-import type { PreviewEvent } from './served.ts'
 
 const RECORDS = sizeOf(200, 1_000)
 const PARTITIONS = 2
@@ -27,13 +28,13 @@ const NAMES = [
 describeKafka('records of random bytes', () => {
   for (const store of stores) {
     describe(`on ${store.name}`, () => {
-      let here: KafkaHere
+      let here: KafkaServers
       beforeAll(async () => {
         const services = {
           hexkit: { partitions: PARTITIONS },
           generic: { keys: { profile: 'generic' }, partitions: PARTITIONS },
         }
-        here = await KafkaHere.open(store, { services, kafka: { preview_limit: 2 * RECORDS } })
+        here = await KafkaServers.open(store, { services, kafka: { preview_limit: 2 * RECORDS } })
       })
       afterAll(() => here.close())
 

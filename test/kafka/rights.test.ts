@@ -1,20 +1,22 @@
 /** TLS, SCRAM, and no right more than the documentation asks for: everything works; and where one is missing, it is named. */
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { describeOwnBroker, newName, type SecureBroker, startSecureBroker, topicsAt } from '../world/kafka.ts'
+import { describeOwnBroker } from '../world/kafka/broker-of-run.ts'
+import { type SecureBroker, startSecureBroker } from '../world/kafka/secure.ts'
+import { KafkaServers, type Service } from '../world/kafka/server.ts'
+import { newName, topicsAt } from '../world/kafka/topics.ts'
+import { ServerLog } from '../world/logs.ts'
 import { freshPostgres } from '../world/stores.ts'
-import { captureLog } from './captured-log.ts'
-import { KafkaHere, type Service } from './here.ts'
 
-const captured = captureLog()
+const captured = new ServerLog('trace')
 
 describeOwnBroker('the rights that are asked for', () => {
   let broker: SecureBroker
-  let here: KafkaHere
+  let here: KafkaServers
   let service: Service
   const group = newName('group')
   beforeAll(async () => {
     broker = await startSecureBroker()
-    here = await KafkaHere.prepare(
+    here = await KafkaServers.prepare(
       { name: 'postgres', fresh: freshPostgres },
       {
         services: { svc: {} },
@@ -71,7 +73,7 @@ describeOwnBroker('the rights that are asked for', () => {
     expect(headers.get('retry-after')).toMatch(/^\d+$/)
     const right = `grant Write and Describe on topic ${service.retry}`
     expect(body?.description).toContain(right)
-    expect(captured.text()).toContain(right)
+    expect(captured.text).toContain(right)
     expect(await here.preview(service)).toMatchObject([{ bartleby: { state: 'pending' } }, {}])
     const [row] = await here.history()
     expect(row).toMatchObject({ operation: 'kafka.publish_failed', error: expect.stringContaining(right) })
@@ -103,7 +105,7 @@ describeOwnBroker('the rights that are asked for', () => {
   })
 
   it('leave no password in the log', () => {
-    expect(captured.text()).not.toContain(broker.password)
-    expect(captured.text().length).toBeGreaterThan(0)
+    expect(captured.text).not.toContain(broker.password)
+    expect(captured.text.length).toBeGreaterThan(0)
   })
 })

@@ -1,11 +1,11 @@
 /** What the first design of the service asked for, test by test, on a real broker and over HTTP. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { describeKafka } from '../world/kafka.ts'
-import { TOKEN } from '../world/kafka-http.ts'
-import type { RecordDraft } from '../world/kafka-records.ts'
+import { describeKafka } from '../world/kafka/broker-of-run.ts'
+import { TOKEN } from '../world/kafka/http.ts'
+import type { RecordDraft } from '../world/kafka/records.ts'
+import type { PreviewEvent } from '../world/kafka/server.ts'
+import { KafkaServers, type Service } from '../world/kafka/server.ts'
 import { stores } from '../world/stores.ts'
-import { KafkaHere, type Service } from './here.ts'
-import type { PreviewEvent } from './served.ts'
 
 const LIMIT = 3
 /** Long ago, so that tests can say in which order events died. */
@@ -37,9 +37,9 @@ const from = (start: number, count: number) => Array.from({ length: count }, (_,
 describeKafka('the service as it was first asked for', () => {
   for (const store of stores) {
     describe(`on ${store.name}`, () => {
-      let here: KafkaHere
+      let here: KafkaServers
       beforeAll(async () => {
-        here = await KafkaHere.open(store, { services: SERVICES, kafka: { preview_limit: LIMIT } })
+        here = await KafkaServers.open(store, { services: SERVICES, kafka: { preview_limit: LIMIT } })
       })
       afterAll(() => here.close())
 

@@ -1,9 +1,10 @@
 /** The vectors of the contract, written to real topics as the bytes that they are, and read back over HTTP. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { describeKafka, newName, type TestRecord } from '../world/kafka.ts'
+import { describeKafka } from '../world/kafka/broker-of-run.ts'
+import type { PreviewEvent } from '../world/kafka/server.ts'
+import { KafkaServers, type Service } from '../world/kafka/server.ts'
+import { newName, type TestRecord } from '../world/kafka/topics.ts'
 import { stores } from '../world/stores.ts'
-import { KafkaHere, type Service } from './here.ts'
-import type { PreviewEvent } from './served.ts'
 import { bytesOf, type RecordVector, recordOf, VECTORS } from './vectors.ts'
 
 /** These depend on what else lies in the store; a vector is about one record. */
@@ -44,11 +45,11 @@ const utf8 = (bytes: Uint8Array | null | undefined): string => Buffer.from(bytes
 describeKafka('the vectors', () => {
   for (const store of stores) {
     describe(`on ${store.name}`, () => {
-      let here: KafkaHere
+      let here: KafkaServers
       // The services have the names that the vectors say; topics must have names that nothing else has.
       const tail = newName('vectors')
       beforeAll(async () => {
-        here = await KafkaHere.open(store, {
+        here = await KafkaServers.open(store, {
           services: {
             // Two services share the topic, so that the service cannot be told from it.
             svc: { name: 'svc', retry: () => `retry-${tail}` },

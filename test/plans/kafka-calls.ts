@@ -2,7 +2,7 @@
 import { dlqId, type EventFacts } from '../../src/sources/kafka/event.ts'
 import { bytesOf, packed } from '../../src/sources/kafka/intake/store-incoming.ts'
 import { sameKeyOf } from '../../src/sources/kafka/stored-event.ts'
-import { record } from '../world/kafka-records.ts'
+import { record } from '../world/kafka/records.ts'
 import { deathNote, deathNotes } from './death-notes.ts'
 import { type Argument, type Calls, list, NOW, range } from './explain.ts'
 import { KEY, ORIGINAL_TOPIC, SERVICE, TOPIC, uuidOf } from './load-kafka.ts'

@@ -1,7 +1,7 @@
 /** A redrive of letters of Kafka as users see it: a server, a real broker, and calls over HTTP. */
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { KafkaHere } from '../kafka/here.ts'
-import { describeKafka } from '../world/kafka.ts'
+import { describeKafka } from '../world/kafka/broker-of-run.ts'
+import { KafkaServers } from '../world/kafka/server.ts'
 import { freshSqlite } from '../world/stores.ts'
 
 interface Reply {
@@ -14,9 +14,9 @@ interface Reply {
 }
 
 describeKafka('a redrive of letters of Kafka', () => {
-  let here: KafkaHere
+  let here: KafkaServers
   beforeAll(async () => {
-    here = await KafkaHere.open({ name: 'sqlite', fresh: freshSqlite }, { services: { svc: {} } })
+    here = await KafkaServers.open({ name: 'sqlite', fresh: freshSqlite }, { services: { svc: {} } })
   })
   afterAll(() => here?.close())
 

@@ -7,7 +7,7 @@ import type { RedriveDetail } from '../../src/redrive/redrive.ts'
 import { KAFKA } from '../../src/sources/kafka/event.ts'
 import type { StoredEvent } from '../../src/sources/kafka/stored-event.ts'
 import type { Database } from '../../src/store/database.ts'
-import { AWAY, Desk, DOUBT, TOO_LARGE } from '../world/kafka-return.ts'
+import { AWAY, Desk, DOUBT, TOO_LARGE } from '../world/kafka/return.ts'
 import { reused } from '../world/reused-store.ts'
 import { stores } from '../world/stores.ts'
 import { SourceDesk } from './source-desk.ts'
@@ -19,7 +19,7 @@ describe.each(stores)('a redrive of letters of Kafka on $name', (kind) => {
   const store = reused(kind)
   let desk: Desk
   let server: SourceDesk
-  const open = (db: Database = desk.db): SourceDesk => new SourceDesk(db, desk.store.clock, desk.store.source)
+  const open = (db: Database = desk.db): SourceDesk => new SourceDesk(db, desk.clock, desk.source)
   beforeAll(async () => {
     desk = await Desk.open(store)
   })
@@ -29,7 +29,7 @@ describe.each(stores)('a redrive of letters of Kafka on $name', (kind) => {
   })
   afterEach(async () => {
     await server.stop()
-    await desk.check()
+    await desk.expectVerified()
   })
 
   /** The letters of a service. */
@@ -39,11 +39,11 @@ describe.each(stores)('a redrive of letters of Kafka on $name', (kind) => {
   const comesBack = (service: string, key: string): Promise<StoredEvent> => {
     const originalEventId = desk.sentIds(service).at(-1)
     if (originalEventId === undefined) throw new Error('nothing was sent')
-    return desk.dead(service, { originalEventId, key })
+    return desk.deadOf(service, { originalEventId, key })
   }
 
   const byHand = ({ rowKey }: StoredEvent) =>
-    desk.store.letters.retry({ engine: KAFKA, rowKey }, { edit: null, notes: null, actor: 'bob' })
+    desk.letters.retry({ engine: KAFKA, rowKey }, { edit: null, notes: null, actor: 'bob' })
 
   it('sends them in their order, and history says which redrive did', async () => {
     const service = desk.service()
@@ -51,7 +51,7 @@ describe.each(stores)('a redrive of letters of Kafka on $name', (kind) => {
     const done = await server.run(lettersOf(service))
     expect(done).toMatchObject({ state: 'done', counts: { planned: 3, sent: 3, unconfirmed: 3 } })
     expect(desk.sentKeys(service)).toEqual(['k0', 'k1', 'k2'])
-    const rows = (await desk.store.history()).filter(({ letterId }) => letterId === first?.letterId)
+    const rows = (await desk.history()).filter(({ letterId }) => letterId === first?.letterId)
     expect(rows.at(-1)).toMatchObject({ operation: 'kafka.published', output: { redrive: done.id } })
   })
 
@@ -72,11 +72,11 @@ describe.each(stores)('a redrive of letters of Kafka on $name', (kind) => {
   it('pauses when the broker is away, and goes on when it is resumed', async () => {
     const service = desk.service()
     await desk.deadOnes(service, 3)
-    desk.publisher.next(desk.publisher.published(), AWAY)
+    desk.publisher.next(desk.publisher.success(), AWAY)
     const paused = await server.run(lettersOf(service))
     expect(paused).toMatchObject({ state: 'paused', counts: { sent: 1, failed: 0, remaining: 2 } })
     expect(paused.note).toContain('no broker answers')
-    await desk.check()
+    await desk.expectVerified()
     expect(await server.resume(paused)).toMatchObject({ state: 'done', counts: { sent: 3 } })
   })
 
@@ -100,7 +100,7 @@ describe.each(stores)('a redrive of letters of Kafka on $name', (kind) => {
     expect(done.counts).toMatchObject({ sent: 1, failed: 1 })
     const [id] = desk.sentIds(service)
     // It had arrived; but the redrive is not asked any more.
-    await desk.dead(service, { ...(id === undefined ? {} : { originalEventId: id }), key: 'k0' })
+    await desk.deadOf(service, { ...(id === undefined ? {} : { originalEventId: id }), key: 'k0' })
     expect(await server.counts(done)).toMatchObject({ sent: 1, failed: 1, returned: 0, unconfirmed: 1 })
   })
 
@@ -158,7 +158,7 @@ describe.each(stores)('a redrive of letters of Kafka on $name', (kind) => {
     /** Another server takes it up. */
     const takenUp = async (plan: RedriveDetail): Promise<RedriveDetail> => {
       await server.redrives.settle()
-      desk.store.clock.advance(TAKE_UP_US)
+      desk.clock.advance(TAKE_UP_US)
       await server.redrives.settle()
       return server.redrives.read(plan.id)
     }
@@ -167,7 +167,7 @@ describe.each(stores)('a redrive of letters of Kafka on $name', (kind) => {
       const service = desk.service()
       await desk.deadOnes(service, 1)
       const plan = await cutOff(service)
-      await desk.check()
+      await desk.expectVerified()
       expect(await takenUp(plan)).toMatchObject({
         state: 'done',
         resumed: 1,
@@ -181,7 +181,7 @@ describe.each(stores)('a redrive of letters of Kafka on $name', (kind) => {
       await desk.deadOnes(service, 1)
       const plan = await cutOff(service)
       await comesBack(service, 'k0')
-      await desk.check()
+      await desk.expectVerified()
       expect((await takenUp(plan)).counts).toMatchObject({ sent: 1, skipped: 0, returned: 1, unconfirmed: 0 })
     })
 

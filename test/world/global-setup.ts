@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { TestProject } from 'vitest/node'
 import { migrateStore } from '../../src/office.ts'
-import { openKafkaDesk } from '../kafka/desk.ts'
+import { openKafkaDesk } from './kafka/broker-desk.ts'
 import { createDatabase, startPostgres } from './postgres.ts'
 
 declare module 'vitest' {

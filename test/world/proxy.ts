@@ -1,6 +1,6 @@
 /**
- * A door between a server and its store that a test can shut: connections break and new ones are refused. Or
- * block: the connections that there are stay open and nothing comes through them any more.
+ * A door between a server and its store or broker that a test can shut: connections break and new ones are refused. Or block: the
+ * connections that there are stay open and nothing comes through them any more.
  */
 import { once } from 'node:events'
 import { connect, createServer, type Socket } from 'node:net'
@@ -8,19 +8,23 @@ import { connect, createServer, type Socket } from 'node:net'
 export interface Door {
   /** The given URL with the address of the door in place of the store's. */
   readonly url: string
+  readonly port: number
   /** Connections that were tried. */
   readonly knocks: number
   shut(): void
   /** Present connections fall silent for good; new ones work. */
   block(): void
+  /** What is answered on present connections goes nowhere; what is said still arrives. */
+  deafen(): void
   open(): void
   close(): Promise<void>
 }
 
-/** Puts a door in front of the store at `url`. */
+/** Puts a door in front of what listens at `url`. */
 export async function doorTo(url: string): Promise<Door> {
   const target = new URL(url)
   const sockets = new Set<Socket>()
+  const pairs = new Map<Socket, Socket>()
   let isShut = false
   let knocks = 0
   const keep = (socket: Socket) => {
@@ -37,7 +41,11 @@ export async function doorTo(url: string): Promise<Door> {
     keep(far)
     near.pipe(far)
     far.pipe(near)
-    near.once('close', () => far.destroy())
+    pairs.set(far, near)
+    near.once('close', () => {
+      pairs.delete(far)
+      far.destroy()
+    })
     far.once('close', () => near.destroy())
   })
   listener.listen(0, '127.0.0.1')
@@ -52,6 +60,7 @@ export async function doorTo(url: string): Promise<Door> {
   }
   return {
     url: doorUrl.href,
+    port: address.port,
     get knocks() {
       return knocks
     },
@@ -61,6 +70,9 @@ export async function doorTo(url: string): Promise<Door> {
     },
     block() {
       for (const socket of sockets) socket.unpipe().pause()
+    },
+    deafen() {
+      for (const [far, near] of pairs) far.unpipe(near).resume()
     },
     open() {
       isShut = false

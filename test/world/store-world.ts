@@ -2,9 +2,10 @@
  * An empty store with our tables and without an office, for tests of single acts: what the worlds of modules stand on. Time stands
  * still, what is logged is kept, and everything opened here is closed with it.
  */
+import { DatabaseSync } from 'node:sqlite'
+import pg from 'pg'
 import { expect } from 'vitest'
-import { instant } from '../../src/core/clock.ts'
-import type { Log } from '../../src/core/log.ts'
+import { type Clock, instant } from '../../src/core/clock.ts'
 import { TestClock } from '../../src/core/test-clock.ts'
 import { Xids } from '../../src/core/xid.ts'
 import { newRegisters, type Registers } from '../../src/letters/registers.ts'
@@ -13,6 +14,7 @@ import { MIGRATIONS } from '../../src/migrations.ts'
 import type { Database, Statement, Value } from '../../src/store/database.ts'
 import { migrate } from '../../src/store/migrations.ts'
 import { openDatabase } from '../../src/store/open.ts'
+import { KeptLog } from './logs.ts'
 import type { FreshStore } from './stores.ts'
 import { violationsIn } from './verified.ts'
 
@@ -22,19 +24,6 @@ export const START = instant(1_800_000_000_000_000n)
 /** How often a test looks for what happens at once. */
 export const SOON = { interval: 5 }
 
-/** Keeps what is logged. */
-export class KeptLog implements Log {
-  readonly lines: { readonly level: string; readonly details: object; readonly message: string }[] = []
-  readonly debug = (): void => {}
-  readonly info = this.#keep('info')
-  readonly warn = this.#keep('warn')
-  readonly error = this.#keep('error')
-
-  #keep(level: string) {
-    return (details: object, message: string): void => void this.lines.push({ level, details, message })
-  }
-}
-
 /** A world whose store has our tables. */
 export async function migrated<World extends StoreWorld>(world: World): Promise<World> {
   await migrate(world.db, MIGRATIONS)
@@ -42,8 +31,14 @@ export async function migrated<World extends StoreWorld>(world: World): Promise<
 }
 
 /** Every promise of a store is kept. */
-export async function expectVerified(world: Pick<StoreWorld, 'db' | 'clock'>): Promise<void> {
-  expect(await violationsIn(world.db, { clock: world.clock })).toEqual([])
+export async function expectVerified({
+  db,
+  clock,
+}: {
+  readonly db: Database
+  readonly clock: Clock
+}): Promise<void> {
+  expect(await violationsIn(db, { clock })).toEqual([])
 }
 
 export class StoreWorld {
@@ -103,4 +98,18 @@ export class StoreWorld {
   expectVerified(): Promise<void> {
     return expectVerified(this)
   }
+}
+
+/** Keeps everybody from writing to the rows that a table has until it is released; to all of an SQLite file. */
+export async function holdRows(url: string, table: string): Promise<{ release(): Promise<void> }> {
+  if (url.startsWith('sqlite:')) {
+    const file = new DatabaseSync(url.slice('sqlite:'.length))
+    file.exec('PRAGMA busy_timeout = 5000; BEGIN IMMEDIATE')
+    return { release: async () => file.close() }
+  }
+  const client = new pg.Client({ connectionString: url })
+  await client.connect()
+  await client.query('BEGIN')
+  await client.query(`SELECT id FROM bartleby.${table} FOR UPDATE`)
+  return { release: () => client.end() }
 }

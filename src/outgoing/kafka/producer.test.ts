@@ -1,7 +1,9 @@
 /** Publishing to a real broker. What happens when brokers fail or forbid is in test/kafka. */
 import { afterEach, expect, it } from 'vitest'
-import { text } from '../../../test/kafka/memory-store.ts'
-import { describeKafka, kafkaBroker, newName, settingsFor } from '../../../test/world/kafka.ts'
+import { describeKafka, kafkaBroker } from '../../../test/world/kafka/broker-of-run.ts'
+import { text } from '../../../test/world/kafka/memory-store.ts'
+import { settingsAt } from '../../../test/world/kafka/settings.ts'
+import { newName } from '../../../test/world/kafka/topics.ts'
 import { silentLog } from '../../core/log.ts'
 import { type ProducerSettings, TopicProducer } from './producer.ts'
 import type { OutgoingRecord } from './record.ts'
@@ -12,7 +14,7 @@ afterEach(async () => {
 })
 
 const publisherAt = (bootstrap: string, settings: Partial<ProducerSettings> = {}): TopicProducer => {
-  const publisher = new TopicProducer({ ...settingsFor(bootstrap), ...settings }, silentLog)
+  const publisher = new TopicProducer({ ...settingsAt(bootstrap), ...settings }, silentLog)
   open.push(publisher)
   return publisher
 }

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { KafkaHttp } from '../../../test/world/kafka-http.ts'
-import { header } from '../../../test/world/kafka-store.ts'
+import { KafkaHttp } from '../../../test/world/kafka/http.ts'
+import { header } from '../../../test/world/kafka/records.ts'
 import { closeServers, scriptedServer } from '../../../test/world/scripted-server.ts'
 import { stores } from '../../../test/world/stores.ts'
 

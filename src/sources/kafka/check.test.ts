@@ -3,7 +3,9 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { describeKafka, kafkaBroker, newName, serviceOf, settingsFor } from '../../../test/world/kafka.ts'
+import { describeKafka, kafkaBroker } from '../../../test/world/kafka/broker-of-run.ts'
+import { settingsAt } from '../../../test/world/kafka/settings.ts'
+import { newName } from '../../../test/world/kafka/topics.ts'
 import { bartleby } from '../../../test/world/terminal-double.ts'
 import { checkKafka } from './check.ts'
 
@@ -18,8 +20,8 @@ describeKafka('checking a configuration', () => {
     const kafka = await kafkaBroker()
     const dlqTopic = await kafka.newTopic({ partitions: 3 })
     const retryTopic = await kafka.newTopic()
-    const settings = settingsFor(kafka.bootstrap, {
-      services: [serviceOf({ name: 'svc', dlqTopic, retryTopic })],
+    const settings = settingsAt(kafka.bootstrap, {
+      services: { svc: { dlqTopic, retryTopic } },
     })
     expect(await checkKafka(settings)).toEqual([
       { subject: `broker ${kafka.bootstrap}`, verdict: 'fine', message: 'answers (PLAINTEXT)' },
@@ -42,8 +44,8 @@ describeKafka('checking a configuration', () => {
       newName(),
       await kafka.newTopic({ config: { 'max.message.bytes': '5000' } }),
     ]
-    const settings = settingsFor(kafka.bootstrap, {
-      services: [serviceOf({ name: 'svc', dlqTopic, retryTopic })],
+    const settings = settingsAt(kafka.bootstrap, {
+      services: { svc: { dlqTopic, retryTopic } },
     })
     const servers = [kafka.bootstrap, '127.0.0.1:1']
     const checks = await checkKafka({ ...settings, connection: { ...settings.connection, servers } })

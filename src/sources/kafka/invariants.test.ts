@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { KafkaStore } from '../../../test/world/kafka-store.ts'
+import { KafkaWorld } from '../../../test/world/kafka/world.ts'
 import { stores } from '../../../test/world/stores.ts'
 import { verifyStore } from '../../verify/verify.ts'
 import type { StoredEvent } from './stored-event.ts'
@@ -147,11 +147,11 @@ const BREAKAGES: readonly Breakage[] = [
 ]
 
 describe.each(stores)('what verify says of Kafka on $name', (kind) => {
-  let kafka: KafkaStore
+  let kafka: KafkaWorld
   let fates: Fates
 
   beforeAll(async () => {
-    kafka = await KafkaStore.open(kind)
+    kafka = await KafkaWorld.open(kind)
     const first = kafka.record()
     await kafka.take(first, first)
     const pending = await kafka.eventAt(first)
@@ -161,8 +161,8 @@ describe.each(stores)('what verify says of Kafka on $name', (kind) => {
     await kafka.uncertain(uncertain, await kafka.publishing(uncertain))
     const discarded = await kafka.dead()
     await kafka.publish(discarded)
-    await kafka.restore(discarded)
-    await kafka.discard(discarded)
+    await kafka.change(discarded, 'Pending')
+    await kafka.change(discarded, 'Resolved')
     const chained = await kafka.dead()
     for (let i = 0; i < 2; i++) {
       await kafka.take(kafka.record({ originalEventId: await kafka.publish(chained) }))
@@ -180,7 +180,7 @@ describe.each(stores)('what verify says of Kafka on $name', (kind) => {
     )
 
   it('is that it keeps its promises', async () => {
-    await kafka.check()
+    await kafka.expectVerified()
   })
 
   it.each(BREAKAGES)('is $breaks with $title', async ({ sql, mend, breaks, row }) => {
@@ -194,6 +194,6 @@ describe.each(stores)('what verify says of Kafka on $name', (kind) => {
     } finally {
       await run(mend(fates))
     }
-    await kafka.check()
+    await kafka.expectVerified()
   })
 })

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { KafkaStore, SERVICES } from '../../../test/world/kafka-store.ts'
+import { SERVICES } from '../../../test/world/kafka/settings.ts'
+import { KafkaWorld } from '../../../test/world/kafka/world.ts'
 import { stores } from '../../../test/world/stores.ts'
 import { sql } from '../../store/database.ts'
 import type { StoredEvent } from './stored-event.ts'
@@ -22,7 +23,7 @@ describe('the hash of a key', () => {
 })
 
 describe.each(stores)('letters with the same key on $name', (kind) => {
-  let store: KafkaStore
+  let store: KafkaWorld
   beforeAll(async () => {
     const uber = {
       dlqTopic: 'uber_dlq',
@@ -30,7 +31,7 @@ describe.each(stores)('letters with the same key on $name', (kind) => {
       retryTopic: 'uber_retry',
       keyFormat: 'uber',
     } as const
-    store = await KafkaStore.open(kind, { settings: { services: { ...SERVICES, uber } } })
+    store = await KafkaWorld.open(kind, { settings: { services: { ...SERVICES, uber } } })
   })
   afterAll(() => store?.close())
 

@@ -2,7 +2,7 @@
 
 import { createHash } from 'node:crypto'
 import { afterEach, describe, expect, it } from 'vitest'
-import { KafkaHttp, TOKEN } from '../../../test/world/kafka-http.ts'
+import { KafkaHttp, TOKEN } from '../../../test/world/kafka/http.ts'
 import { freshSqlite } from '../../../test/world/stores.ts'
 import { failure } from '../../core/errors.ts'
 import { type Xid, xid } from '../../core/xid.ts'

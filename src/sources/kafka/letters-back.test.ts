@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
-import { AWAY, Desk, DOUBT, refusalId, TOO_LARGE } from '../../../test/world/kafka-return.ts'
+import { AWAY, Desk, DOUBT, refusalId, TOO_LARGE } from '../../../test/world/kafka/return.ts'
 import { stores } from '../../../test/world/stores.ts'
 import { BartlebyError } from '../../core/errors.ts'
 import type { StoredEvent } from './stored-event.ts'
@@ -24,16 +24,16 @@ describe.each(stores)('the office on $name', (kind) => {
   afterEach(async () => {
     desk.decide = () => ({ action: 'publish', change: {} })
     desk.told.length = 0
-    await desk.check()
+    await desk.expectVerified()
   })
 
   const retry = (event: StoredEvent, payload: string | null = null, notes: string | null = null) =>
-    desk.store.letters.retry(
+    desk.letters.retry(
       { engine: 'kafka', rowKey: event.rowKey },
       { edit: payload === null ? null : { payload: Buffer.from(payload) }, notes, actor: 'operator' },
     )
   const preview = (event: StoredEvent, payload: string | null = null) =>
-    desk.store.letters.preview(
+    desk.letters.preview(
       { engine: 'kafka', rowKey: event.rowKey },
       payload === null ? null : { payload: Buffer.from(payload) },
     )
@@ -54,24 +54,24 @@ describe.each(stores)('the office on $name', (kind) => {
     const receipt = await retry(second, null, 'again, please')
     expect(receipt).toEqual({ messageId: desk.sentIds(service)[0], queue: `retry-${service}` })
     expect(await desk.standing(second)).toMatchObject({ state: 'published', status: 'Resolved' })
-    expect(await desk.store.letter(second)).toMatchObject({
+    expect(await desk.letter(second)).toMatchObject({
       resolvedBy: 'operator',
       notes: 'again, please',
       sentAs: receipt.messageId,
       sentTo: receipt.queue,
     })
-    expect(await desk.history(second)).toEqual(['published by operator'])
+    expect(await desk.historyOf(second)).toEqual(['published by operator'])
     expect(await desk.standing(first)).toMatchObject({ state: 'pending' })
     expect(await failureOf(retry(second))).toBe('letter_status_wrong retried Resolved Pending')
     // One that died again can be sent again.
-    await desk.dead(service, { originalEventId: receipt.messageId, key: 'k1' })
+    await desk.deadOf(service, { originalEventId: receipt.messageId, key: 'k1' })
     await retry(second)
   })
 
   it('keeps the answer to a key with the end of the retry: asked again after a crash, it is given', async () => {
-    const event = await desk.dead(desk.service())
+    const event = await desk.deadOf(desk.service())
     const ask = () =>
-      desk.store.letters.retryOnce(
+      desk.letters.retryOnce(
         { scope: 'operator', key: event.rowKey },
         { engine: 'kafka', rowKey: event.rowKey },
         { edit: null, notes: null, actor: 'operator' },
@@ -85,16 +85,16 @@ describe.each(stores)('the office on $name', (kind) => {
     crash.mockRestore()
     expect(await ask()).toMatchObject({
       status: 200,
-      body: { messageId: (await desk.store.letter(event)).sentAs },
+      body: { messageId: (await desk.letter(event)).sentAs },
     })
   })
 
   it('does not send a letter before an older one with the same key', async () => {
     const service = desk.service()
-    const older = await desk.dead(service, { key: 'same' })
-    const other = await desk.dead(service, { key: 'same', originalTopic: 'bills' })
-    const newer = await desk.dead(service, { key: 'same' })
-    const keyless = await desk.dead(service, { key: null })
+    const older = await desk.deadOf(service, { key: 'same' })
+    const other = await desk.deadOf(service, { key: 'same', originalTopic: 'bills' })
+    const newer = await desk.deadOf(service, { key: 'same' })
+    const keyless = await desk.deadOf(service, { key: null })
     const notNext = `letter_not_next ${older.rowKey}`
     expect(await failureOf(retry(newer))).toBe(notNext)
     expect(await failureOf(preview(newer))).toBe(notNext)
@@ -107,31 +107,31 @@ describe.each(stores)('the office on $name', (kind) => {
 
   it('sends what an operator made of the value, and no processor runs', async () => {
     const service = desk.service()
-    const event = await desk.dead(service, { value: 'no JSON' })
+    const event = await desk.deadOf(service, { value: 'no JSON' })
     desk.decide = () => ({ action: 'discard', reason: null })
     expect(await failureOf(retry(event, 'no JSON either'))).toBe('letter_guarded value_not_json')
-    expect((await desk.store.letter(event)).editedPayload).toBeNull()
+    expect((await desk.letter(event)).editedPayload).toBeNull()
     desk.publisher.next(AWAY)
     expect(await failureOf(retry(event, '{"ü": 1.0}'))).toBe('letter_kafka_away no broker answers')
-    expect((await desk.store.letter(event)).editedPayload).toBeNull()
+    expect((await desk.letter(event)).editedPayload).toBeNull()
     expect((await preview(event, '{"ü": 1.0}')).edited).toBe(true)
     await retry(event, '{"ü": 1.0}')
     expect(desk.sentValues(service)).toEqual(['{"\\u00fc": 1.0}', '{"\\u00fc": 1.0}'])
-    const letter = await desk.store.letter(event)
+    const letter = await desk.letter(event)
     expect(Buffer.from(letter.editedPayload ?? []).toString()).toBe('{"ü": 1.0}')
     expect(Buffer.from(letter.payload).toString()).toBe('no JSON')
     // Restored, it is sent as the operator made it, by whomever.
-    await desk.store.letters.change(letter, { status: 'Pending', notes: null, actor: 'operator' })
+    await desk.letters.change(letter, { status: 'Pending', notes: null, actor: 'operator' })
     await desk.process(service)
     expect(desk.sentValues(service).at(-1)).toBe('{"\\u00fc": 1.0}')
   })
 
   it('keeps an edit that may have been published, and sends the same again', async () => {
     const service = desk.service()
-    const event = await desk.dead(service)
+    const event = await desk.deadOf(service)
     desk.publisher.next(DOUBT)
     expect(await failureOf(retry(event, '{"edited":1}'))).toBe(`letter_uncertain ${desk.sentIds(service)[0]}`)
-    expect(Buffer.from((await desk.store.letter(event)).editedPayload ?? []).toString()).toBe('{"edited":1}')
+    expect(Buffer.from((await desk.letter(event)).editedPayload ?? []).toString()).toBe('{"edited":1}')
     expect(await failureOf(retry(event))).toBe(`letter_uncertain ${desk.sentIds(service)[0]}`)
     expect(await failureOf(preview(event))).toBe(`letter_uncertain ${desk.sentIds(service)[0]}`)
     await desk.process(service, { resend: true })
@@ -140,7 +140,7 @@ describe.each(stores)('the office on $name', (kind) => {
 
   it('is told what is in the way', async () => {
     const service = desk.service()
-    const event = await desk.dead(service)
+    const event = await desk.deadOf(service)
     desk.decide = () => ({ action: 'discard', reason: 'unwanted' })
     expect(await failureOf(retry(event))).toBe('letter_processor_discards')
     expect(await failureOf(preview(event))).toBe('letter_processor_discards')
@@ -153,14 +153,14 @@ describe.each(stores)('the office on $name', (kind) => {
     expect(await failureOf(retry(event))).toBe('letter_guarded too_large')
     expect(await failureOf(retry(event))).toBe('letter_kafka_away no broker answers')
     expect(await desk.standing(event)).toMatchObject({ state: 'pending', status: 'Pending' })
-    expect(await desk.history(event)).toEqual([
+    expect(await desk.historyOf(event)).toEqual([
       'refused by operator',
       'processor_failed by operator',
       'refused by operator',
       'publish_failed by operator',
       'publish_failed by operator',
     ])
-    const stray = await desk.store.dead({ topic: `${service}_dlq`, service: 'nobody' })
+    const stray = await desk.dead({ topic: `${service}_dlq`, service: 'nobody' })
     expect(await failureOf(retry(stray))).toBe(`letter_service_unknown ${stray.dlqId}`)
     await desk.discard(stray.dlqId)
   })
@@ -184,13 +184,13 @@ describe.each(stores)('the office on $name', (kind) => {
 
   it('neither discards nor sends what is in flight elsewhere for too long', async () => {
     const service = desk.service()
-    const event = await desk.dead(service)
+    const event = await desk.deadOf(service)
     const flight = desk.publisher.hold()
     const call = desk.process(service)
     await flight.begun
-    const letter = await desk.store.letter(event)
+    const letter = await desk.letter(event)
     const change = { status: 'Resolved', notes: 'unwanted', actor: 'operator' } as const
-    expect(await failureOf(desk.store.letters.change(letter, change))).toBe(`letter_service_busy ${service}`)
+    expect(await failureOf(desk.letters.change(letter, change))).toBe(`letter_service_busy ${service}`)
     flight.release()
     await call
     expect(await refusalId(desk.process(service))).toBe('emptyDLQError')

@@ -1,7 +1,7 @@
 /** Records that no service can read, from their arrival to their way back. */
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
-import { KafkaHttp } from '../../../test/world/kafka-http.ts'
-import { SERVICES } from '../../../test/world/kafka-store.ts'
+import { KafkaHttp } from '../../../test/world/kafka/http.ts'
+import { SERVICES } from '../../../test/world/kafka/settings.ts'
 import { stores } from '../../../test/world/stores.ts'
 import type { StoredEvent } from './stored-event.ts'
 
@@ -17,7 +17,7 @@ describe.each(stores)('on $name', (kind) => {
   afterAll(() => http?.close())
   afterEach(async () => {
     await http.clear()
-    await http.store.check()
+    await http.store.expectVerified()
   })
 
   const reassign = ({ dlqId }: StoredEvent, body: object) =>

@@ -1,15 +1,15 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { dlqIds, KafkaStore } from '../../../test/world/kafka-store.ts'
+import { dlqIds, KafkaWorld } from '../../../test/world/kafka/world.ts'
 import { stores } from '../../../test/world/stores.ts'
 import { UNKNOWN } from './event.ts'
 import { type QueuePart, QueueReader } from './queue-reader.ts'
 
 describe.each(stores)('what is next, on $name', (kind) => {
-  let store: KafkaStore
+  let store: KafkaWorld
   let reader: QueueReader
 
   beforeEach(async () => {
-    store = await KafkaStore.open(kind)
+    store = await KafkaWorld.open(kind)
     reader = new QueueReader(store.db, store.letters.numbers)
   })
   afterEach(() => store.close())

@@ -1,10 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest'
-import {
-  KafkaStore,
-  type KafkaStoreOptions,
-  kafkaSettingsFor,
-  SERVICES,
-} from '../../../test/world/kafka-store.ts'
+import { kafkaSettingsFor, SERVICES } from '../../../test/world/kafka/settings.ts'
+import { KafkaWorld, type KafkaWorldOptions } from '../../../test/world/kafka/world.ts'
 import { stores } from '../../../test/world/stores.ts'
 import { silentLog } from '../../core/log.ts'
 import { type OfficeRuns, officeRuns } from '../../letters/work.ts'
@@ -13,21 +9,21 @@ import { type Assignment, defineReassignment, type Reassigner, reassign } from '
 import type { StoredEvent } from './stored-event.ts'
 
 describe.each(stores)('giving events to a service, on $name', (kind) => {
-  let opened: KafkaStore | undefined
-  const open = async (options: KafkaStoreOptions = {}): Promise<KafkaStore> => {
-    opened = await KafkaStore.open(kind, options)
+  let opened: KafkaWorld | undefined
+  const open = async (options: KafkaWorldOptions = {}): Promise<KafkaWorld> => {
+    opened = await KafkaWorld.open(kind, options)
     return opened
   }
   afterEach(async () => {
     await Promise.all([...started].map((runs) => runs.stop()))
     started.clear()
-    await opened?.check()
+    await opened?.expectVerified()
     await opened?.close()
     opened = undefined
   })
 
   const caller = { actor: 'ann', requestId: '4e2ad5ec-7b8d-4f9a-9d7a-7a0c5f3e9b11' }
-  const give = (kafka: KafkaStore, event: StoredEvent, to: Assignment, deps: Partial<Reassigner> = {}) =>
+  const give = (kafka: KafkaWorld, event: StoredEvent, to: Assignment, deps: Partial<Reassigner> = {}) =>
     reassign({ ...kafka, ...deps }, event.dlqId, to, caller)
   const refused = (call: Promise<unknown>, code: string) => expect(call).rejects.toMatchObject({ code })
 
@@ -112,7 +108,7 @@ describe.each(stores)('giving events to a service, on $name', (kind) => {
     await refused(give(kafka, held, { service: 'ucs' }), 'letter_service_busy')
     await kafka.uncertain(held, minted)
     await refused(give(kafka, held, { service: 'ucs' }), 'letter_uncertain')
-    await kafka.discard(other)
+    await kafka.change(other, 'Resolved')
     await refused(give(kafka, other, { service: 'wps' }), 'letter_status_wrong')
     for (const dlqId of ['11111111-1111-4111-8111-111111111111', 'no uuid']) {
       await refused(reassign(kafka, dlqId, { service: 'wps' }, caller), 'letter_unknown')

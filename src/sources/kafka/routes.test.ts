@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { METHODS } from 'node:http'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type Asked, KafkaHttp, TOKEN } from '../../../test/world/kafka-http.ts'
+import { type Asked, KafkaHttp, TOKEN } from '../../../test/world/kafka/http.ts'
 import { closeServers, scriptedServer } from '../../../test/world/scripted-server.ts'
 import { freshSqlite } from '../../../test/world/stores.ts'
 import { KAFKA_CALLS } from './routes.ts'

@@ -1,23 +1,23 @@
 import { afterEach, describe, expect, it } from 'vitest'
-import { KafkaStore, type KafkaStoreOptions } from '../../../test/world/kafka-store.ts'
+import { KafkaWorld, type KafkaWorldOptions } from '../../../test/world/kafka/world.ts'
 import { stores } from '../../../test/world/stores.ts'
 import { STATE } from './event.ts'
 import type { StoredEvent } from './stored-event.ts'
 
 describe.each(stores)('letters of Kafka in the office, on $name', (kind) => {
-  let opened: KafkaStore | undefined
-  const open = async (options: KafkaStoreOptions = {}): Promise<KafkaStore> => {
-    opened = await KafkaStore.open(kind, options)
+  let opened: KafkaWorld | undefined
+  const open = async (options: KafkaWorldOptions = {}): Promise<KafkaWorld> => {
+    opened = await KafkaWorld.open(kind, options)
     return opened
   }
   afterEach(async () => {
-    await opened?.check()
+    await opened?.expectVerified()
     await opened?.close()
     opened = undefined
   })
 
-  const stateOf = async (kafka: KafkaStore, event: StoredEvent) => (await kafka.again(event)).state
-  const keyOf = async (kafka: KafkaStore, event: StoredEvent) => ({
+  const stateOf = async (kafka: KafkaWorld, event: StoredEvent) => (await kafka.again(event)).state
+  const keyOf = async (kafka: KafkaWorld, event: StoredEvent) => ({
     engine: 'kafka',
     rowKey: (await kafka.letter(event)).rowKey,
   })
@@ -25,10 +25,10 @@ describe.each(stores)('letters of Kafka in the office, on $name', (kind) => {
   it('are discarded and restored, at their own place in the order', async () => {
     const kafka = await open()
     const [first, second] = [await kafka.dead(), await kafka.dead()]
-    await kafka.discard(first)
+    await kafka.change(first, 'Resolved')
     expect(await stateOf(kafka, first)).toBe(STATE.discarded)
     expect(await kafka.operations()).toContain('kafka.discarded')
-    await kafka.restore(first)
+    await kafka.change(first, 'Pending')
     expect(await stateOf(kafka, first)).toBe(STATE.pending)
     expect((await kafka.events()).map(({ letterId }) => letterId)).toEqual([first.letterId, second.letterId])
   })
@@ -42,7 +42,7 @@ describe.each(stores)('letters of Kafka in the office, on $name', (kind) => {
     ]
     const [one, held, other] = events as [StoredEvent, StoredEvent, StoredEvent]
     const minted = await kafka.publishing(held)
-    await kafka.expire(other)
+    await kafka.change(other, 'Expired')
     kafka.clock.advance(3n * 86_400_000_000n)
     expect(await kafka.letters.expireOlder({ olderThanDays: 1, engine: 'kafka', actor: 'tester' })).toBe(1)
     expect(await Promise.all(events.map((event) => stateOf(kafka, event)))).toEqual([
@@ -51,15 +51,15 @@ describe.each(stores)('letters of Kafka in the office, on $name', (kind) => {
       STATE.discarded,
     ])
     await kafka.published(held, minted)
-    await kafka.restore(one)
+    await kafka.change(one, 'Pending')
     expect(await stateOf(kafka, one)).toBe(STATE.pending)
   })
 
-  it.each(['discard', 'expire'] as const)('refuse to %s while they are on their way', async (act) => {
+  it.each(['Resolved', 'Expired'] as const)('refuse to be %s while they are on their way', async (status) => {
     const kafka = await open()
     const event = await kafka.dead()
     await kafka.publishing(event)
-    await expect(kafka[act](event)).rejects.toMatchObject({ code: 'letter_service_busy' })
+    await expect(kafka.change(event, status)).rejects.toMatchObject({ code: 'letter_service_busy' })
     expect(await stateOf(kafka, event)).toBe(STATE.publishing)
   })
 
@@ -68,9 +68,9 @@ describe.each(stores)('letters of Kafka in the office, on $name', (kind) => {
     const event = await kafka.dead()
     const minted = await kafka.publishing(event)
     await kafka.uncertain(event, minted)
-    await kafka.discard(event)
+    await kafka.change(event, 'Resolved')
     expect(await stateOf(kafka, event)).toBe(STATE.discarded)
-    await kafka.restore(event)
+    await kafka.change(event, 'Pending')
     expect(await kafka.again(event)).toMatchObject({ state: STATE.uncertain, eventId: minted })
   })
 
@@ -78,7 +78,7 @@ describe.each(stores)('letters of Kafka in the office, on $name', (kind) => {
     const kafka = await open()
     const event = await kafka.dead()
     await kafka.publish(event)
-    await kafka.restore(event)
+    await kafka.change(event, 'Pending')
     expect(await kafka.again(event)).toMatchObject({ state: STATE.pending, eventId: null })
     expect(await kafka.letter(event)).toMatchObject({ status: 'Pending', sentAs: null })
   })

@@ -19,7 +19,7 @@ import { CountChanges } from '../../../src/sources/webhooks/numbers/counts.ts'
 import { JOB } from '../../../src/sources/webhooks/webhook.ts'
 import { type Database, sql } from '../../../src/store/database.ts'
 import { openDatabase } from '../../../src/store/open.ts'
-import { KafkaStore } from '../../world/kafka-store.ts'
+import { KafkaWorld } from '../../world/kafka/world.ts'
 import { LetterStore } from '../../world/letter-store.ts'
 import { OutboxOffice } from '../../world/outbox-office.ts'
 import type { StoreKind } from '../../world/stores.ts'
@@ -247,9 +247,9 @@ const outbox =
 const CALLER = { actor: 'nell', requestId: '4e2ad5ec-7b8d-4f9a-9d7a-7a0c5f3e9b11' }
 
 async function kafka(kind: StoreKind): Promise<DeathDesk> {
-  const store = await KafkaStore.open(kind)
+  const store = await KafkaWorld.open(kind)
   const { db, clock, letters } = store
-  const other = db.dialect === 'sqlite' ? store.records : store.another().records
+  const other = db.dialect === 'sqlite' ? store.records : store.anotherIntake()
   const read = (record: RawRecord): Doomed => {
     let before = 0
     return {
@@ -279,9 +279,8 @@ async function kafka(kind: StoreKind): Promise<DeathDesk> {
     async givenUp({ id }, status) {
       const event = await store.again({ letterId: id })
       const minted = await store.publish(event)
-      await store.restore(event)
-      if (status === 'Expired') await store.expire(event)
-      if (status === 'Resolved') await store.discard(event)
+      await store.change(event, 'Pending')
+      if (status !== 'Pending') await store.change(event, status)
       clock.advance(1_000n)
       return read(store.record({ originalEventId: minted }))
     },

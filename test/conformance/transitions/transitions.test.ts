@@ -21,7 +21,7 @@ import {
 import { inOffice } from '../../../src/letters/work.ts'
 import { kafkaLetterSource } from '../../../src/sources/kafka/source.ts'
 import { type Database, sql } from '../../../src/store/database.ts'
-import { AWAY, Desk } from '../../world/kafka-return.ts'
+import { AWAY, Desk } from '../../world/kafka/return.ts'
 import { retain } from '../../world/retain.ts'
 import { stores } from '../../world/stores.ts'
 import { violationsIn } from '../../world/verified.ts'
@@ -306,7 +306,7 @@ describe.each(stores)('letters that leave over a network, on $name,', (kind) => 
   it('say for which redrive before they do, and forget it when they did not', async () => {
     const desk = await Desk.open(kind)
     try {
-      const letter = await desk.store.letter(await desk.dead(desk.service()))
+      const letter = await desk.letter(await desk.deadOf(desk.service()))
       const source = kafkaLetterSource({ returnWay: () => desk })
       const redrive = { number: 7, id: 'a-redrive', recipe: null }
       const { begun, release } = desk.publisher.hold()
@@ -317,16 +317,16 @@ describe.each(stores)('letters that leave over a network, on $name,', (kind) => 
         await begun
       }
       // Who sends it holds it.
-      await doing(desk.store, 'intend', letter, leave, ['leased'])
-      expect((await stateOf(desk.store, letter)).redrive).toBe(7)
+      await doing(desk, 'intend', letter, leave, ['leased'])
+      expect((await stateOf(desk, letter)).redrive).toBe(7)
       release(AWAY)
       expect((await leaving)?.map(isRefused)).toEqual([true])
-      await doing(desk.store, 'forgo', letter, () =>
-        inOffice(desk.db, desk.store.clock, 'test.unsent', (work) =>
+      await doing(desk, 'forgo', letter, () =>
+        inOffice(desk.db, desk.clock, 'test.unsent', (work) =>
           forgoRedrive(work, letter.id, letter.version, redrive),
         ),
       )
-      await expectClean(desk.store)
+      await expectClean(desk)
     } finally {
       await desk.close()
     }

@@ -22,7 +22,7 @@ import { type Database, sql } from '../../../src/store/database.ts'
 import { type Folder, folderSource } from '../../sources/folders.ts'
 import { AzureWorld } from '../../world/azure-world.ts'
 import { startAzurite, whyNoAzurite } from '../../world/azurite.ts'
-import { Desk } from '../../world/kafka-return.ts'
+import { Desk } from '../../world/kafka/return.ts'
 import { LetterStore } from '../../world/letter-store.ts'
 import { OutboxOffice } from '../../world/outbox-office.ts'
 import type { StoreKind } from '../../world/stores.ts'
@@ -196,14 +196,14 @@ const outbox =
 
 async function kafka(kind: StoreKind): Promise<WayBackDesk> {
   const desk = await Desk.open(kind)
-  const { db, clock, letters } = desk.store
+  const { db, clock, letters } = desk
   return {
     ...{ db, clock, letters, source: kafkaLetterSource({ returnWay: () => desk }) },
     ...{ takesEdits: true, lostCode: 'letter_processor_failed', canRecall: false },
     async die(count) {
       desk.decide = () => ({ action: 'publish', change: {} })
       const events = await desk.deadOnes(desk.service(), count)
-      return Promise.all(events.map((event) => desk.store.letter(event)))
+      return Promise.all(events.map((event) => desk.letter(event)))
     },
     async lose({ id }) {
       const before = desk.decide
@@ -211,7 +211,7 @@ async function kafka(kind: StoreKind): Promise<WayBackDesk> {
         event.letterId === id ? { action: 'failed', message: 'no way back' } : before(event)
     },
     async side({ id }) {
-      const state = stateName((await desk.store.again({ letterId: id })).state)
+      const state = stateName((await desk.again({ letterId: id })).state)
       if (state === 'pending') return 'dead'
       return state === 'discarded' ? 'given up' : 'on its way'
     },

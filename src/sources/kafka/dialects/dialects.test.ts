@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { recordOf, VECTORS } from '../../../../test/kafka/vectors.ts'
-import { header, record } from '../../../../test/world/kafka-records.ts'
+import { header, record } from '../../../../test/world/kafka/records.ts'
 import type { RawRecord } from '../event.ts'
 import { FAMILIES, isStrippedHeader, UBER } from './families.ts'
 import { factsInHeaders, factsInKey, familyOf, type HeaderFacts } from './header-facts.ts'

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { recordOf, VECTORS } from '../../../../test/kafka/vectors.ts'
-import { header, record } from '../../../../test/world/kafka-records.ts'
+import { header, record } from '../../../../test/world/kafka/records.ts'
 import type { RawRecord } from '../event.ts'
 import { isUuidV4 } from '../settings/settings.ts'
 import { derivedDlqId, fingerprintOf, ownDlqId } from './store-incoming.ts'

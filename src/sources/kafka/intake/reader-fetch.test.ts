@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { gzipSync, zstdCompressSync } from 'node:zlib'
 import * as library from '@platformatic/kafka'
 import { describe, expect, it } from 'vitest'
-import { text } from '../../../../test/kafka/memory-store.ts'
+import { text } from '../../../../test/world/kafka/memory-store.ts'
 import { BatchUnreadable, decodeBatches, nextOffset, type PartitionAnswer } from './reader-fetch.ts'
 
 interface BatchOptions {

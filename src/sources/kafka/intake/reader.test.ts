@@ -4,14 +4,10 @@
  */
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { afterEach, expect, it } from 'vitest'
-import { MemoryStore, text } from '../../../../test/kafka/memory-store.ts'
-import {
-  describeKafka,
-  kafkaBroker,
-  newName,
-  settingsFor,
-  type Topics,
-} from '../../../../test/world/kafka.ts'
+import { describeKafka, kafkaBroker } from '../../../../test/world/kafka/broker-of-run.ts'
+import { MemoryStore, text } from '../../../../test/world/kafka/memory-store.ts'
+import { settingsAt } from '../../../../test/world/kafka/settings.ts'
+import { newName, type Topics } from '../../../../test/world/kafka/topics.ts'
 import { PATIENCE_MS } from '../../../../test/world/limits.ts'
 import { silentLog } from '../../../core/log.ts'
 import { SystemClock } from '../../../core/system-clock.ts'
@@ -62,7 +58,7 @@ class PatientStore extends MemoryStore {
   }
 }
 
-const reads = (kafka: Topics, ...dlqTopics: readonly string[]) => settingsFor(kafka.bootstrap, { dlqTopics })
+const reads = (kafka: Topics, ...dlqTopics: readonly string[]) => settingsAt(kafka.bootstrap, { dlqTopics })
 const numbered = (count: number, prefix = '') =>
   Array.from({ length: count }, (_, number) => ({ value: `${prefix}${number}` }))
 
@@ -384,7 +380,7 @@ describeKafka('intake', () => {
   })
 
   it('says what keeps it from reading when no broker answers', async () => {
-    const { reader } = read(settingsFor('127.0.0.1:1', { dlqTopics: ['any'] }))
+    const { reader } = read(settingsAt('127.0.0.1:1', { dlqTopics: ['any'] }))
     await expect.poll(() => reader.status().state).toBe('degraded')
     expect(reader.status().troubles[0]).toContain('ECONNREFUSED')
   })

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { afterEach, describe, expect, it } from 'vitest'
-import { KafkaStore, type KafkaStoreOptions, oldRecord } from '../../../../test/world/kafka-store.ts'
+import { oldRecord } from '../../../../test/world/kafka/records.ts'
+import { KafkaWorld, type KafkaWorldOptions } from '../../../../test/world/kafka/world.ts'
 import { reused } from '../../../../test/world/reused-store.ts'
 import { stores } from '../../../../test/world/stores.ts'
 import { type EventId, type RawRecord, STATE } from '../event.ts'
@@ -12,22 +13,22 @@ const text = (bytes: Uint8Array | null | undefined): string | null =>
 
 describe.each(stores)('an event that died again, on $name', (kind) => {
   const places = reused(kind)
-  let opened: KafkaStore | undefined
-  const open = async (options: KafkaStoreOptions = {}): Promise<KafkaStore> => {
-    opened = await KafkaStore.open(places, options)
+  let opened: KafkaWorld | undefined
+  const open = async (options: KafkaWorldOptions = {}): Promise<KafkaWorld> => {
+    opened = await KafkaWorld.open(places, options)
     return opened
   }
   afterEach(async () => {
-    await opened?.check()
+    await opened?.expectVerified()
     await opened?.close()
     opened = undefined
   })
 
-  const chainOf = async (kafka: KafkaStore, { letterId }: StoredEvent) =>
+  const chainOf = async (kafka: KafkaWorld, { letterId }: StoredEvent) =>
     (await kafka.db.session('test', (session) => readChain(session, [letterId]))).get(letterId) ?? []
 
   /** The record that a service writes when the retry of an event fails. */
-  const deadAgain = (kafka: KafkaStore, minted: EventId, draft: Parameters<KafkaStore['record']>[0] = {}) =>
+  const deadAgain = (kafka: KafkaWorld, minted: EventId, draft: Parameters<KafkaWorld['record']>[0] = {}) =>
     kafka.record({ originalEventId: minted, ...draft })
 
   it('reopens its letter, which stands for the new record', async () => {
@@ -152,7 +153,7 @@ describe.each(stores)('an event that died again, on $name', (kind) => {
     const event = await kafka.dead()
     const minted = await kafka.publishing(event)
     await kafka.uncertain(event, minted)
-    await kafka.discard(event)
+    await kafka.change(event, 'Resolved')
     await kafka.take(deadAgain(kafka, minted))
     expect(await kafka.again(event)).toMatchObject({ state: STATE.pending, attempts: 2 })
     expect(await kafka.operations()).toEqual(['kafka.received', 'kafka.discarded', 'kafka.reopened'])
@@ -162,7 +163,7 @@ describe.each(stores)('an event that died again, on $name', (kind) => {
     const kafka = await open()
     const event = await kafka.dead()
     const minted = await kafka.publish(event)
-    await kafka.restore(event)
+    await kafka.change(event, 'Pending')
     expect(await kafka.again(event)).toMatchObject({ state: STATE.pending, eventId: null })
     await kafka.take(deadAgain(kafka, minted))
     expect(await kafka.again(event)).toMatchObject({ state: STATE.pending, attempts: 2 })
@@ -172,7 +173,7 @@ describe.each(stores)('an event that died again, on $name', (kind) => {
     const kafka = await open()
     const event = await kafka.dead()
     const first = await kafka.publish(event)
-    await kafka.restore(event)
+    await kafka.change(event, 'Pending')
     const second = await kafka.publishing(event)
     await kafka.take(deadAgain(kafka, first))
     expect(await kafka.again(event)).toMatchObject({ state: STATE.pending, eventId: null, attempts: 2 })
@@ -200,7 +201,7 @@ describe.each(stores)('an event that died again, on $name', (kind) => {
     const kafka = await open()
     const event = await kafka.dead()
     const first = await kafka.publish(event)
-    await kafka.restore(event)
+    await kafka.change(event, 'Pending')
     const second = await kafka.publish(event)
     const stored = await kafka.take(
       deadAgain(kafka, first, { key: 'one' }),
@@ -315,14 +316,14 @@ describe.each(stores)('an event that died again, on $name', (kind) => {
 
   it('stays one case while the office acts on it', async () => {
     const kafka = await open()
-    const other = kafka.another().records
+    const other = kafka.anotherIntake()
     const events: StoredEvent[] = []
     for (let i = 0; i < 6; i++) events.push(await kafka.dead({ partition: i % 2 }))
     const again: RawRecord[] = []
     for (const event of events) again.push(deadAgain(kafka, await kafka.publish(event), { partition: 2 }))
     const act = async (event: StoredEvent): Promise<void> => {
-      await kafka.restore(event)
-      await kafka.discard(event)
+      await kafka.change(event, 'Pending')
+      await kafka.change(event, 'Resolved')
     }
     // An operator may find a letter pending that was resolved a moment before, and is refused.
     await Promise.all([other.prepare(again)(), ...events.map((event) => act(event).catch(() => {}))])
@@ -332,7 +333,7 @@ describe.each(stores)('an event that died again, on $name', (kind) => {
   it('reopens one letter when two servers read its records from two partitions', async () => {
     const kafka = await open()
     if (kafka.db.dialect === 'sqlite') return
-    const other = kafka.another().records
+    const other = kafka.anotherIntake()
     for (let i = 0; i < 5; i++) {
       const event = await kafka.dead()
       const minted = await kafka.publish(event)

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { kafkaSettingsFor } from '../../../../test/world/kafka-settings.ts'
+import { kafkaSettingsFor } from '../../../../test/world/kafka/settings.ts'
 import { type Claims, serviceOf } from './read-event.ts'
 
 const settings = kafkaSettingsFor({

@@ -1,13 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { afterEach, describe, expect, it } from 'vitest'
-import {
-  dlqIds,
-  header,
-  KafkaStore,
-  type KafkaStoreOptions,
-  RECORD_TIME_MS,
-  record,
-} from '../../../../test/world/kafka-store.ts'
+import { header, RECORD_TIME_MS, record } from '../../../../test/world/kafka/records.ts'
+import { dlqIds, KafkaWorld, type KafkaWorldOptions } from '../../../../test/world/kafka/world.ts'
 import { stores } from '../../../../test/world/stores.ts'
 import { StoreUnavailable } from '../../../store/database.ts'
 import { UNKNOWN } from '../event.ts'
@@ -18,13 +12,13 @@ const text = (bytes: Uint8Array | null | undefined): string | null =>
   bytes == null ? null : Buffer.from(bytes).toString()
 
 describe.each(stores)('records on $name', (kind) => {
-  let opened: KafkaStore | undefined
-  const open = async (options: KafkaStoreOptions = {}): Promise<KafkaStore> => {
-    opened = await KafkaStore.open(kind, options)
+  let opened: KafkaWorld | undefined
+  const open = async (options: KafkaWorldOptions = {}): Promise<KafkaWorld> => {
+    opened = await KafkaWorld.open(kind, options)
     return opened
   }
   afterEach(async () => {
-    await opened?.check()
+    await opened?.expectVerified()
     await opened?.close()
     opened = undefined
   })
@@ -190,7 +184,7 @@ describe.each(stores)('records on $name', (kind) => {
     it('is stored once by two servers at the same time', async () => {
       const kafka = await open()
       if (kafka.db.dialect === 'sqlite') return
-      const other = kafka.another().records
+      const other = kafka.anotherIntake()
       const records = Array.from({ length: 60 }, (_, i) => kafka.record({ partition: i % 3 }))
       const halves = [
         records.slice(0, 40),
@@ -250,7 +244,7 @@ describe.each(stores)('records on $name', (kind) => {
     it('is decided by one of two servers that read it from two partitions', async () => {
       const kafka = await open()
       if (kafka.db.dialect === 'sqlite') return
-      const other = kafka.another().records
+      const other = kafka.anotherIntake()
       for (let i = 0; i < 5; i++) {
         const eventId = randomUUID()
         await Promise.all([
@@ -360,11 +354,11 @@ describe.each(stores)('records on $name', (kind) => {
     const told: string[] = []
     const kafka = await open({ listener: { stored: (topic) => told.push(topic) } })
     const made = [kafka.record(), kafka.record()]
-    await kafka.refuseWrites()
+    await kafka.place.refuseWrites()
     await expect(kafka.take(...made)).rejects.toThrow(
       kafka.db.dialect === 'postgres' ? StoreUnavailable : Error,
     )
-    await kafka.acceptWrites()
+    await kafka.place.acceptWrites()
     expect(told).toEqual([])
     expect(await kafka.take(...made)).toMatchObject({ created: 2 })
   })

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
-import { Desk, refusal, TESTER } from '../../../../test/world/kafka-return.ts'
+import { Desk, refusal, TESTER } from '../../../../test/world/kafka/return.ts'
 import { stores } from '../../../../test/world/stores.ts'
 import { UNKNOWN } from '../event.ts'
 
@@ -13,7 +13,7 @@ describe.each(stores)('discarding on $name', (kind) => {
   afterEach(async () => {
     desk.decide = () => ({ action: 'publish', change: {} })
     desk.told.length = 0
-    await desk.check()
+    await desk.expectVerified()
   })
 
   const discardNext = (service: string, dlqId: string | null = null) => desk.discardNext(service, dlqId)
@@ -28,8 +28,8 @@ describe.each(stores)('discarding on $name', (kind) => {
     expect(await discardNext(service)).toMatchObject({ dlqId: first.dlqId })
     expect(await desk.standing(first)).toEqual({ state: 'discarded', status: 'Resolved', eventId: null })
     expect(await desk.standing(second)).toMatchObject({ state: 'pending' })
-    expect(await desk.store.letter(first)).toMatchObject({ resolution: 'discard', resolvedBy: 'nell' })
-    const row = (await desk.store.history()).at(-1)
+    expect(await desk.letter(first)).toMatchObject({ resolution: 'discard', resolvedBy: 'nell' })
+    const row = (await desk.history()).at(-1)
     expect(row).toMatchObject({ operation: 'kafka.discarded', actor: 'nell', version: 2 })
     expect(row?.output).toEqual({ request_id: TESTER.requestId, dlq_id: first.dlqId, by: 'operator' })
     expect(desk.told).toEqual([`${service} orders discarded_operator`])
@@ -59,7 +59,7 @@ describe.each(stores)('discarding on $name', (kind) => {
     if (second === undefined) throw new Error('no events')
     expect(await desk.discard(second.dlqId.toUpperCase())).toBe(true)
     expect(await desk.discard(second.dlqId)).toBe(false)
-    expect(await desk.history(second)).toEqual(['discarded by nell'])
+    expect(await desk.historyOf(second)).toEqual(['discarded by nell'])
     for (const id of [randomUUID(), 'no id', '']) expect(await desk.discard(id)).toBe(false)
     await desk.process(service)
     await desk.process(service)
@@ -68,25 +68,25 @@ describe.each(stores)('discarding on $name', (kind) => {
 
   it('does nothing by an id that the event had before it died again', async () => {
     const service = desk.service()
-    const event = await desk.dead(service)
+    const event = await desk.deadOf(service)
     await desk.process(service)
-    const again = await desk.dead(service, { originalEventId: desk.sentIds(service)[0] ?? '' })
+    const again = await desk.deadOf(service, { originalEventId: desk.sentIds(service)[0] ?? '' })
     expect(await desk.discard(event.dlqId)).toBe(false)
     expect(await desk.standing(event)).toMatchObject({ state: 'pending' })
     expect(await desk.discard(again.dlqId)).toBe(true)
   })
 
   it('works on letters that no service has', async () => {
-    const event = await desk.store.dead({ topic: 's0_dlq', service: 'nobody', originalTopic: null })
+    const event = await desk.dead({ topic: 's0_dlq', service: 'nobody', originalTopic: null })
     expect(await discardNext(UNKNOWN)).toMatchObject({ dlqId: event.dlqId })
   })
 
   it('can be taken back by the office', async () => {
     const service = desk.service()
-    const event = await desk.dead(service)
+    const event = await desk.deadOf(service)
     await discardNext(service)
-    const letter = await desk.store.letter(event)
-    await desk.store.letters.change(letter, { status: 'Pending', notes: null, actor: 'nell' })
+    const letter = await desk.letter(event)
+    await desk.letters.change(letter, { status: 'Pending', notes: null, actor: 'nell' })
     await desk.process(service)
     expect(await desk.standing(event)).toMatchObject({ state: 'published' })
   })

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { recordOf, VECTORS } from '../../../../test/kafka/vectors.ts'
-import { kafkaSettingsFor, type ServiceDraft } from '../../../../test/world/kafka-settings.ts'
+import type { ServiceDraft } from '../../../../test/world/kafka/settings.ts'
+import { kafkaSettingsFor } from '../../../../test/world/kafka/settings.ts'
 import type { OutgoingRecord } from '../../../outgoing/kafka/record.ts'
 import type { Reason } from '../event.ts'
 import type { KafkaSettings } from '../settings/settings.ts'

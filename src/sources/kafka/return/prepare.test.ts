@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
-import { Desk, DOUBT, refusal, refusalId } from '../../../../test/world/kafka-return.ts'
+import { Desk, DOUBT, refusal, refusalId } from '../../../../test/world/kafka/return.ts'
 import { stores } from '../../../../test/world/stores.ts'
 import { sql } from '../../../store/database.ts'
 import type { ResolveRequest } from '../routes/resolve.ts'
@@ -68,8 +68,8 @@ describe.each(stores)('a dry run on $name', (kind) => {
 
   it('shows what would be sent', async () => {
     const service = desk.service()
-    await desk.dead(service, { value: '{"ü":1}', key: 'same' })
-    await desk.dead(service, { key: 'same' })
+    await desk.deadOf(service, { value: '{"ü":1}', key: 'same' })
+    await desk.deadOf(service, { key: 'same' })
     const resolution = await desk.dryRun(service)
     expect(resolution).toMatchObject({
       outcome: 'published',
@@ -110,7 +110,7 @@ describe.each(stores)('a dry run on $name', (kind) => {
 
   it('shows an uncertain event as such, and what a resend would send', async () => {
     const service = desk.service()
-    await desk.dead(service)
+    await desk.deadOf(service)
     desk.publisher.next(DOUBT)
     await refusalId(desk.process(service))
     expect(await expectSame(service)).toMatchObject({ id: 'uncertainPublishError' })
@@ -121,7 +121,7 @@ describe.each(stores)('a dry run on $name', (kind) => {
 
   it('waits for nobody', async () => {
     const service = desk.service()
-    await desk.dead(service)
+    await desk.deadOf(service)
     const flight = desk.publisher.hold()
     const call = desk.process(service)
     await flight.begun

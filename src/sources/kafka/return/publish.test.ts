@@ -7,7 +7,7 @@ import {
   refusalId,
   TESTER,
   TOO_LARGE,
-} from '../../../../test/world/kafka-return.ts'
+} from '../../../../test/world/kafka/return.ts'
 import { stores } from '../../../../test/world/stores.ts'
 import type { PublishOutcome } from '../../../outgoing/kafka/producer.ts'
 import { type Integer, sql } from '../../../store/database.ts'
@@ -47,7 +47,7 @@ describe.each(stores)('an event in flight on $name', (kind) => {
   afterEach(async () => {
     desk.decide = () => ({ action: 'publish', change: {} })
     desk.told.length = 0
-    await desk.check()
+    await desk.expectVerified()
   })
 
   const sends = ({ letterId }: { readonly letterId: bigint }) =>
@@ -56,9 +56,9 @@ describe.each(stores)('an event in flight on $name', (kind) => {
     (await sends(event)).map(({ outcome }) => Number(outcome))
 
   /** An event of which nobody knows whether it was published. */
-  const uncertainOne = async (draft: Parameters<Desk['dead']>[1] = {}) => {
+  const uncertainOne = async (draft: Parameters<Desk['deadOf']>[1] = {}) => {
     const service = desk.service()
-    const event = await desk.dead(service, draft)
+    const event = await desk.deadOf(service, draft)
     desk.publisher.next(DOUBT)
     expect(await refusalId(desk.process(service))).toBe('kafkaUnavailableError')
     const [id] = desk.sentIds(service)
@@ -68,7 +68,7 @@ describe.each(stores)('an event in flight on $name', (kind) => {
 
   it('is on file before its first byte leaves', async () => {
     const service = desk.service()
-    const event = await desk.dead(service, { key: '', value: '{"a":1}' })
+    const event = await desk.deadOf(service, { key: '', value: '{"a":1}' })
     const flight = desk.publisher.hold()
     const call = desk.process(service)
     await flight.begun
@@ -96,18 +96,18 @@ describe.each(stores)('an event in flight on $name', (kind) => {
 
   it('is left alone by the expiry of old letters', async () => {
     const service = desk.service()
-    const event = await desk.dead(service)
+    const event = await desk.deadOf(service)
     const flight = desk.publisher.hold()
     const call = desk.process(service)
     await flight.begun
-    desk.store.clock.advance(3n * 86_400_000_000n)
-    await desk.store.letters.expireOlder({ olderThanDays: 1, engine: 'kafka', actor: 'clock' })
+    desk.clock.advance(3n * 86_400_000_000n)
+    await desk.letters.expireOlder({ olderThanDays: 1, engine: 'kafka', actor: 'clock' })
     flight.release()
     await call
     expect(await desk.standing(event)).toMatchObject({ state: 'published', status: 'Resolved' })
-    const waiting = await desk.dead(service)
-    desk.store.clock.advance(3n * 86_400_000_000n)
-    await desk.store.letters.expireOlder({ olderThanDays: 1, engine: 'kafka', actor: 'clock' })
+    const waiting = await desk.deadOf(service)
+    desk.clock.advance(3n * 86_400_000_000n)
+    await desk.letters.expireOlder({ olderThanDays: 1, engine: 'kafka', actor: 'clock' })
     expect(await desk.standing(waiting)).toMatchObject({ state: 'discarded', status: 'Expired' })
     expect(await refusalId(desk.process(service))).toBe('emptyDLQError')
   })
@@ -120,11 +120,11 @@ describe.each(stores)('an event in flight on $name', (kind) => {
   ]
   it.each(NO)('that was certainly not written is pending again: $why', async (outcome, id, status) => {
     const service = desk.service()
-    const event = await desk.dead(service)
+    const event = await desk.deadOf(service)
     desk.publisher.next(outcome)
     expect(await refusal(desk.process(service))).toMatchObject({ id, status })
     expect(await desk.standing(event)).toEqual({ state: 'pending', status: 'Pending', eventId: null })
-    expect(await desk.history(event)).toEqual(['publish_failed by nell'])
+    expect(await desk.historyOf(event)).toEqual(['publish_failed by nell'])
     expect(await outcomes(event)).toEqual([SEND.failed])
     expect(desk.told).toEqual([`${service} publish_failed`])
     await desk.process(service)
@@ -137,7 +137,7 @@ describe.each(stores)('an event in flight on $name', (kind) => {
     it('is shown as such, and is not sent again by itself', async () => {
       const { service, event, id } = await uncertainOne()
       expect(await desk.standing(event)).toEqual({ state: 'uncertain', status: 'Pending', eventId: id })
-      expect(await desk.history(event)).toEqual(['uncertain by nell'])
+      expect(await desk.historyOf(event)).toEqual(['uncertain by nell'])
       expect(desk.told).toEqual([`${service} uncertain`])
       expect(await refusal(desk.process(service))).toEqual({
         id: 'uncertainPublishError',
@@ -150,7 +150,7 @@ describe.each(stores)('an event in flight on $name', (kind) => {
 
     it('stays at the head of its queue', async () => {
       const { service, event } = await uncertainOne({ key: 'first' })
-      await desk.dead(service, { key: 'second' })
+      await desk.deadOf(service, { key: 'second' })
       expect(await refusalId(desk.process(service))).toBe('uncertainPublishError')
       await desk.process(service, { resend: true })
       await desk.process(service)
@@ -177,7 +177,11 @@ describe.each(stores)('an event in flight on $name', (kind) => {
       expect(bytes(second).slice(0, 2)).toEqual(['changed', '{"x": 1.0}'])
       expect(desk.sentIds(service)).toEqual([id, id])
       expect(await desk.standing(event)).toEqual({ state: 'published', status: 'Resolved', eventId: id })
-      expect(await desk.history(event)).toEqual(['uncertain by nell', 'resent by nell', 'published by nell'])
+      expect(await desk.historyOf(event)).toEqual([
+        'uncertain by nell',
+        'resent by nell',
+        'published by nell',
+      ])
       expect((await sends(event)).map(({ resends }) => Number(resends))).toEqual([1])
     })
 
@@ -191,9 +195,9 @@ describe.each(stores)('an event in flight on $name', (kind) => {
     it('is sent again also when a processor said that a batch is to go out as it is', async () => {
       const packed = { compression: 'lz4', records: 7, mostBytes: 1_000 } as const
       const value = '{"whole": true}'
-      const record = { ...desk.store.record({ topic: 'g_dlq', value, headers: [] }), packed }
-      await desk.store.take(record)
-      const event = await desk.store.eventAt(record)
+      const record = { ...desk.record({ topic: 'g_dlq', value, headers: [] }), packed }
+      await desk.take(record)
+      const event = await desk.eventAt(record)
       desk.decide = () => ({ action: 'publish', change: { value: Buffer.from(value) } })
       desk.publisher.next(DOUBT)
       expect(await refusalId(desk.process('g'))).toBe('kafkaUnavailableError')
@@ -203,7 +207,7 @@ describe.each(stores)('an event in flight on $name', (kind) => {
 
     it('is sent again by the next call, where that is how it is set', async () => {
       const { service, id } = await uncertainOne()
-      const path = desk.another({ settings: { onUncertain: 'resend' } })
+      const path = desk.anotherPath({ settings: { onUncertain: 'resend' } })
       await desk.process(service, {}, path)
       expect(desk.sentIds(service)).toEqual([id, id])
     })
@@ -217,18 +221,18 @@ describe.each(stores)('an event in flight on $name', (kind) => {
 
     it('passes the guard again', async () => {
       const { service, event } = await uncertainOne()
-      const path = desk.another({ settings: { maxMessageBytes: 10 } })
+      const path = desk.anotherPath({ settings: { maxMessageBytes: 10 } })
       expect((await refusal(desk.process(service, { resend: true }, path)))?.data).toMatchObject({
         reasons: ['too_large'],
       })
       expect(await desk.standing(event)).toMatchObject({ state: 'uncertain' })
-      expect(await desk.history(event)).toEqual(['uncertain by nell', 'refused by nell'])
+      expect(await desk.historyOf(event)).toEqual(['uncertain by nell', 'refused by nell'])
     })
 
     it('is not sent again over a later one with the same key, where that is refused', async () => {
       const { service } = await uncertainOne({ key: 'same' })
-      await desk.dead(service, { key: 'same' })
-      const path = desk.another({ settings: { onLaterSameKey: 'refuse' } })
+      await desk.deadOf(service, { key: 'same' })
+      const path = desk.anotherPath({ settings: { onLaterSameKey: 'refuse' } })
       const resend = { resend: true }
       expect((await refusal(desk.process(service, resend, path)))?.data).toMatchObject({
         reasons: ['later_same_key'],
@@ -246,7 +250,7 @@ describe.each(stores)('an event in flight on $name', (kind) => {
       desk.publisher.next(DOUBT)
       expect(await refusalId(desk.process(service, { resend: true }))).toBe('kafkaUnavailableError')
       await desk.process(service, { resend: true })
-      expect(await desk.history(event)).toEqual([
+      expect(await desk.historyOf(event)).toEqual([
         'uncertain by nell',
         'resent by nell',
         'publish_failed by nell',
@@ -262,19 +266,19 @@ describe.each(stores)('an event in flight on $name', (kind) => {
       const { service, event, id } = await uncertainOne()
       await desk.discardNext(service)
       expect(await desk.standing(event)).toEqual({ state: 'discarded', status: 'Resolved', eventId: id })
-      expect(await desk.store.letter(event)).toMatchObject({ notes: 'assumed published' })
+      expect(await desk.letter(event)).toMatchObject({ notes: 'assumed published' })
       expect(desk.sentIds(service)).toEqual([id])
       // Restored, it is what it was: nobody knows more than before.
-      const letter = await desk.store.letter(event)
-      await desk.store.letters.change(letter, { status: 'Pending', notes: null, actor: 'nell' })
+      const letter = await desk.letter(event)
+      await desk.letters.change(letter, { status: 'Pending', notes: null, actor: 'nell' })
       expect(await desk.standing(event)).toMatchObject({ state: 'uncertain' })
       await desk.discard(event.dlqId)
-      expect(await desk.store.letter(event)).toMatchObject({ notes: 'assumed published' })
+      expect(await desk.letter(event)).toMatchObject({ notes: 'assumed published' })
     })
 
     it('was published when it comes back dead', async () => {
       const { service, event, id } = await uncertainOne()
-      const again = await desk.dead(service, { originalEventId: id })
+      const again = await desk.deadOf(service, { originalEventId: id })
       expect(again).toMatchObject({ letterId: event.letterId, attempts: 2 })
       await desk.process(service)
       expect(await desk.standing(event)).toMatchObject({ state: 'published' })
@@ -286,9 +290,9 @@ describe.each(stores)('an event in flight on $name', (kind) => {
   describe('that dies again before we know that it arrived', () => {
     it('is reopened, and its receipt is kept', async () => {
       const service = desk.service()
-      const event = await desk.dead(service)
+      const event = await desk.deadOf(service)
       desk.publisher.during(async () => {
-        await desk.dead(service, { originalEventId: desk.sentIds(service)[0] ?? '' })
+        await desk.deadOf(service, { originalEventId: desk.sentIds(service)[0] ?? '' })
         return { outcome: 'published', partition: 2, offset: 7n }
       })
       expect(await desk.process(service)).toMatchObject({ outcome: 'published' })
@@ -297,7 +301,7 @@ describe.each(stores)('an event in flight on $name', (kind) => {
       expect([send?.published_partition, send?.published_offset].map(Number)).toEqual([2, 7])
       await desk.process(service)
       expect(await desk.standing(event)).toMatchObject({ state: 'published' })
-      expect(await desk.history(event)).toEqual([
+      expect(await desk.historyOf(event)).toEqual([
         'published by nell',
         'reopened by system',
         'published by nell',
@@ -306,14 +310,14 @@ describe.each(stores)('an event in flight on $name', (kind) => {
 
     it.each([AWAY, DOUBT])('is not touched by what the broker said: $outcome', async (outcome) => {
       const service = desk.service()
-      const event = await desk.dead(service)
+      const event = await desk.deadOf(service)
       desk.publisher.during(async () => {
-        await desk.dead(service, { originalEventId: desk.sentIds(service)[0] ?? '' })
+        await desk.deadOf(service, { originalEventId: desk.sentIds(service)[0] ?? '' })
         return outcome
       })
       expect(await refusalId(desk.process(service))).toBe('kafkaUnavailableError')
       expect(await desk.standing(event)).toEqual({ state: 'pending', status: 'Pending', eventId: null })
-      expect(await desk.history(event)).toEqual(['published by nell', 'reopened by system'])
+      expect(await desk.historyOf(event)).toEqual(['published by nell', 'reopened by system'])
       expect(await outcomes(event)).toEqual([SEND.published])
     })
   })
@@ -321,14 +325,14 @@ describe.each(stores)('an event in flight on $name', (kind) => {
   describe('that dies again while it is claimed', () => {
     const reopenedOnce = async (decision: Decision) => {
       const service = desk.service()
-      const event = await desk.dead(service, { value: { n: 1 } })
+      const event = await desk.deadOf(service, { value: { n: 1 } })
       await desk.process(service)
-      const letter = await desk.store.letter(event)
-      await desk.store.letters.change(letter, { status: 'Pending', notes: null, actor: 'nell' })
+      const letter = await desk.letter(event)
+      await desk.letters.change(letter, { status: 'Pending', notes: null, actor: 'nell' })
       const [sent] = desk.sentIds(service)
       let isFirst = true
       desk.decide = async () => {
-        if (isFirst) await desk.dead(service, { originalEventId: sent ?? '', value: { n: 2 } })
+        if (isFirst) await desk.deadOf(service, { originalEventId: sent ?? '', value: { n: 2 } })
         isFirst = false
         return decision
       }
@@ -351,7 +355,7 @@ describe.each(stores)('an event in flight on $name', (kind) => {
 
   it('whose publisher breaks may have arrived', async () => {
     const service = desk.service()
-    const event = await desk.dead(service)
+    const event = await desk.deadOf(service)
     desk.publisher.during(() => Promise.reject(new Error('it never throws')))
     expect(await refusalId(desk.process(service))).toBe('kafkaUnavailableError')
     expect(await desk.standing(event)).toMatchObject({ state: 'uncertain' })
@@ -359,13 +363,13 @@ describe.each(stores)('an event in flight on $name', (kind) => {
 
   it('is not lost when the store cannot be told that it arrived', async () => {
     const service = desk.service()
-    const event = await desk.dead(service)
+    const event = await desk.deadOf(service)
     desk.publisher.during(async () => {
-      await desk.store.refuseWrites()
-      return desk.publisher.published()
+      await desk.place.refuseWrites()
+      return desk.publisher.success()
     })
     await expect(desk.process(service)).rejects.toThrow()
-    await desk.store.acceptWrites()
+    await desk.place.acceptWrites()
     expect(await desk.standing(event)).toMatchObject({ state: 'publishing', status: 'Pending' })
     desk.passLease()
     expect(await refusalId(desk.process(service))).toBe('uncertainPublishError')
@@ -376,13 +380,13 @@ describe.each(stores)('an event in flight on $name', (kind) => {
 
   it('does not leave when the store cannot be told that it will', async () => {
     const service = desk.service()
-    const event = await desk.dead(service)
+    const event = await desk.deadOf(service)
     desk.decide = async () => {
-      await desk.store.refuseWrites()
+      await desk.place.refuseWrites()
       return { action: 'publish', change: {} }
     }
     await expect(desk.process(service)).rejects.toThrow()
-    await desk.store.acceptWrites()
+    await desk.place.acceptWrites()
     expect(desk.sentIds(service)).toEqual([])
     expect(await desk.standing(event)).toMatchObject({ state: 'claimed' })
     desk.passLease()

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
-import { Desk, refusalId } from '../../../../test/world/kafka-return.ts'
+import { Desk, refusalId } from '../../../../test/world/kafka/return.ts'
 import { stores } from '../../../../test/world/stores.ts'
 import { lockClaim } from './claim.ts'
 import type { ReturnPath } from './return-path.ts'
@@ -13,13 +13,13 @@ describe.each(stores)('after a crash on $name', (kind) => {
   afterEach(async () => {
     desk.decide = () => ({ action: 'publish', change: {} })
     desk.told.length = 0
-    await desk.check()
+    await desk.expectVerified()
   })
 
   /** A server ends while the processor runs. */
   const diesClaiming = async (path: ReturnPath) => {
     const service = desk.service()
-    const event = await desk.dead(service)
+    const event = await desk.deadOf(service)
     const begun = Promise.withResolvers<void>()
     desk.decide = () => {
       begun.resolve()
@@ -34,13 +34,13 @@ describe.each(stores)('after a crash on $name', (kind) => {
   /** A server ends while the broker has the record, or does not have it. */
   const diesPublishing = async (path: ReturnPath) => {
     const service = desk.service()
-    const event = await desk.dead(service)
+    const event = await desk.deadOf(service)
     await desk.publisher.die(() => desk.process(service, {}, path))
     return { service, event }
   }
 
   const impatient = (instance?: string) =>
-    desk.another({ settings: { busyWaitMs: 60 }, ...(instance === undefined ? {} : { instance }) })
+    desk.anotherPath({ settings: { busyWaitMs: 60 }, ...(instance === undefined ? {} : { instance }) })
 
   it('what was claimed is pending again when its lease is over, and not before', async () => {
     const { service, event } = await diesClaiming(desk.crashing())
@@ -50,7 +50,7 @@ describe.each(stores)('after a crash on $name', (kind) => {
     desk.passLease()
     await desk.process(service, {}, path)
     expect(await desk.standing(event)).toMatchObject({ state: 'published' })
-    expect(await desk.history(event)).toEqual(['published by nell'])
+    expect(await desk.historyOf(event)).toEqual(['published by nell'])
   })
 
   it('what was being published is uncertain when its lease is over, and not before', async () => {
@@ -59,7 +59,7 @@ describe.each(stores)('after a crash on $name', (kind) => {
     expect(await refusalId(desk.process(service, {}, path))).toBe('dlqBusyError')
     desk.passLease()
     expect(await refusalId(desk.process(service, {}, path))).toBe('uncertainPublishError')
-    expect(await desk.history(event)).toEqual(['uncertain by system'])
+    expect(await desk.historyOf(event)).toEqual(['uncertain by system'])
     expect(desk.told).toEqual([`${service} uncertain`])
     await desk.process(service, { resend: true }, path)
     expect(desk.sentIds(service)).toHaveLength(2)
@@ -77,8 +77,8 @@ describe.each(stores)('after a crash on $name', (kind) => {
 
   it('a lease is longer than a processor and a publish may take together', async () => {
     const { event } = await diesPublishing(desk.crashing())
-    const path = desk.another()
-    desk.store.clock.advance(35_000_000n)
+    const path = desk.anotherPath()
+    desk.clock.advance(35_000_000n)
     await path.start()
     if (kind.name === 'postgres') expect(await desk.standing(event)).toMatchObject({ state: 'publishing' })
     desk.passLease()
@@ -90,7 +90,7 @@ describe.each(stores)('after a crash on $name', (kind) => {
     const before = desk.crashing({ instance: 'server-1' })
     const claimed = await diesClaiming(before)
     const publishing = await diesPublishing(before)
-    const path = desk.another({ instance: 'server-1' })
+    const path = desk.anotherPath({ instance: 'server-1' })
     await path.start()
     expect(await desk.standing(claimed.event)).toMatchObject({ state: 'pending' })
     expect(await desk.standing(publishing.event)).toMatchObject({ state: 'uncertain' })
@@ -102,11 +102,11 @@ describe.each(stores)('after a crash on $name', (kind) => {
   // A file has one server at a time.
   it.runIf(kind.name === 'postgres')('a server that starts leaves alone what others hold', async () => {
     const service = desk.service()
-    const event = await desk.dead(service)
+    const event = await desk.deadOf(service)
     const flight = desk.publisher.hold()
     const call = desk.process(service)
     await flight.begun
-    const path = desk.another()
+    const path = desk.anotherPath()
     await path.start()
     expect(await desk.standing(event)).toMatchObject({ state: 'publishing' })
     flight.release()
@@ -117,8 +117,8 @@ describe.each(stores)('after a crash on $name', (kind) => {
 
   it('a server that starts leaves alone what it has begun to do since', async () => {
     const service = desk.service()
-    const event = await desk.dead(service)
-    const path = desk.another({ instance: 'server-2' })
+    const event = await desk.deadOf(service)
+    const path = desk.anotherPath({ instance: 'server-2' })
     const flight = desk.publisher.hold()
     const call = desk.process(service, {}, path)
     await flight.begun
@@ -130,11 +130,11 @@ describe.each(stores)('after a crash on $name', (kind) => {
   })
 
   it('somebody looks for what was left behind, without being asked', async () => {
-    const path = desk.another()
+    const path = desk.anotherPath()
     await path.start()
     const claimed = await diesClaiming(desk.crashing())
     const publishing = await diesPublishing(desk.crashing())
-    desk.store.clock.advance(6_000_000n)
+    desk.clock.advance(6_000_000n)
     desk.passLease()
     const states = async () => [
       (await desk.standing(claimed.event)).state,
@@ -143,7 +143,7 @@ describe.each(stores)('after a crash on $name', (kind) => {
     // The round that rang may have looked before; the next one is due.
     await expect
       .poll(async () => {
-        desk.store.clock.advance(6_000_000n)
+        desk.clock.advance(6_000_000n)
         return states()
       })
       .toEqual(['pending', 'uncertain'])
@@ -152,8 +152,8 @@ describe.each(stores)('after a crash on $name', (kind) => {
 
   it('somebody looks for what this server holds for too long, too', async () => {
     const service = desk.service()
-    const event = await desk.dead(service)
-    const path = desk.another()
+    const event = await desk.deadOf(service)
+    const path = desk.anotherPath()
     await path.start()
     const flight = desk.publisher.hold()
     const call = desk.process(service, {}, path)
@@ -168,20 +168,20 @@ describe.each(stores)('after a crash on $name', (kind) => {
 
   it('goes on looking after the store was away', async () => {
     const { event } = await diesPublishing(desk.crashing())
-    const path = desk.another()
+    const path = desk.anotherPath()
     desk.passLease()
-    await desk.store.refuseWrites()
+    await desk.place.refuseWrites()
     await path.start()
-    await desk.store.acceptWrites()
+    await desk.place.acceptWrites()
     expect(await desk.standing(event)).toMatchObject({ state: 'publishing' })
-    desk.store.clock.advance(6_000_000n)
+    desk.clock.advance(6_000_000n)
     await expect.poll(() => desk.standing(event)).toMatchObject({ state: 'uncertain' })
     await path.stop()
   })
 
   it('who comes back too late and knows that it arrived is believed', async () => {
     const service = desk.service()
-    const event = await desk.dead(service)
+    const event = await desk.deadOf(service)
     const flight = desk.publisher.hold()
     const call = desk.process(service)
     await flight.begun
@@ -190,12 +190,12 @@ describe.each(stores)('after a crash on $name', (kind) => {
     flight.release()
     expect(await call).toMatchObject({ outcome: 'published' })
     expect(await desk.standing(event)).toMatchObject({ state: 'published', status: 'Resolved' })
-    expect(await desk.history(event)).toEqual(['uncertain by system', 'published by nell'])
+    expect(await desk.historyOf(event)).toEqual(['uncertain by system', 'published by nell'])
   })
 
   it('who comes back too late changes nothing when others have it', async () => {
     const service = desk.service()
-    const event = await desk.dead(service)
+    const event = await desk.deadOf(service)
     const late = desk.publisher.hold()
     const call = desk.process(service)
     await late.begun
@@ -215,7 +215,7 @@ describe.each(stores)('after a crash on $name', (kind) => {
 
   it('who lost its claim does not send', async () => {
     const service = desk.service()
-    const event = await desk.dead(service)
+    const event = await desk.deadOf(service)
     const slow = Promise.withResolvers<void>()
     const begun = Promise.withResolvers<void>()
     desk.decide = async () => {
@@ -240,7 +240,7 @@ describe.each(stores)('after a crash on $name', (kind) => {
     desk.passLease()
     expect(await desk.discard(claimed.event.dlqId)).toBe(true)
     await desk.discardNext(publishing.service)
-    expect(await desk.store.letter(claimed.event)).toMatchObject({ notes: 'Discarded' })
-    expect(await desk.store.letter(publishing.event)).toMatchObject({ notes: 'assumed published' })
+    expect(await desk.letter(claimed.event)).toMatchObject({ notes: 'Discarded' })
+    expect(await desk.letter(publishing.event)).toMatchObject({ notes: 'assumed published' })
   })
 })

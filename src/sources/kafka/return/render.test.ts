@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
-import { header, kafkaSettingsFor } from '../../../../test/world/kafka-store.ts'
+import { header } from '../../../../test/world/kafka/records.ts'
+import { kafkaSettingsFor } from '../../../../test/world/kafka/settings.ts'
 import { letterId } from '../../../letters/letter.ts'
 import type { RawHeader } from '../../../outgoing/kafka/record.ts'
 import { dlqId, type EventFacts, eventId, STATE } from '../event.ts'

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
-import { Desk, headerIn, refusal, refusalId, TESTER } from '../../../../test/world/kafka-return.ts'
+import { Desk, headerIn, refusal, refusalId, TESTER } from '../../../../test/world/kafka/return.ts'
 import { stores } from '../../../../test/world/stores.ts'
 import { UNKNOWN } from '../event.ts'
 import type { Decision } from '../processors/processors.ts'
@@ -17,13 +17,13 @@ describe.each(stores)('processing on $name', (kind) => {
   afterEach(async () => {
     desk.decide = () => ({ action: 'publish', change: {} })
     desk.told.length = 0
-    await desk.check()
+    await desk.expectVerified()
   })
 
   describe('the next event of a service', () => {
     it('goes to the retry topic with four headers and its own bytes, and its letter is resolved', async () => {
       const service = desk.service()
-      const event = await desk.dead(service, {
+      const event = await desk.deadOf(service, {
         key: 'order-1',
         value: '{"big": 12345678901234567890, "f": 1.0}',
       })
@@ -48,14 +48,14 @@ describe.each(stores)('processing on $name', (kind) => {
       expect(minted).not.toBe(shownBytes(lastHeader(event.headers, 'event_id') ?? null))
 
       expect(await desk.standing(event)).toEqual({ state: 'published', status: 'Resolved', eventId: minted })
-      expect(await desk.store.letter(event)).toMatchObject({
+      expect(await desk.letter(event)).toMatchObject({
         resolution: 'retry',
         resolvedBy: TESTER.actor,
         sentAs: minted,
         sentTo: `retry-${service}`,
         version: 2,
       })
-      const row = (await desk.store.history()).at(-1)
+      const row = (await desk.history()).at(-1)
       expect(row).toMatchObject({
         operation: 'kafka.published',
         actor: TESTER.actor,
@@ -86,8 +86,8 @@ describe.each(stores)('processing on $name', (kind) => {
 
     it('is the oldest of a topic where one is named', async () => {
       const service = desk.service()
-      await desk.dead(service, { key: 'first' })
-      await desk.dead(service, { key: 'second', originalTopic: 'bills' })
+      await desk.deadOf(service, { key: 'first' })
+      await desk.deadOf(service, { key: 'second', originalTopic: 'bills' })
       await desk.process(service, { topic: 'bills' })
       expect(desk.sentKeys(service)).toEqual(['second'])
       expect(await refusal(desk.process(service, { topic: 'bills' }))).toMatchObject({
@@ -119,7 +119,7 @@ describe.each(stores)('processing on $name', (kind) => {
   describe('values and ids', () => {
     it('are made ASCII, and nothing else of them changes', async () => {
       const service = desk.service()
-      await desk.dead(service, { value: '{"name":"Jürgen 🚀", "n":1.0}' })
+      await desk.deadOf(service, { value: '{"name":"Jürgen 🚀", "n":1.0}' })
       const resolution = await desk.process(service)
       expect(desk.sentValues(service)).toEqual(['{"name":"J\\u00fcrgen \\ud83d\\ude80", "n":1.0}'])
       expect(resolution.warnings).toContain('value_needs_escape')
@@ -127,14 +127,14 @@ describe.each(stores)('processing on $name', (kind) => {
 
     it('have the correlation id that was made at intake where the record had none', async () => {
       const service = desk.service()
-      const event = await desk.dead(service, { correlationId: null })
+      const event = await desk.deadOf(service, { correlationId: null })
       await desk.process(service)
       expect(headerIn(lastSent(), 'correlation_id')).toBe(event.facts.mintedCorrelationId)
     })
 
     it('have it in place of one that no consumer can read only where that is asked for', async () => {
       const service = desk.service()
-      const event = await desk.dead(service, { correlationId: 'abc' })
+      const event = await desk.deadOf(service, { correlationId: 'abc' })
       expect(await refusal(desk.process(service))).toMatchObject({
         id: 'publishGuardError',
         data: { dlq_id: event.dlqId, reasons: ['correlation_id_invalid'] },
@@ -153,7 +153,7 @@ describe.each(stores)('processing on $name', (kind) => {
   describe('an event that must not go out', () => {
     it('stays where it is, with a history row of the refusal, and nothing is sent', async () => {
       const service = desk.service()
-      const event = await desk.dead(service, { key: null, value: 'no JSON' })
+      const event = await desk.deadOf(service, { key: null, value: 'no JSON' })
       const refused = await refusal(desk.process(service))
       expect(refused).toEqual({
         id: 'publishGuardError',
@@ -162,7 +162,7 @@ describe.each(stores)('processing on $name', (kind) => {
       })
       expect(desk.sentKeys(service)).toEqual([])
       expect(await desk.standing(event)).toEqual({ state: 'pending', status: 'Pending', eventId: null })
-      const row = (await desk.store.history()).at(-1)
+      const row = (await desk.history()).at(-1)
       expect(row).toMatchObject({
         operation: 'kafka.refused',
         failed: true,
@@ -181,12 +181,12 @@ describe.each(stores)('processing on $name', (kind) => {
 
     it('is not let through with the bytes of another text', async () => {
       const service = desk.service()
-      await desk.dead(service, { value: Buffer.from([0x22, 0xff, 0x22]) })
+      await desk.deadOf(service, { value: Buffer.from([0x22, 0xff, 0x22]) })
       expect((await refusal(desk.process(service)))?.data).toMatchObject({ reasons: ['value_not_ascii'] })
     })
 
     it('of no known service goes nowhere', async () => {
-      const event = await desk.store.dead({ topic: 's0_dlq', service: 'nobody' })
+      const event = await desk.dead({ topic: 's0_dlq', service: 'nobody' })
       expect(event.service).toBe(UNKNOWN)
       expect(await refusal(desk.process(UNKNOWN))).toMatchObject({
         id: 'publishGuardError',
@@ -197,7 +197,7 @@ describe.each(stores)('processing on $name', (kind) => {
 
     it('is refused as the caller’s fault when it claims to come from a topic of dead events', async () => {
       const service = desk.service()
-      await desk.dead(service, { originalTopic: 'retry-other' })
+      await desk.deadOf(service, { originalTopic: 'retry-other' })
       const refused = await refusal(desk.process(service))
       expect(refused).toMatchObject({
         id: 'overrideValidationError',
@@ -217,7 +217,7 @@ describe.each(stores)('processing on $name', (kind) => {
 
     it('replaces topic, type, key and value, keeps the correlation id, and lets no processor run', async () => {
       const service = desk.service()
-      const event = await desk.dead(service, { key: null, value: null, type: null, originalTopic: null })
+      const event = await desk.deadOf(service, { key: null, value: null, type: null, originalTopic: null })
       desk.decide = () => ({ action: 'discard', reason: null })
       await desk.process(service, { topic: UNKNOWN, dlqId: event.dlqId, override: given })
       const record = lastSent()
@@ -231,7 +231,7 @@ describe.each(stores)('processing on $name', (kind) => {
 
     it('passes the guard like everything', async () => {
       const service = desk.service()
-      await desk.dead(service)
+      await desk.deadOf(service)
       const override = { ...given, topic: `${service}_dlq`, value: Buffer.from('{"a":1}') }
       expect(await refusal(desk.process(service, { override }))).toMatchObject({
         id: 'overrideValidationError',
@@ -249,7 +249,7 @@ describe.each(stores)('processing on $name', (kind) => {
   describe('a processor', () => {
     it('changes what goes out', async () => {
       const service = desk.service()
-      await desk.dead(service)
+      await desk.deadOf(service)
       const change = {
         topic: 'bills',
         type: 'deleted',
@@ -278,13 +278,13 @@ describe.each(stores)('processing on $name', (kind) => {
       const resolution = await desk.process(service)
       expect(resolution).toMatchObject({ outcome: 'discarded', reason: 'a test event' })
       expect(await desk.standing(event)).toEqual({ state: 'discarded', status: 'Resolved', eventId: null })
-      expect(await desk.store.letter(event)).toMatchObject({ resolution: 'discard', notes: 'a test event' })
-      const row = (await desk.store.history()).at(-1)
+      expect(await desk.letter(event)).toMatchObject({ resolution: 'discard', notes: 'a test event' })
+      const row = (await desk.history()).at(-1)
       expect(row).toMatchObject({ operation: 'kafka.discarded', actor: TESTER.actor, notes: 'a test event' })
       expect(row?.output).toMatchObject({ request_id: TESTER.requestId, by: 'processor' })
       desk.decide = () => ({ action: 'discard', reason: null })
       await desk.process(service)
-      expect(await desk.store.letter(other)).toMatchObject({ notes: 'Discarded by its processor' })
+      expect(await desk.letter(other)).toMatchObject({ notes: 'Discarded by its processor' })
       expect(desk.told).toEqual(Array(2).fill(`${service} orders discarded_processor`))
       expect(desk.sentKeys(service)).toEqual([])
     })
@@ -295,25 +295,25 @@ describe.each(stores)('processing on $name', (kind) => {
     ]
     it.each(failures)('that fails discards nothing: %o', async (decision, id, status) => {
       const service = desk.service()
-      const event = await desk.dead(service)
+      const event = await desk.deadOf(service)
       desk.decide = () => decision
       const refused = await refusal(desk.process(service))
       expect(refused).toMatchObject({ id, status, data: { dlq_id: event.dlqId } })
       expect(await desk.standing(event)).toMatchObject({ state: 'pending', status: 'Pending' })
-      expect(await desk.history(event)).toEqual(['processor_failed by nell'])
+      expect(await desk.historyOf(event)).toEqual(['processor_failed by nell'])
       expect(desk.told).toEqual([`${service} processor_failed`])
     })
 
     it('cannot get an event past the guard', async () => {
       const service = desk.service()
-      await desk.dead(service)
+      await desk.deadOf(service)
       desk.decide = () => ({ action: 'publish', change: { value: Buffer.from('"ü"') } })
       expect((await refusal(desk.process(service)))?.data).toMatchObject({ reasons: ['value_not_ascii'] })
     })
 
     it('that breaks leaves the event free', async () => {
       const service = desk.service()
-      const event = await desk.dead(service)
+      const event = await desk.deadOf(service)
       desk.decide = () => {
         throw new Error('never')
       }
@@ -325,16 +325,16 @@ describe.each(stores)('processing on $name', (kind) => {
   describe('an event behind which another with the same key came', () => {
     it('goes out with a warning', async () => {
       const service = desk.service()
-      for (const key of ['same', 'same', 'other']) await desk.dead(service, { key })
+      for (const key of ['same', 'same', 'other']) await desk.deadOf(service, { key })
       expect((await desk.process(service)).warnings).toEqual(['later_same_key'])
       expect((await desk.process(service)).warnings).toEqual([])
     })
 
     it('does not, where that is refused', async () => {
       const service = desk.service()
-      const path = desk.another({ settings: { onLaterSameKey: 'refuse' } })
-      const event = await desk.dead(service, { key: 'same' })
-      const newer = await desk.dead(service, { key: 'same' })
+      const path = desk.anotherPath({ settings: { onLaterSameKey: 'refuse' } })
+      const event = await desk.deadOf(service, { key: 'same' })
+      const newer = await desk.deadOf(service, { key: 'same' })
       const refused = { id: 'publishGuardError', data: { dlq_id: event.dlqId, reasons: ['later_same_key'] } }
       expect(await refusal(desk.process(service, {}, path))).toMatchObject(refused)
       await desk.discard(newer.dlqId)
@@ -345,7 +345,7 @@ describe.each(stores)('processing on $name', (kind) => {
 
   it('sends records of other tools back as they were, without what the tools wrote', async () => {
     const more = [['content-type', 'avro']] as const
-    await desk.store.dead({
+    await desk.dead({
       topic: 'g_dlq',
       key: null,
       value: Buffer.from([0, 255]),
@@ -354,7 +354,7 @@ describe.each(stores)('processing on $name', (kind) => {
     await desk.process('g')
     expect(lastSent()).toMatchObject({ topic: 'g_retry', key: null, headers: [] })
     expect([...(lastSent().value ?? [])]).toEqual([0, 255])
-    await desk.store.dead({ topic: 'g_dlq', service: null, value: null, more })
+    await desk.dead({ topic: 'g_dlq', service: null, value: null, more })
     await desk.process('g')
     const { value, headers } = lastSent()
     expect(value).toBeNull()

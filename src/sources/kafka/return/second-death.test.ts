@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
-import { Desk, DOUBT, headerIn, refusalId } from '../../../../test/world/kafka-return.ts'
-import { oldRecord } from '../../../../test/world/kafka-store.ts'
+import { oldRecord } from '../../../../test/world/kafka/records.ts'
+import { Desk, DOUBT, headerIn, refusalId } from '../../../../test/world/kafka/return.ts'
 import { stores } from '../../../../test/world/stores.ts'
 import type { PublishOutcome } from '../../../outgoing/kafka/producer.ts'
 import type { OutgoingRecord } from '../../../outgoing/kafka/record.ts'
@@ -20,7 +20,7 @@ describe.each(stores)('a retry that fails before its publish is settled, on $nam
   afterAll(() => desk?.close())
   afterEach(async () => {
     desk.told.length = 0
-    await desk.check()
+    await desk.expectVerified()
   })
 
   let offset = 1_000
@@ -31,7 +31,7 @@ describe.each(stores)('a retry that fails before its publish is settled, on $nam
     draft: Parameters<typeof oldRecord>[1] = {},
     at: { readonly partition: number; readonly offset: bigint } = AT,
   ): Promise<Stored> =>
-    desk.store.take(
+    desk.take(
       oldRecord(
         { service, topic: sent.topic, ...at },
         {
@@ -63,21 +63,21 @@ describe.each(stores)('a retry that fails before its publish is settled, on $nam
   }
 
   const expectDiedTwice = async (event: StoredEvent): Promise<void> => {
-    const now = await desk.store.again(event)
+    const now = await desk.again(event)
     expect(now.attempts).toBe(2)
     expect(await desk.standing(event)).toEqual({ state: 'pending', status: 'Pending', eventId: null })
-    const letters = (await desk.store.events()).filter(({ service }) => service === event.service)
+    const letters = (await desk.events()).filter(({ service }) => service === event.service)
     expect(letters.map(({ letterId }) => letterId)).toEqual([event.letterId])
   }
 
   it('is the second death of the same letter', async () => {
     const service = desk.service()
-    const event = await desk.dead(service)
+    const event = await desk.deadOf(service)
     const stored = failDuring(service, PUBLISHED)
     await desk.process(service)
     expect(await stored).toMatchObject(REOPENED)
     await expectDiedTwice(event)
-    expect(await desk.history(event)).toEqual(['published by nell', 'reopened by system'])
+    expect(await desk.historyOf(event)).toEqual(['published by nell', 'reopened by system'])
     expect(desk.told).toEqual([`${service} orders published`])
     // The place is known by now, and was spent.
     const [sent] = desk.publisher.sent.filter(({ topic }) => topic === `retry-${service}`)
@@ -87,7 +87,7 @@ describe.each(stores)('a retry that fails before its publish is settled, on $nam
 
   it('is it also when nobody ever learns where the retry went', async () => {
     const service = desk.service()
-    const event = await desk.dead(service)
+    const event = await desk.deadOf(service)
     desk.publisher.next(DOUBT)
     expect(await refusalId(desk.process(service))).toBe('kafkaUnavailableError')
     const [sent] = desk.publisher.sent.slice(-1)
@@ -99,7 +99,7 @@ describe.each(stores)('a retry that fails before its publish is settled, on $nam
 
   it('is it also of the first copy when the retry was sent twice', async () => {
     const service = desk.service()
-    const event = await desk.dead(service)
+    const event = await desk.deadOf(service)
     desk.publisher.next(DOUBT, PUBLISHED)
     await refusalId(desk.process(service))
     await desk.process(service, { resend: true })
@@ -112,7 +112,7 @@ describe.each(stores)('a retry that fails before its publish is settled, on $nam
   it('is it when failure and settling meet in the store', async () => {
     for (let round = 0; round < 10; round++) {
       const service = desk.service()
-      const event = await desk.dead(service)
+      const event = await desk.deadOf(service)
       let stored: Promise<Stored> | undefined
       desk.publisher.during(async (sent) => {
         stored = fail(service, sent)
@@ -131,7 +131,7 @@ describe.each(stores)('a retry that fails before its publish is settled, on $nam
     ['original topic', { originalTopic: 'another' }],
   ])('is a letter of its own when the %s is not that of the retry', async (_what, draft) => {
     const service = desk.service()
-    await desk.dead(service)
+    await desk.deadOf(service)
     const stored = failDuring(service, PUBLISHED, draft)
     await desk.process(service)
     expect(await stored).toMatchObject(CREATED)
@@ -139,7 +139,7 @@ describe.each(stores)('a retry that fails before its publish is settled, on $nam
 
   it('is a letter of its own when the retry certainly was not written', async () => {
     const service = desk.service()
-    await desk.dead(service)
+    await desk.deadOf(service)
     desk.publisher.next({ outcome: 'failed', why: 'unavailable', message: 'no broker answers' })
     await refusalId(desk.process(service))
     const [sent] = desk.publisher.sent.slice(-1)
@@ -149,7 +149,7 @@ describe.each(stores)('a retry that fails before its publish is settled, on $nam
 
   it('is a letter of its own when the retry is known to be somewhere else', async () => {
     const service = desk.service()
-    await desk.dead(service)
+    await desk.deadOf(service)
     desk.publisher.next(PUBLISHED)
     await desk.process(service)
     const [sent] = desk.publisher.sent.slice(-1)
@@ -160,15 +160,15 @@ describe.each(stores)('a retry that fails before its publish is settled, on $nam
   it('is that of the retry which was sent last, of several that look alike', async () => {
     const service = desk.service()
     const alike = { key: 'k', correlationId: '4a8c2f1c-5a7e-4c53-9b1a-b2a1f6a2c111' }
-    const [first, second] = [await desk.dead(service, alike), await desk.dead(service, alike)]
+    const [first, second] = [await desk.deadOf(service, alike), await desk.deadOf(service, alike)]
     desk.publisher.next(DOUBT)
     await refusalId(desk.process(service))
     await desk.discard(first.dlqId)
-    desk.store.clock.advance(1_000n)
+    desk.clock.advance(1_000n)
     const stored = failDuring(service, PUBLISHED)
     await desk.process(service)
     expect(await stored).toMatchObject(REOPENED)
-    expect((await desk.store.again(second)).attempts).toBe(2)
-    expect((await desk.store.again(first)).attempts).toBe(1)
+    expect((await desk.again(second)).attempts).toBe(2)
+    expect((await desk.again(first)).attempts).toBe(1)
   })
 })

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
-import { AWAY, Desk, refusal, refusalId } from '../../../../test/world/kafka-return.ts'
+import { AWAY, Desk, refusal, refusalId } from '../../../../test/world/kafka/return.ts'
 import { stores } from '../../../../test/world/stores.ts'
 import type { StoredEvent } from '../stored-event.ts'
 import { ServiceQueues } from './service-queue.ts'
@@ -14,7 +14,7 @@ describe.each(stores)('calls at the same time on $name', (kind) => {
   afterEach(async () => {
     desk.decide = () => ({ action: 'publish', change: {} })
     desk.told.length = 0
-    await desk.check()
+    await desk.expectVerified()
   })
 
   const keys = (count: number) => Array.from({ length: count }, (_, i) => `k${i}`)
@@ -35,12 +35,8 @@ describe.each(stores)('calls at the same time on $name', (kind) => {
     await desk.deadOnes(service, 12)
     const servers =
       kind.name === 'sqlite'
-        ? [desk.path, desk.another()]
-        : [
-            desk.path,
-            desk.another({ db: desk.store.another().db }),
-            desk.another({ db: desk.store.another().db }),
-          ]
+        ? [desk.path, desk.anotherPath()]
+        : [desk.path, desk.anotherPath({ db: desk.another() }), desk.anotherPath({ db: desk.another() })]
     let flying = 0
     let most = 0
     for (let i = 0; i < 12; i++) {
@@ -48,7 +44,7 @@ describe.each(stores)('calls at the same time on $name', (kind) => {
         most = Math.max(most, ++flying)
         await pause(1)
         flying--
-        return desk.publisher.published()
+        return desk.publisher.success()
       })
     }
     const ends = await Promise.all(
@@ -63,8 +59,8 @@ describe.each(stores)('calls at the same time on $name', (kind) => {
 
   it('on different services do not wait for each other', async () => {
     const [slow, quick] = [desk.service(), desk.service()]
-    await desk.dead(slow)
-    await desk.dead(quick)
+    await desk.deadOf(slow)
+    await desk.deadOf(quick)
     const flight = desk.publisher.hold()
     const call = desk.process(slow)
     await flight.begun
@@ -75,12 +71,12 @@ describe.each(stores)('calls at the same time on $name', (kind) => {
 
   it('on different topics of one service do', async () => {
     const service = desk.service()
-    await desk.dead(service, { originalTopic: 'a' })
-    await desk.dead(service, { originalTopic: 'b' })
+    await desk.deadOf(service, { originalTopic: 'a' })
+    await desk.deadOf(service, { originalTopic: 'b' })
     const flight = desk.publisher.hold()
     const call = desk.process(service, { topic: 'a' })
     await flight.begun
-    const other = desk.process(service, { topic: 'b' }, desk.another())
+    const other = desk.process(service, { topic: 'b' }, desk.anotherPath())
     await pause(150)
     expect(desk.sentKeys(service)).toHaveLength(1)
     flight.release()
@@ -90,14 +86,14 @@ describe.each(stores)('calls at the same time on $name', (kind) => {
 
   it('are refused when they get no turn in time, on the same server and on another', async () => {
     const service = desk.service()
-    const event = await desk.dead(service)
+    const event = await desk.deadOf(service)
     const settings = { busyWaitMs: 60 }
-    const path = desk.another({ settings })
+    const path = desk.anotherPath({ settings })
     const flight = desk.publisher.hold()
     const call = desk.process(service, {}, path)
     await flight.begun
     const busy = { id: 'dlqBusyError', status: 409, data: { service, dlq_id: event.dlqId } }
-    const other = desk.another({ settings })
+    const other = desk.anotherPath({ settings })
     expect(
       await Promise.all([
         refusal(desk.process(service, {}, path)),
@@ -122,7 +118,7 @@ describe.each(stores)('calls at the same time on $name', (kind) => {
   it('leave one winner of process and discard', async () => {
     const service = desk.service()
     const events = await desk.deadOnes(service, 8)
-    const other = desk.another(kind.name === 'sqlite' ? {} : { db: desk.store.another().db })
+    const other = desk.anotherPath(kind.name === 'sqlite' ? {} : { db: desk.another() })
     const outcomes = await Promise.all(
       events.flatMap(({ dlqId }) => [
         refusalId(desk.process(service, { dlqId })),
@@ -160,7 +156,7 @@ describe.each(stores)('calls at the same time on $name', (kind) => {
   it('that wait when the server stops are refused, and those under way end', async () => {
     const service = desk.service()
     const [event] = await desk.deadOnes(service, 2)
-    const path = desk.another()
+    const path = desk.anotherPath()
     const flight = desk.publisher.hold()
     const call = desk.process(service, {}, path)
     await flight.begun

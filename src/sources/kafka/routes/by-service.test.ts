@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { type Asked, KafkaHttp } from '../../../../test/world/kafka-http.ts'
-import { dlqIds, header } from '../../../../test/world/kafka-store.ts'
+import { type Asked, KafkaHttp } from '../../../../test/world/kafka/http.ts'
+import { header } from '../../../../test/world/kafka/records.ts'
+import { dlqIds } from '../../../../test/world/kafka/world.ts'
 import { stores } from '../../../../test/world/stores.ts'
 
 const CORRELATION_ID = 'dfdcc063-3332-4ebd-bbe2-515e4af2fbf9'
@@ -402,7 +403,7 @@ describe.each(stores)('the calls by service, on $name', (kind) => {
 
     it('says that Kafka is away, and when to come back', async () => {
       await http.store.dead()
-      http.publisher.outcomes.push({ outcome: 'failed', why: 'unavailable', message: 'no broker' })
+      http.publisher.next({ outcome: 'failed', why: 'unavailable', message: 'no broker' })
       expect(await refusal('/kafka/wps', { method: 'POST' })).toEqual({
         status: 503,
         id: 'kafkaUnavailableError',
@@ -414,7 +415,7 @@ describe.each(stores)('the calls by service, on $name', (kind) => {
 
     it('holds what nobody knows of, until the caller sends it again', async () => {
       const { dlqId } = await http.store.dead()
-      http.publisher.outcomes.push({ outcome: 'uncertain', message: 'no answer' })
+      http.publisher.next({ outcome: 'uncertain', message: 'no answer' })
       expect(await refusal('/kafka/wps', { method: 'POST' })).toMatchObject({ status: 503 })
       expect(await refusal('/kafka/wps', { method: 'POST' })).toMatchObject({
         status: 409,

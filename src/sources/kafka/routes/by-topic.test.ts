@@ -3,8 +3,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import vectors from '../../../../test/kafka/vectors.json' with { type: 'json' }
-import { type Asked, KafkaHttp } from '../../../../test/world/kafka-http.ts'
-import { dlqIds, SERVICES } from '../../../../test/world/kafka-store.ts'
+import { type Asked, KafkaHttp } from '../../../../test/world/kafka/http.ts'
+import { SERVICES } from '../../../../test/world/kafka/settings.ts'
+import { dlqIds } from '../../../../test/world/kafka/world.ts'
 import { stores } from '../../../../test/world/stores.ts'
 import { lastHeader, shownBytes } from '../wire/bytes.ts'
 import { recordTime } from './views.ts'
@@ -302,6 +303,6 @@ describe.each(stores)('the calls by service and topic, on $name', (kind) => {
     expect((await http.ask('/kafka/wps', { method: 'POST' })).statusCode).toBe(204)
     expect((await process(second.dlqId)).json().exception_id).toBe('dlqSequenceError')
     expect((await process(third.dlqId)).statusCode).toBe(200)
-    await http.store.check()
+    await http.store.expectVerified()
   })
 })

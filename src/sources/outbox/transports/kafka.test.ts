@@ -1,15 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
-import {
-  describeKafka,
-  describeOwnBroker,
-  kafkaBroker,
-  newName,
-  type SecureBroker,
-  startSecureBroker,
-  type Topics,
-  topicsAt,
-} from '../../../../test/world/kafka.ts'
+import { describeKafka, describeOwnBroker, kafkaBroker } from '../../../../test/world/kafka/broker-of-run.ts'
+import { type SecureBroker, startSecureBroker } from '../../../../test/world/kafka/secure.ts'
+import { newName, type Topics, topicsAt } from '../../../../test/world/kafka/topics.ts'
 import { OutboxStore } from '../../../../test/world/outbox.ts'
 import { message } from '../../../../test/world/outbox-message.ts'
 import { stores } from '../../../../test/world/stores.ts'

@@ -1,7 +1,8 @@
 /** Settings of the Kafka part, for tests that read no configuration. */
 
-import type { KafkaService } from '../../src/sources/kafka/settings/schema.ts'
-import type { KafkaSettings } from '../../src/sources/kafka/settings/settings.ts'
+import type { KafkaService } from '../../../src/sources/kafka/settings/schema.ts'
+import type { KafkaSettings } from '../../../src/sources/kafka/settings/settings.ts'
+import { newName } from './topics.ts'
 
 /** What a test says of a service; the rest is as in a configuration. */
 export type ServiceDraft = Partial<Omit<KafkaService, 'name'>>
@@ -55,6 +56,21 @@ export function kafkaSettingsFor(draft: SettingsDraft = {}): KafkaSettings {
     generateCorrelationId: true,
     sessionTimeoutMs: 10_000,
     ...rest,
+  }
+}
+
+/** Settings for a broker, with a group of their own and times that suit tests. */
+export const settingsAt = (bootstrap: string, draft: SettingsDraft = {}): KafkaSettings => {
+  const { connection, ...rest } = kafkaSettingsFor({ services: {}, ...draft })
+  return {
+    ...rest,
+    connection: { ...connection, servers: [bootstrap] },
+    groupId: newName('group'),
+    publishTimeoutMs: 5_000,
+    topicRefreshMs: 300,
+    sessionTimeoutMs: 2_000,
+    ...draft,
+    services: rest.services,
   }
 }
 

@@ -10,7 +10,7 @@ import { promisify } from 'node:util'
 const run = promisify(execFile)
 
 const POM = fileURLToPath(new URL('pom.xml', import.meta.url))
-const CACHE = fileURLToPath(new URL('../../node_modules/.cache/bartleby-kafka/', import.meta.url))
+const CACHE = fileURLToPath(new URL('../../../node_modules/.cache/bartleby-kafka/', import.meta.url))
 const OLDEST_JAVA = 17
 
 /** The class path of the broker. Throws with one sentence when there can be none here. */
@@ -24,7 +24,7 @@ export async function brokerClassPath(): Promise<string> {
 /** Where something of this version of Kafka is kept between runs. */
 export async function cachedFolder(what: 'jars' | 'formatted'): Promise<string> {
   const version = /<kafka\.version>(.+)<\/kafka\.version>/.exec(await readFile(POM, 'utf8'))?.[1]
-  if (version === undefined) throw new Error('test/kafka/pom.xml names no version of Kafka')
+  if (version === undefined) throw new Error('test/world/kafka/pom.xml names no version of Kafka')
   return join(CACHE, `${version}-${what}`)
 }
 

@@ -10,8 +10,8 @@ import {
   type MessageToProduce,
   Producer,
 } from '@platformatic/kafka'
-import type { RawHeader } from '../../src/outgoing/kafka/record.ts'
-import type { RawRecord } from '../../src/sources/kafka/event.ts'
+import type { RawHeader } from '../../../src/outgoing/kafka/record.ts'
+import type { RawRecord } from '../../../src/sources/kafka/event.ts'
 
 /** Bytes as tests like to write them: a text stands for its UTF-8. */
 export type Bytes = string | Uint8Array

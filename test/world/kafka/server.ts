@@ -1,18 +1,26 @@
-/** A server in this process on a real broker, with several services: one server for many tests, a service for each. */
+/**
+ * Servers on a real broker: in this process, one for many tests with a service for each, or processes of their own. What is asked of
+ * them goes over HTTP.
+ */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Logger } from 'pino'
 import { expect } from 'vitest'
-import type { Clock } from '../../src/core/clock.ts'
-import { openDatabase } from '../../src/store/open.ts'
-import { verifyStore } from '../../src/verify/verify.ts'
-import { kafkaBroker, newName, type Place, type TestRecord, type Topics } from '../world/kafka.ts'
-import { TOKEN_HASH } from '../world/kafka-http.ts'
-import { type RecordDraft, record } from '../world/kafka-records.ts'
-import { type ServerHere, startServer } from '../world/server.ts'
-import type { StoreKind } from '../world/stores.ts'
-import { ask, type PreviewEvent, type Reply } from './served.ts'
+import type { Clock } from '../../../src/core/clock.ts'
+import {
+  type ServerHere,
+  type SpawnedServer,
+  type StandbyServer,
+  standbyServer,
+  startServer,
+} from '../server.ts'
+import type { StoreKind } from '../stores.ts'
+import { violationsIn } from '../verified.ts'
+import { kafkaBroker } from './broker-of-run.ts'
+import { TOKEN, TOKEN_HASH } from './http.ts'
+import { type RecordDraft, record } from './records.ts'
+import { newName, type Place, type TestRecord, type Topics } from './topics.ts'
 
 /** A service as a test wants it. Left out: one with a DLQ topic and a retry topic of its own, of one partition each. */
 export interface ServiceDraft {
@@ -39,7 +47,7 @@ export interface Service {
   readonly retry: string
 }
 
-export interface HereOptions {
+export interface KafkaServerOptions {
   /** By what the tests call them. */
   readonly services: Readonly<Record<string, ServiceDraft>>
   /** More keys of the section `kafka`. */
@@ -56,7 +64,7 @@ export interface AnotherOptions {
   readonly log?: Logger
 }
 
-export class KafkaHere {
+export class KafkaServers {
   readonly broker: Topics
   readonly group: string
   readonly storeUrl: string
@@ -65,10 +73,11 @@ export class KafkaHere {
   readonly #log: Logger | undefined
   readonly #dispose: () => Promise<void>
   readonly #others: ServerHere[] = []
+  readonly #spawned: SpawnedServer[] = []
   #server: ServerHere | null = null
 
   private constructor(
-    parts: Pick<KafkaHere, 'broker' | 'group' | 'storeUrl' | 'configPath'>,
+    parts: Pick<KafkaServers, 'broker' | 'group' | 'storeUrl' | 'configPath'>,
     services: ReadonlyMap<string, Service>,
     log: Logger | undefined,
     dispose: () => Promise<void>,
@@ -83,7 +92,7 @@ export class KafkaHere {
   }
 
   /** Makes topics and store; `start` makes the server. */
-  static async prepare(kind: StoreKind, options: HereOptions): Promise<KafkaHere> {
+  static async prepare(kind: StoreKind, options: KafkaServerOptions): Promise<KafkaServers> {
     const broker = options.broker ?? (await kafkaBroker())
     const services = await makeServices(broker, options.services)
     const [group, place] = [newName('group'), await kind.fresh()]
@@ -107,14 +116,14 @@ export class KafkaHere {
     await writeFile(configPath, JSON.stringify({ kafka }))
     for (const [name, text] of Object.entries(options.files ?? {})) await writeFile(join(folder, name), text)
     const parts = { broker, group, storeUrl: place.url, configPath }
-    return new KafkaHere(parts, services, options.log, async () => {
+    return new KafkaServers(parts, services, options.log, async () => {
       await rm(folder, { recursive: true, force: true })
       await place.dispose()
     })
   }
 
-  static async open(kind: StoreKind, options: HereOptions): Promise<KafkaHere> {
-    const here = await KafkaHere.prepare(kind, options)
+  static async open(kind: StoreKind, options: KafkaServerOptions): Promise<KafkaServers> {
+    const here = await KafkaServers.prepare(kind, options)
     await here.start()
     return here
   }
@@ -135,6 +144,18 @@ export class KafkaHere {
     return server
   }
 
+  /** A server in a process of its own. */
+  async spawn(): Promise<SpawnedServer> {
+    const server = await this.standby().start()
+    this.#spawned.push(server)
+    return server
+  }
+
+  /** One that has loaded its program and waits. */
+  standby(): StandbyServer {
+    return standbyServer({ store: this.storeUrl, config: this.configPath, testApi: false })
+  }
+
   async stop(): Promise<void> {
     await this.#server?.stop()
     this.#server = null
@@ -145,20 +166,16 @@ export class KafkaHere {
     try {
       await this.stop()
       await Promise.all(this.#others.map((server) => server.stop()))
-      await this.expectCleanBooks()
+      await Promise.all(this.#spawned.map((server) => server.kill9()))
+      await this.expectVerified()
     } finally {
       await this.#dispose()
     }
   }
 
   /** Every promise of the store is kept: records are accounted for, letters and events and counts say the same. */
-  async expectCleanBooks(): Promise<void> {
-    const db = openDatabase(this.storeUrl, { poolSize: 1 })
-    try {
-      expect((await verifyStore(db)).invariants.filter(({ broken }) => broken > 0)).toEqual([])
-    } finally {
-      await db.close()
-    }
+  async expectVerified(): Promise<void> {
+    expect(await violationsIn(this.storeUrl)).toEqual([])
   }
 
   /** The service that the tests call so. */
@@ -188,8 +205,7 @@ export class KafkaHere {
 
   /** How many events of a service are unresolved. */
   async pending({ name }: Pick<Service, 'name'>): Promise<number> {
-    const { body } = await this.ask<Record<string, Record<string, number>>>('/kafka/summary')
-    return Object.values(body[name] ?? {}).reduce((sum, count) => sum + count, 0)
+    return pending(this, name)
   }
 
   /** Waits until so many events of a service are unresolved. */
@@ -234,6 +250,47 @@ export class KafkaHere {
       ...(log === undefined ? {} : { log }),
       ...(clock === undefined ? {} : { clock }),
     })
+  }
+}
+
+/** Asks the API of a server, with its token. */
+export async function ask<Body = unknown>(
+  { url }: { readonly url: string },
+  path: string,
+  init: RequestInit = {},
+): Promise<Reply<Body>> {
+  const headers = { authorization: `Bearer ${TOKEN}`, ...init.headers }
+  const answer = await fetch(`${url}${path}`, { ...init, headers })
+  const text = await answer.text()
+  // The caller promises what it asked for; an empty body is none.
+  const body = (text === '' ? null : JSON.parse(text)) as Body
+  return { status: answer.status, body, headers: answer.headers }
+}
+
+/** How many events of a service are unresolved. */
+export async function pending(server: { readonly url: string }, service: string): Promise<number> {
+  const { body } = await ask<Record<string, Record<string, number>>>(server, '/kafka/summary')
+  return Object.values(body[service] ?? {}).reduce((sum, count) => sum + count, 0)
+}
+
+/** What came back: the status, the body when it is JSON, the headers. */
+export interface Reply<Body> {
+  readonly status: number
+  readonly body: Body
+  readonly headers: Headers
+}
+
+/** A preview event, as far as tests look at it. */
+export interface PreviewEvent {
+  readonly topic: string
+  readonly type_: string
+  readonly payload: unknown
+  readonly key: string | null
+  readonly headers: Readonly<Record<string, string>>
+  readonly bartleby?: Readonly<Record<string, unknown>> & {
+    readonly dlq_id: string
+    readonly attempts: number
+    readonly chain: readonly Readonly<Record<string, unknown>>[]
   }
 }
 

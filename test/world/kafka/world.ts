@@ -1,20 +1,15 @@
 /** A store with dead events in it, without a broker and an office around: for tests of single acts. Time stands still. */
 import { randomUUID } from 'node:crypto'
-import { expect } from 'vitest'
-import { instant } from '../../src/core/clock.ts'
-import { silentLog } from '../../src/core/log.ts'
-import { TestClock } from '../../src/core/test-clock.ts'
-import { change } from '../../src/letters/change.ts'
-import type { SourceName } from '../../src/letters/kinds.ts'
-import type { Letter, LetterStatus } from '../../src/letters/letter.ts'
-import { Letters } from '../../src/letters/letters.ts'
-import { readLetterById } from '../../src/letters/lists/detail.ts'
-import { newRegisters, type Registers } from '../../src/letters/registers.ts'
-import type { LetterSource } from '../../src/letters/source.ts'
-import { inOffice, type OfficeRuns, officeRuns } from '../../src/letters/work.ts'
-import { MIGRATIONS } from '../../src/migrations.ts'
-import { EngineDirectory } from '../../src/queues/engines/engine-directory.ts'
-import { readRedriveRef } from '../../src/redrive/rows/rows.ts'
+import { change } from '../../../src/letters/change.ts'
+import type { SourceName } from '../../../src/letters/kinds.ts'
+import type { Letter, LetterStatus } from '../../../src/letters/letter.ts'
+import { Letters } from '../../../src/letters/letters.ts'
+import { readLetterById } from '../../../src/letters/lists/detail.ts'
+import { newRegisters, type Registers } from '../../../src/letters/registers.ts'
+import type { LetterSource } from '../../../src/letters/source.ts'
+import { inOffice } from '../../../src/letters/work.ts'
+import { EngineDirectory } from '../../../src/queues/engines/engine-directory.ts'
+import { readRedriveRef } from '../../../src/redrive/rows/rows.ts'
 import {
   type DlqId,
   type EventId,
@@ -22,30 +17,25 @@ import {
   KAFKA,
   type RawRecord,
   STATE,
-} from '../../src/sources/kafka/event.ts'
-import type { Stored } from '../../src/sources/kafka/intake/partition-counts.ts'
-import { createRecordStore, type RecordStore } from '../../src/sources/kafka/intake/store.ts'
-import type { KafkaListener } from '../../src/sources/kafka/metrics.ts'
-import type { KafkaSettings } from '../../src/sources/kafka/settings/settings.ts'
-import { kafkaLetterSource, type LetterReturn } from '../../src/sources/kafka/source.ts'
+} from '../../../src/sources/kafka/event.ts'
+import type { Stored } from '../../../src/sources/kafka/intake/partition-counts.ts'
+import { createRecordStore, type RecordStore } from '../../../src/sources/kafka/intake/store.ts'
+import type { KafkaListener } from '../../../src/sources/kafka/metrics.ts'
+import type { KafkaSettings } from '../../../src/sources/kafka/settings/settings.ts'
+import { kafkaLetterSource, type LetterReturn } from '../../../src/sources/kafka/source.ts'
 import {
   EVENT_COLUMNS,
   QUEUE_ORDER,
   type StoredEvent,
   toEvent,
-} from '../../src/sources/kafka/stored-event.ts'
-import { encodeHeaders } from '../../src/sources/kafka/wire/bytes.ts'
-import { type Database, type Integer, sql } from '../../src/store/database.ts'
-import { migrate } from '../../src/store/migrations.ts'
-import { openDatabase } from '../../src/store/open.ts'
-import { DLQ_TOPIC, RECORD_TIME_MS, type RecordDraft, record } from './kafka-records.ts'
-import { kafkaSettingsFor, type SettingsDraft } from './kafka-settings.ts'
-import { retain } from './retain.ts'
-import type { FreshStore, StoreKind } from './stores.ts'
-import { violationsIn } from './verified.ts'
-
-export { DLQ_TOPIC, header, oldRecord, RECORD_TIME_MS, type RecordDraft, record } from './kafka-records.ts'
-export { kafkaSettingsFor, SERVICES, type SettingsDraft } from './kafka-settings.ts'
+} from '../../../src/sources/kafka/stored-event.ts'
+import { encodeHeaders } from '../../../src/sources/kafka/wire/bytes.ts'
+import { type Database, type Integer, sql } from '../../../src/store/database.ts'
+import { retain } from '../retain.ts'
+import { migrated, StoreWorld } from '../store-world.ts'
+import type { FreshStore, StoreKind } from '../stores.ts'
+import { DLQ_TOPIC, type RecordDraft, record } from './records.ts'
+import { kafkaSettingsFor, type SettingsDraft } from './settings.ts'
 
 /** Every event with its letter, in the order of queues. */
 const EVENTS = sql(
@@ -98,11 +88,6 @@ const CHAIN_VALUES = sql(
 
 const count = (table: string) =>
   sql(`test.kafka.count.${table}`, `SELECT count(*) AS found FROM bartleby.${table}`)
-const COUNTS = {
-  kafka_chain: count('kafka_chain'),
-  kafka_records: count('kafka_records'),
-  kafka_sends: count('kafka_sends'),
-}
 
 /** A row of the history of Kafka's letters. */
 export interface KafkaHistoryRow {
@@ -116,100 +101,55 @@ export interface KafkaHistoryRow {
   readonly output: unknown
 }
 
+type Numbers = Readonly<
+  Record<'partition' | 'received' | 'duplicates' | 'created' | 'reopened' | 'gaps', number>
+>
+
 /** How far a partition was read, and what came of it. */
-export interface PartitionRow {
+export interface PartitionRow extends Numbers {
   readonly topic: string
-  readonly partition: number
   readonly orderTs: bigint
   readonly nextOffset: bigint
-  readonly received: number
-  readonly duplicates: number
-  readonly created: number
-  readonly reopened: number
-  readonly gaps: number
 }
 
-interface StoredPartition {
-  readonly topic: string
-  readonly partition: Integer
-  readonly order_ts: Integer
-  readonly next_offset: Integer
-  readonly received: Integer
-  readonly duplicates: Integer
-  readonly created: Integer
-  readonly reopened: Integer
-  readonly gaps: Integer
-}
-
-export interface KafkaStoreOptions {
+export interface KafkaWorldOptions {
   readonly settings?: SettingsDraft
   readonly listener?: KafkaListener
   /** How letters go back; left out, they do not. */
   readonly returnWay?: () => LetterReturn | null
-  readonly poolSize?: number
 }
 
-export class KafkaStore {
-  readonly db: Database
-  readonly clock = new TestClock()
-  readonly registers: Registers = newRegisters()
+export class KafkaWorld extends StoreWorld {
   readonly settings: KafkaSettings
   readonly records: RecordStore
   readonly source: LetterSource
   /** The office's view of them. */
   readonly letters: Letters
-  readonly #runs: OfficeRuns
-  readonly #place: FreshStore
-  readonly #databases: Database[]
   readonly #listener: KafkaListener | undefined
   readonly #offsets = new Map<string, bigint>()
 
-  private constructor(place: FreshStore, { settings, listener, returnWay, poolSize = 8 }: KafkaStoreOptions) {
-    this.#place = place
-    this.db = openDatabase(place.url, { poolSize })
-    this.#databases = [this.db]
-    this.clock.freeze(instant(RECORD_TIME_MS * 1000n))
+  constructor(place: FreshStore, { settings, listener, returnWay = () => null }: KafkaWorldOptions = {}) {
+    super(place)
+    const { db, clock, registers } = this
     this.settings = kafkaSettingsFor(settings)
     this.#listener = listener
-    this.records = this.#recordStore(this.db, this.registers)
-    this.source = kafkaLetterSource({ returnWay: returnWay ?? (() => null) })
-    this.#runs = officeRuns(this.db, this.clock, silentLog)
-    this.letters = new Letters(this.db, this.clock, {
-      registers: this.registers,
-      runs: this.#runs,
+    this.records = this.#recordStore(db, registers)
+    this.source = kafkaLetterSource({ returnWay })
+    this.letters = new Letters(db, clock, {
+      registers,
+      runs: this.runs(),
       sources: new Map<SourceName, LetterSource>([[KAFKA, this.source]]),
       engines: new EngineDirectory({ context: 'publisher' }),
     })
   }
 
-  static async open(kind: StoreKind, options: KafkaStoreOptions = {}): Promise<KafkaStore> {
-    const store = new KafkaStore(await kind.fresh(), options)
-    await migrate(store.db, MIGRATIONS)
-    return store
+  static async open(kind: StoreKind, options: KafkaWorldOptions = {}): Promise<KafkaWorld> {
+    return migrated(new KafkaWorld(await kind.fresh(), options))
   }
 
-  async close(): Promise<void> {
-    await this.#runs.stop()
-    for (const db of this.#databases) await db.close()
-    await this.#place.dispose()
-  }
-
-  refuseWrites(): Promise<void> {
-    return this.#place.refuseWrites()
-  }
-
-  acceptWrites(): Promise<void> {
-    return this.#place.acceptWrites()
-  }
-
-  /** The same store as another server opens it. */
-  another(): { readonly db: Database; readonly records: RecordStore } {
-    const db = openDatabase(this.#place.url, { poolSize: 8 })
-    this.#databases.push(db)
-    return {
-      db,
-      records: this.#recordStore(db, newRegisters()),
-    }
+  /** The intake of another server. */
+  anotherIntake(): RecordStore {
+    return this.#recordStore(this.another(), newRegisters())
   }
 
   #recordStore(db: Database, registers: Registers): RecordStore {
@@ -246,7 +186,7 @@ export class KafkaStore {
 
   /** Every event, whatever its state, in the order of queues. */
   async events(): Promise<StoredEvent[]> {
-    const rows = await this.db.session('test', (session) => session.rows<object>(EVENTS))
+    const rows = await this.read<object>(EVENTS)
     return rows.map(toEvent)
   }
 
@@ -279,17 +219,15 @@ export class KafkaStore {
 
   /** The history of Kafka's letters, as it was written. */
   async history(): Promise<KafkaHistoryRow[]> {
-    const rows = await this.db.session('test', (session) =>
-      session.rows<{
-        operation: string
-        status: Integer
-        letter_id: Integer | null
-        letter_version: Integer | null
-        actor: string | null
-        notes: string | null
-        output: Uint8Array | null
-      }>(HISTORY),
-    )
+    const rows = await this.read<{
+      operation: string
+      status: Integer
+      letter_id: Integer | null
+      letter_version: Integer | null
+      actor: string | null
+      notes: string | null
+      output: Uint8Array | null
+    }>(HISTORY)
     return rows.map((row) => ({
       operation: row.operation,
       failed: Number(row.status) === 1,
@@ -307,17 +245,14 @@ export class KafkaStore {
   }
 
   async partitions(): Promise<PartitionRow[]> {
-    const rows = await this.db.session('test', (session) => session.rows<StoredPartition>(PARTITIONS))
-    return rows.map((row) => ({
-      topic: row.topic,
-      partition: Number(row.partition),
-      orderTs: BigInt(row.order_ts),
-      nextOffset: BigInt(row.next_offset),
-      received: Number(row.received),
-      duplicates: Number(row.duplicates),
-      created: Number(row.created),
-      reopened: Number(row.reopened),
-      gaps: Number(row.gaps),
+    const rows = await this.read<Record<string, Integer> & { readonly topic: string }>(PARTITIONS)
+    const numbers = ['partition', 'received', 'duplicates', 'created', 'reopened', 'gaps'] as const
+    return rows.map(({ topic, order_ts = 0, next_offset = 0, ...row }) => ({
+      topic,
+      orderTs: BigInt(order_ts),
+      nextOffset: BigInt(next_offset),
+      // Every row has these columns.
+      ...(Object.fromEntries(numbers.map((name) => [name, Number(row[name])])) as Numbers),
     }))
   }
 
@@ -376,45 +311,30 @@ export class KafkaStore {
     await this.db.transaction('test', (tx) => tx.run(EDIT, letterId, Buffer.from(payload)))
   }
 
-  /** The office discards a letter. */
-  async discard(event: Pick<StoredEvent, 'letterId'>): Promise<void> {
-    await this.#change(event, 'Resolved')
-  }
-
-  /** The office makes a letter pending again. */
-  async restore(event: Pick<StoredEvent, 'letterId'>): Promise<void> {
-    await this.#change(event, 'Pending')
-  }
-
-  /** The office lets a letter expire. */
-  async expire(event: Pick<StoredEvent, 'letterId'>): Promise<void> {
-    await this.#change(event, 'Expired')
-  }
-
-  async #change(event: Pick<StoredEvent, 'letterId'>, status: LetterStatus): Promise<void> {
+  /** The office discards a letter (`Resolved`), lets it expire, or makes it pending again. */
+  async change(event: Pick<StoredEvent, 'letterId'>, status: LetterStatus): Promise<void> {
     const { rowKey } = await this.letter(event)
     await this.letters.change({ engine: KAFKA, rowKey }, { status, notes: 'for a test', actor: 'tester' })
   }
 
   /** Who holds an event. */
   async hold({ letterId }: Pick<StoredEvent, 'letterId'>) {
-    const [row] = await this.db.session('test', (session) =>
-      session.rows<{ claim: string | null; claimed_by: string | null; leased: Integer }>(HELD, letterId),
+    const [row] = await this.read<{ claim: string | null; claimed_by: string | null; leased: Integer }>(
+      HELD,
+      letterId,
     )
     return { claim: row?.claim, claimedBy: row?.claimed_by, leased: Number(row?.leased) === 1 }
   }
 
   /** The values that chains keep, in the order of their letters. */
   async chainValues(): Promise<{ value: Uint8Array | null; isNull: boolean }[]> {
-    const rows = await this.db.session('test', (session) =>
-      session.rows<{ value: Uint8Array | null; value_null: Integer }>(CHAIN_VALUES),
-    )
+    const rows = await this.read<{ value: Uint8Array | null; value_null: Integer }>(CHAIN_VALUES)
     return rows.map(({ value, value_null }) => ({ value, isNull: Number(value_null) === 1 }))
   }
 
   /** How many rows a table has. */
-  async rowsOf(table: keyof typeof COUNTS): Promise<number> {
-    const [row] = await this.db.session('test', (session) => session.rows<{ found: Integer }>(COUNTS[table]))
+  async rowsOf(table: 'kafka_chain' | 'kafka_records' | 'kafka_sends'): Promise<number> {
+    const [row] = await this.read<{ found: Integer }>(count(table))
     return Number(row?.found)
   }
 
@@ -422,11 +342,6 @@ export class KafkaStore {
   async removeResolved(): Promise<void> {
     this.clock.advance(2n * 86_400_000_000n)
     await retain(this, { retentionDays: 1, sources: [this.source] })
-  }
-
-  /** Every promise of the store holds; call it when a test is done. */
-  async check(): Promise<void> {
-    expect(await violationsIn(this.db, { clock: this.clock })).toEqual([])
   }
 }
 

@@ -1,43 +1,23 @@
 /** The Kafka API over a store with dead events in it: everything is real but the broker, and intake, which does nothing. */
 import { hash } from 'node:crypto'
-import type { Config } from '../../src/config/index.ts'
-import { silentLog } from '../../src/core/log.ts'
-import type { Publisher, PublishOutcome } from '../../src/outgoing/kafka/producer.ts'
-import type { OutgoingRecord } from '../../src/outgoing/kafka/record.ts'
-import { STATE } from '../../src/sources/kafka/event.ts'
-import type { IntakeStatus } from '../../src/sources/kafka/intake/intake-status.ts'
-import { KafkaCounters, metricsText } from '../../src/sources/kafka/metrics.ts'
-import { Processors } from '../../src/sources/kafka/processors/processors.ts'
-import { QueueReader } from '../../src/sources/kafka/queue-reader.ts'
-import { reassign } from '../../src/sources/kafka/reassign.ts'
-import { ReturnPath } from '../../src/sources/kafka/return/return-path.ts'
-import type { ServedKafka } from '../../src/sources/kafka/routes/call.ts'
-import { KafkaStore, type SettingsDraft } from './kafka-store.ts'
-import { type Script, type ScriptedServer, scriptedServer } from './scripted-server.ts'
-import type { StoreKind } from './stores.ts'
+import type { Config } from '../../../src/config/index.ts'
+import { STATE } from '../../../src/sources/kafka/event.ts'
+import type { IntakeStatus } from '../../../src/sources/kafka/intake/intake-status.ts'
+import { KafkaCounters, metricsText } from '../../../src/sources/kafka/metrics.ts'
+import { Processors } from '../../../src/sources/kafka/processors/processors.ts'
+import { QueueReader } from '../../../src/sources/kafka/queue-reader.ts'
+import { reassign } from '../../../src/sources/kafka/reassign.ts'
+import { ReturnPath } from '../../../src/sources/kafka/return/return-path.ts'
+import type { ServedKafka } from '../../../src/sources/kafka/routes/call.ts'
+import { type Script, type ScriptedServer, scriptedServer } from '../scripted-server.ts'
+import type { StoreKind } from '../stores.ts'
+import { ScriptedPublisher } from './return.ts'
+import type { SettingsDraft } from './settings.ts'
+import { KafkaWorld } from './world.ts'
 
 /** A token of the Kafka part, and the hash that the settings have. */
 export const TOKEN = '43fadc91-b98f-4925-bd31-1b054b13dc55'
 export const TOKEN_HASH = hash('sha256', TOKEN, 'hex')
-
-/** Records arrive in the order in which they are published, and keep it. */
-export class PublisherDouble implements Publisher {
-  readonly published: OutgoingRecord[] = []
-  /** What comes of the next records, in turn; those beyond are taken. */
-  readonly outcomes: PublishOutcome[] = []
-
-  async publish(record: OutgoingRecord): Promise<PublishOutcome> {
-    const outcome = this.outcomes.shift() ?? {
-      outcome: 'published' as const,
-      partition: 0,
-      offset: BigInt(this.published.length),
-    }
-    if (outcome.outcome === 'published') this.published.push(record)
-    return outcome
-  }
-
-  async close(): Promise<void> {}
-}
 
 export interface KafkaHttpOptions {
   readonly settings?: SettingsDraft
@@ -56,8 +36,8 @@ export interface Asked {
 }
 
 export class KafkaHttp {
-  readonly store: KafkaStore
-  readonly publisher: PublisherDouble
+  readonly store: KafkaWorld
+  readonly publisher: ScriptedPublisher
   readonly counters: KafkaCounters
   readonly server: ScriptedServer
   /** How intake is said to stand. */
@@ -82,13 +62,13 @@ export class KafkaHttp {
   static async open(kind: StoreKind, options: KafkaHttpOptions = {}): Promise<KafkaHttp> {
     const counters = new KafkaCounters()
     const settings = { tokenHashes: [TOKEN_HASH], ...options.settings }
-    const store = await KafkaStore.open(kind, { settings, listener: counters })
-    const publisher = new PublisherDouble()
+    const store = await KafkaWorld.open(kind, { settings, listener: counters })
+    const publisher = new ScriptedPublisher()
     const processors = await Processors.load(store.settings)
     const returnPath = new ReturnPath({
       db: store.db,
       clock: store.clock,
-      log: silentLog,
+      log: store.log,
       settings: store.settings,
       publisher,
       processors,
@@ -119,8 +99,7 @@ export class KafkaHttp {
       const { statusCode } = await this.ask(`/kafka/${dlqId}`, { method: 'DELETE' })
       if (statusCode !== 204) throw new Error(`an event cannot be discarded: ${statusCode}`)
     }
-    this.publisher.published.splice(0)
-    this.publisher.outcomes.splice(0)
+    this.publisher.forget()
   }
 
   async close(): Promise<void> {
@@ -145,7 +124,7 @@ export class KafkaHttp {
   }
 }
 
-const wellStanding = ({ clock }: KafkaStore): IntakeStatus => ({
+const wellStanding = ({ clock }: KafkaWorld): IntakeStatus => ({
   state: 'reading',
   troubles: [],
   missingTopics: [],

@@ -1,9 +1,9 @@
 /** Keeps records as the real store promises to: each once, by its place and its bytes. In memory, and a test can take it away. */
 
-import type { RawRecord } from '../../src/sources/kafka/event.ts'
-import type { Gap, Stored } from '../../src/sources/kafka/intake/partition-counts.ts'
-import type { RecordStore } from '../../src/sources/kafka/intake/store.ts'
-import { StoreUnavailable } from '../../src/store/database.ts'
+import type { RawRecord } from '../../../src/sources/kafka/event.ts'
+import type { Gap, Stored } from '../../../src/sources/kafka/intake/partition-counts.ts'
+import type { RecordStore } from '../../../src/sources/kafka/intake/store.ts'
+import { StoreUnavailable } from '../../../src/store/database.ts'
 
 export class MemoryStore implements RecordStore {
   readonly #kept = new Map<string, RawRecord>()

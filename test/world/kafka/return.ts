@@ -3,37 +3,42 @@
  * paths on it as there are servers. Every test takes a service of its own.
  */
 import { randomUUID } from 'node:crypto'
-import { silentLog } from '../../src/core/log.ts'
-import type { Publisher, PublishOutcome } from '../../src/outgoing/kafka/producer.ts'
-import type { OutgoingRecord } from '../../src/outgoing/kafka/record.ts'
+import type { Publisher, PublishOutcome } from '../../../src/outgoing/kafka/producer.ts'
+import type { OutgoingRecord } from '../../../src/outgoing/kafka/record.ts'
 import {
   type Caller,
   type EventId,
   eventId,
   type StateName,
   stateName,
-} from '../../src/sources/kafka/event.ts'
-import type { KafkaListener } from '../../src/sources/kafka/metrics.ts'
-import type { Decision } from '../../src/sources/kafka/processors/processors.ts'
-import type { Resolution } from '../../src/sources/kafka/return/attempt.ts'
-import { ReturnPath } from '../../src/sources/kafka/return/return-path.ts'
-import { KafkaRefused } from '../../src/sources/kafka/routes/reply.ts'
+} from '../../../src/sources/kafka/event.ts'
+import type { KafkaListener } from '../../../src/sources/kafka/metrics.ts'
+import type { Decision } from '../../../src/sources/kafka/processors/processors.ts'
+import type { Resolution } from '../../../src/sources/kafka/return/attempt.ts'
+import { ReturnPath } from '../../../src/sources/kafka/return/return-path.ts'
+import { KafkaRefused } from '../../../src/sources/kafka/routes/reply.ts'
 import {
   discardNamed,
   discardNext,
   type ResolveRequest,
   resolveNext,
-} from '../../src/sources/kafka/routes/resolve.ts'
-import type { KafkaSettings } from '../../src/sources/kafka/settings/settings.ts'
-import type { StoredEvent } from '../../src/sources/kafka/stored-event.ts'
-import { shownBytes } from '../../src/sources/kafka/wire/bytes.ts'
-import type { Database } from '../../src/store/database.ts'
-import { KafkaStore, kafkaSettingsFor, type RecordDraft, type SettingsDraft } from './kafka-store.ts'
-import type { StoreKind } from './stores.ts'
+} from '../../../src/sources/kafka/routes/resolve.ts'
+import type { KafkaSettings } from '../../../src/sources/kafka/settings/settings.ts'
+import type { StoredEvent } from '../../../src/sources/kafka/stored-event.ts'
+import { shownBytes } from '../../../src/sources/kafka/wire/bytes.ts'
+import type { Database } from '../../../src/store/database.ts'
+import { migrated } from '../store-world.ts'
+import type { FreshStore, StoreKind } from '../stores.ts'
+import type { RecordDraft } from './records.ts'
+import { kafkaSettingsFor, type SettingsDraft } from './settings.ts'
+import { KafkaWorld } from './world.ts'
 
 /** Publishes nothing, remembers everything, and says what it was told to say. */
 export class ScriptedPublisher implements Publisher {
+  /** Everything that was to be published. */
   readonly sent: OutgoingRecord[] = []
+  /** What the broker would have now. */
+  readonly published: OutgoingRecord[] = []
   readonly #script: ((record: OutgoingRecord) => Promise<PublishOutcome>)[] = []
 
   /** What the next publishes give, one after the other; all others succeed. */
@@ -54,7 +59,7 @@ export class ScriptedPublisher implements Publisher {
       begun.resolve()
       return end.promise
     })
-    return { begun: begun.promise, release: (outcome = this.published()) => end.resolve(outcome) }
+    return { begun: begun.promise, release: (outcome = this.success()) => end.resolve(outcome) }
   }
 
   /** The next publish never comes back: its server is gone. */
@@ -64,14 +69,20 @@ export class ScriptedPublisher implements Publisher {
     await begun
   }
 
-  published(): PublishOutcome {
+  success(): PublishOutcome {
     return { outcome: 'published', partition: 0, offset: BigInt(this.sent.length) }
   }
 
-  publish(record: OutgoingRecord): Promise<PublishOutcome> {
+  async publish(record: OutgoingRecord): Promise<PublishOutcome> {
     this.sent.push(record)
-    const act = this.#script.shift()
-    return act === undefined ? Promise.resolve(this.published()) : act(record)
+    const outcome = (await this.#script.shift()?.(record)) ?? this.success()
+    if (outcome.outcome === 'published') this.published.push(record)
+    return outcome
+  }
+
+  /** Nothing was published, and nothing is said of the future. */
+  forget(): void {
+    for (const list of [this.sent, this.published, this.#script]) list.length = 0
   }
 
   async close(): Promise<void> {}
@@ -100,8 +111,7 @@ export interface Standing {
   readonly eventId: EventId | null
 }
 
-export class Desk {
-  readonly store: KafkaStore
+export class Desk extends KafkaWorld {
   readonly publisher = new ScriptedPublisher()
   readonly path: ReturnPath
   /** What was counted, each as one text. */
@@ -112,40 +122,31 @@ export class Desk {
   readonly #settingsOf = new WeakMap<ReturnPath, KafkaSettings>()
   #services = 0
 
-  private constructor(store: KafkaStore, settings: SettingsDraft) {
-    this.store = store
+  constructor(place: FreshStore, settings: SettingsDraft) {
+    super(place, { settings, returnWay: () => this })
     this.#settings = settings
-    this.path = this.another()
+    this.path = this.anotherPath()
   }
 
-  static async open(kind: StoreKind): Promise<Desk> {
+  static override async open(kind: StoreKind): Promise<Desk> {
     const names = Array.from({ length: SERVICES }, (_, i) => `s${i}`)
     const services = Object.fromEntries(names.map((name) => [name, { dlqTopic: `${name}_dlq` }]))
     const generic = { dlqTopic: 'g_dlq', profile: 'generic', retryTopic: 'g_retry' } as const
-    const settings = { services: { ...services, g: generic } }
-    const opened: { desk?: Desk } = {}
-    const returnWay = () => opened.desk ?? null
-    const store = await KafkaStore.open(kind, { settings, returnWay })
-    opened.desk = new Desk(store, settings)
-    return opened.desk
+    return migrated(new Desk(await kind.fresh(), { services: { ...services, g: generic } }))
   }
 
-  get db(): Database {
-    return this.store.db
-  }
-
-  async close(): Promise<void> {
+  override async close(): Promise<void> {
     for (const path of this.#paths) await path.stop()
-    await this.store.close()
+    await super.close()
   }
 
   /** The return path of another server, or of the same after a restart. */
-  another({ settings, instance = randomUUID(), db = this.db }: PathOptions = {}): ReturnPath {
+  anotherPath({ settings, instance = randomUUID(), db = this.db }: PathOptions = {}): ReturnPath {
     const given = kafkaSettingsFor({ ...this.#settings, ...settings })
     const path = new ReturnPath({
       db,
-      clock: this.store.clock,
-      log: silentLog,
+      clock: this.clock,
+      log: this.log,
       settings: given,
       publisher: this.publisher,
       processors: { decide: async (event) => this.decide(event) },
@@ -159,7 +160,7 @@ export class Desk {
 
   /** A server that ends without a word: nobody waits for its calls. */
   crashing(options: PathOptions = {}): ReturnPath {
-    const path = this.another(options)
+    const path = this.anotherPath(options)
     this.#paths.pop()
     return path
   }
@@ -178,15 +179,15 @@ export class Desk {
   }
 
   /** A dead event of a service. */
-  dead(service: string, draft: RecordDraft = {}): Promise<StoredEvent> {
-    return this.store.dead({ topic: `${service}_dlq`, service, ...draft })
+  deadOf(service: string, draft: RecordDraft = {}): Promise<StoredEvent> {
+    return this.dead({ topic: `${service}_dlq`, service, ...draft })
   }
 
   /** Several of them, in the order of their queue; each has a key of its own. */
   async deadOnes(service: string, count: number, draft: RecordDraft = {}): Promise<StoredEvent[]> {
     const events: StoredEvent[] = []
     for (let i = 0; i < count; i++) {
-      events.push(await this.dead(service, { key: `k${i}`, value: { n: i }, ...draft }))
+      events.push(await this.deadOf(service, { key: `k${i}`, value: { n: i }, ...draft }))
     }
     return events
   }
@@ -233,25 +234,20 @@ export class Desk {
 
   /** How an event stands; what the office says of its letter fits to it. */
   async standing(event: StoredEvent): Promise<Standing> {
-    const now = await this.store.again(event)
-    const letter = await this.store.letter(event)
+    const now = await this.again(event)
+    const letter = await this.letter(event)
     return { state: stateName(now.state), status: letter.status, eventId: now.eventId }
   }
 
   /** What history has of an event beside its arrival. */
-  async history(event: StoredEvent): Promise<string[]> {
-    const rows = (await this.store.history()).filter(({ letterId }) => letterId === event.letterId)
+  async historyOf(event: StoredEvent): Promise<string[]> {
+    const rows = (await this.history()).filter(({ letterId }) => letterId === event.letterId)
     return rows.map(({ operation, actor }) => `${operation.replace('kafka.', '')} by ${actor}`).slice(1)
   }
 
   /** Moves the clock past every lease; what is due rings. */
   passLease(): void {
-    this.store.clock.advance(120_000_000n)
-  }
-
-  /** Every promise of the store holds. */
-  check(): Promise<void> {
-    return this.store.check()
+    this.clock.advance(120_000_000n)
   }
 }
 

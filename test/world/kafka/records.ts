@@ -1,7 +1,7 @@
 /** Records of DLQ topics as hexkit writes them, for tests that have no broker. */
 import { randomUUID } from 'node:crypto'
-import type { RawHeader } from '../../src/outgoing/kafka/record.ts'
-import type { RawRecord } from '../../src/sources/kafka/event.ts'
+import type { RawHeader } from '../../../src/outgoing/kafka/record.ts'
+import type { RawRecord } from '../../../src/sources/kafka/event.ts'
 
 /** What a test says of a record; the rest is that of a plain dead event. A header that is null is left out. */
 export interface RecordDraft {
