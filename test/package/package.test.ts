@@ -9,8 +9,8 @@ import { Office } from '../../src/office.ts'
 import { LIBRARY_VERSION } from '../../src/outgoing/kafka/library.ts'
 import { examplesFolder, prepareExamples, skipWithoutLibraries } from '../outbox/examples-package.ts'
 import { codeBlocks } from '../outbox/guide.ts'
+import { Receiver } from '../world/receiver.ts'
 import { barePostgres, freshSqlite } from '../world/stores.ts'
-import { httpReceiver } from '../world/stub-receiver.ts'
 import { codeWith, type DocumentedCode, documentedCode } from './documented.ts'
 import { installPackage, link, type Project, root, run } from './installed.ts'
 
@@ -217,10 +217,10 @@ describe('the documentation, with the installed package', () => {
   })
 
   it('runs the outbox of the README', async () => {
-    const [store, billing] = await Promise.all([barePostgres(), httpReceiver((response) => response.end())])
+    const [store, billing] = await Promise.all([barePostgres(), Receiver.start((response) => response.end())])
     const code = codeWith(blocks, 'httpTransport', 'outbox.add')
       .replace(/postgres:[^']*/, store.url)
-      .replace(/https:[^']*/, billing.url())
+      .replace(/https:[^']*/, billing.hook())
     writeFileSync(join(project.folder, 'outbox.ts'), code)
     const program = spawn(process.execPath, ['outbox.ts'], { cwd: project.folder, stdio: 'inherit' })
     try {

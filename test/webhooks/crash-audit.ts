@@ -4,41 +4,16 @@
  */
 
 import { JOB } from '../../src/sources/webhooks/webhook.ts'
-import type { Database, Integer } from '../../src/store/database.ts'
-import { sql } from '../../src/store/database.ts'
+import type { Database } from '../../src/store/database.ts'
+import { type JobRow, jobsIn } from '../world/webhooks/rows.ts'
 import { type Call, CONSUMERS, jobOf, type Record, SHAKY } from './crash-recorder.ts'
-
-const readJobs = sql(
-  'test.crash.jobs',
-  `SELECT job.id, job.state, job.attempts, job.exhausted, job.claim, consumer.consumer_id, message.message_id
-   FROM bartleby.webhook_jobs AS job
-   JOIN bartleby.webhook_consumers AS consumer ON consumer.number = job.consumer
-   JOIN bartleby.webhook_messages AS message ON message.id = job.message`,
-)
-const countStates = sql(
-  'test.crash.states',
-  'SELECT state, count(*) AS jobs FROM bartleby.webhook_jobs GROUP BY state',
-)
-
-interface Row {
-  readonly id: string
-  readonly state: Integer
-  readonly attempts: Integer
-  readonly exhausted: Integer
-  readonly claim: string | null
-  readonly consumer_id: string
-  readonly message_id: string
-}
 
 type StateName = keyof typeof JOB
 
 /** How many jobs are in each state. */
 export async function jobStates(db: Database): Promise<{ readonly [Name in StateName]: number }> {
-  const rows = await db.session('test', (session) =>
-    session.rows<{ state: Integer; jobs: Integer }>(countStates),
-  )
-  const counts = new Map(rows.map(({ state, jobs }) => [Number(state), Number(jobs)]))
-  const of = (name: StateName) => counts.get(JOB[name]) ?? 0
+  const jobs = await jobsIn(db)
+  const of = (name: StateName) => jobs.filter(({ state }) => state === JOB[name]).length
   return {
     later: of('later'),
     ready: of('ready'),
@@ -73,20 +48,20 @@ const TOLERANCE_MS = 50
 /** Every job of every message is there once, delivered or dead; and what the receiver saw of it is what the store says. */
 export async function auditJobs(db: Database, terms: AuditTerms): Promise<Findings> {
   const { record, messages } = terms
-  const rows = await db.session('test', (session) => session.rows<Row>(readJobs))
+  const rows = await jobsIn(db)
   const problems = [...record.violations]
   const missing = new Set(messages.flatMap((id) => CONSUMERS.map((consumer) => jobOf(consumer, id))))
   let dead = 0
   let lostCalls = 0
   let lateCalls = 0
   for (const row of rows) {
-    const name = jobOf(row.consumer_id, row.message_id)
+    const name = jobOf(row.consumerId, row.messageId)
     if (!missing.delete(name)) problems.push(`${name}: is there twice, or was never sent`)
     const calls = record.calls.get(name) ?? []
     const lost = calls.filter((call) => mayBeLost(call, terms.killedMs))
     lostCalls += lost.length
     lateCalls += lateCallsOf(row, calls, lost, terms)
-    if (Number(row.state) === JOB.dead) dead += 1
+    if (row.state === JOB.dead) dead += 1
     for (const problem of problemsOf(row, calls, terms))
       problems.push(`${name}: ${problem}; ${calls.map((call) => tellOf(call, terms.killedMs)).join(', ')}`)
   }
@@ -103,27 +78,31 @@ function mayBeLost({ server, endedMs }: Call, killedMs: AuditTerms['killedMs']):
 
 /** Successes that nobody wrote down, and retries beyond the last: only a claim that lapses adds one without ending the job. */
 function lateCallsOf(
-  row: Row,
+  row: JobRow,
   calls: readonly Call[],
   lost: readonly Call[],
   { maxRetry }: AuditTerms,
 ): number {
-  const isWritten = Number(row.state) === JOB.delivered
+  const isWritten = row.state === JOB.delivered
   const unwritten = calls.filter(wasReceived).length - (isWritten ? 1 : 0)
-  const beyond = Number(row.attempts) - maxRetry
+  const beyond = row.attempts - maxRetry
   return Math.max(0, unwritten - lost.length, beyond - lost.length)
 }
 
-function* problemsOf(row: Row, calls: readonly Call[], { maxRetry, record }: AuditTerms): Generator<string> {
+function* problemsOf(
+  row: JobRow,
+  calls: readonly Call[],
+  { maxRetry, record }: AuditTerms,
+): Generator<string> {
   const { state, attempts, claim } = row
   if (claim !== null) yield 'is still claimed'
   // Every call but the last is a retry that is on the books.
-  if (calls.length > Number(attempts) + 1) yield `was called ${calls.length} times with ${attempts} retries`
-  if (Number(state) === JOB.delivered) {
+  if (calls.length > attempts + 1) yield `was called ${calls.length} times with ${attempts} retries`
+  if (state === JOB.delivered) {
     if (!calls.some(wasReceived)) yield 'is delivered and was never received'
-  } else if (Number(state) !== JOB.dead) yield `is in state ${state}`
-  else if (row.consumer_id !== SHAKY) yield 'died of its servers'
-  else if (Number(attempts) < maxRetry || Number(row.exhausted) !== 1) yield `died after ${attempts} retries`
+  } else if (state !== JOB.dead) yield `is in state ${state}`
+  else if (row.consumerId !== SHAKY) yield 'died of its servers'
+  else if (attempts < maxRetry || !row.exhausted) yield `died after ${attempts} retries`
   const tolerance = TOLERANCE_MS + record.longestLagMs
   for (const [i, call] of calls.entries()) {
     const before = calls[i - 1]?.endedMs

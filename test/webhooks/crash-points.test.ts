@@ -2,28 +2,13 @@
  * The three moments at which a crash costs most: behind the acceptance of a message, behind the claim of a job, and between a callback and
  * the commit of what came of it. And a server that is not dead, but so slow that another one took over.
  */
-import { DatabaseSync } from 'node:sqlite'
 import { setTimeout as pause } from 'node:timers/promises'
-import pg from 'pg'
 import { describe, expect, it, vi } from 'vitest'
 import { JOB } from '../../src/sources/webhooks/webhook.ts'
 import { PATIENCE_MS } from '../world/limits.ts'
-import { type StoreKind, stores } from '../world/stores.ts'
+import { holdRows } from '../world/store-world.ts'
+import { stores } from '../world/stores.ts'
 import { Scene } from './crash-scene.ts'
-
-/** Keeps everybody from writing about jobs until it is released. */
-async function holdJobs(kind: StoreKind, url: string): Promise<{ release(): Promise<void> }> {
-  if (kind.name === 'sqlite') {
-    const file = new DatabaseSync(url.slice('sqlite:'.length))
-    file.exec('PRAGMA busy_timeout = 5000; BEGIN IMMEDIATE')
-    return { release: async () => file.close() }
-  }
-  const client = new pg.Client({ connectionString: url })
-  await client.connect()
-  await client.query('BEGIN')
-  await client.query('SELECT id FROM bartleby.webhook_jobs FOR UPDATE')
-  return { release: () => client.end() }
-}
 
 describe.concurrent.each(stores)('a server on $name', (kind) => {
   it('that is killed leaves nothing undone', async () => {
@@ -42,7 +27,7 @@ describe.concurrent.each(stores)('a server on $name', (kind) => {
         answered: [JOB.inFlight, 0],
         claimed: [JOB.inFlight, 0],
       })
-      const hold = await holdJobs(kind, scene.place.url)
+      const hold = await holdRows(scene.place.url, 'webhook_jobs')
       scene.answer('answered')
       // Whether it has read the answer or not: it cannot write it down.
       await pause(100)

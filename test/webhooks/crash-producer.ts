@@ -5,7 +5,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Random } from '../world/random.ts'
 import { rfc3339, seconds, systemNow } from '../world/time.ts'
-import { type Headers, type WebhookAnswer, WebhookClient } from '../world/webhook-client.ts'
+import { type Headers, type WebhookAnswer, WebhookClient } from '../world/webhooks/client.ts'
 import { CONSUMERS, payloadOf } from './crash-recorder.ts'
 
 const CHANNEL = 'orders'

@@ -8,9 +8,10 @@ import { join } from 'node:path'
 import { expect, vi } from 'vitest'
 import { instant } from '../../src/core/clock.ts'
 import { TestClock } from '../../src/core/test-clock.ts'
-import { type Database, type Integer, sql } from '../../src/store/database.ts'
+import type { Database } from '../../src/store/database.ts'
 import { openDatabase } from '../../src/store/open.ts'
 import { PATIENCE_MS } from '../world/limits.ts'
+import { type Answer, Receiver } from '../world/receiver.ts'
 import {
   type RunningServer,
   type ServerHere,
@@ -21,8 +22,8 @@ import {
 import type { FreshStore, StoreKind } from '../world/stores.ts'
 import { bartleby } from '../world/terminal-double.ts'
 import { rfc3339, systemNow } from '../world/time.ts'
-import { WebhookClient } from '../world/webhook-client.ts'
-import { type CallbackAnswer, WebhookReceiver } from '../world/webhook-receiver.ts'
+import { WebhookClient } from '../world/webhooks/client.ts'
+import { jobsIn } from '../world/webhooks/rows.ts'
 
 const DELIVERY = {
   // Two attempts at a time, one of each consumer: what comes third waits.
@@ -41,23 +42,17 @@ const SENDER = {
 const SIDES = ['left', 'right'] as const
 const STEP_US = 500_000n
 
-const readJobs = sql(
-  'test.crash.points',
-  `SELECT message.message_id, job.state, job.attempts FROM bartleby.webhook_jobs AS job
-   JOIN bartleby.webhook_messages AS message ON message.id = job.message`,
-)
-
 /** By the id of its message: its state, and how often it was tried again. */
 type Jobs = Readonly<Record<string, readonly [state: number, attempts: number]>>
 
 interface Waiting {
   readonly messageId: string
-  readonly answer: (answer: CallbackAnswer) => void
+  readonly answer: (answer: Answer) => void
 }
 
 export class Scene {
   readonly place: FreshStore
-  readonly receiver: WebhookReceiver
+  readonly receiver: Receiver
   readonly #db: Database
   readonly #folder: string
   readonly #startAt = instant(systemNow())
@@ -68,7 +63,7 @@ export class Scene {
   #clock: TestClock | null = null
   #isOpen = false
 
-  private constructor(place: FreshStore, receiver: WebhookReceiver, folder: string) {
+  private constructor(place: FreshStore, receiver: Receiver, folder: string) {
     this.place = place
     this.receiver = receiver
     this.#db = openDatabase(place.url, { poolSize: 2 })
@@ -79,7 +74,7 @@ export class Scene {
 
   static async set(kind: StoreKind): Promise<Scene> {
     const folder = await mkdtemp(join(tmpdir(), 'bartleby-scene-'))
-    return new Scene(await kind.fresh(), await WebhookReceiver.start(), folder)
+    return new Scene(await kind.fresh(), await Receiver.start(), folder)
   }
 
   /** A server in a process of its own, to be killed. */
@@ -134,9 +129,7 @@ export class Scene {
 
   /** The servers that called with this message. */
   callsOf(messageId: string): readonly string[] {
-    const calls = this.receiver.callbacks.filter(
-      ({ headers }) => headers['x-broker-message-id'] === messageId,
-    )
+    const calls = this.receiver.requests.filter(({ headers }) => headers['x-broker-message-id'] === messageId)
     for (const { body } of calls) expect(body.toString()).toBe(`bytes of ${messageId}`)
     return calls.map(({ headers }) => headers['user-agent'] ?? '')
   }
@@ -153,11 +146,8 @@ export class Scene {
   }
 
   async jobs(): Promise<Jobs> {
-    const rows = await this.#db.session('test', (session) =>
-      session.rows<{ message_id: string; state: Integer; attempts: Integer }>(readJobs),
-    )
-    const jobs = rows.map((row) => [row.message_id, [Number(row.state), Number(row.attempts)]] as const)
-    return Object.fromEntries(jobs)
+    const jobs = await jobsIn(this.#db)
+    return Object.fromEntries(jobs.map(({ messageId, state, attempts }) => [messageId, [state, attempts]]))
   }
 
   /** Lets time pass at the server that was started last until the jobs are like this. */
@@ -173,15 +163,15 @@ export class Scene {
     for (const client of this.#clients) client.close()
     for (const { answer } of this.#waiting) answer({ status: 204 })
     await Promise.all(this.#servers.map((server) => server.stop()))
-    await this.receiver.stop()
+    await this.receiver.close()
     await this.#db.close()
     await this.place.dispose()
     await rm(this.#folder, { recursive: true })
   }
 
-  #answerOf(messageId: string): CallbackAnswer | Promise<CallbackAnswer> {
+  #answerOf(messageId: string): Answer | Promise<Answer> {
     if (this.#isOpen) return { status: 204 }
-    const { promise, resolve } = Promise.withResolvers<CallbackAnswer>()
+    const { promise, resolve } = Promise.withResolvers<Answer>()
     this.#waiting.push({ messageId, answer: resolve })
     return promise
   }

@@ -6,11 +6,12 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Xid, xid } from '../../src/core/xid.ts'
 import { Refused } from '../../src/sources/webhooks/refusal.ts'
 import { type Channel, JOB } from '../../src/sources/webhooks/webhook.ts'
-import { type Database, type Integer, sql } from '../../src/store/database.ts'
+import type { Database } from '../../src/store/database.ts'
 import { Crash, type Intercept, intercepted } from '../world/intercepted-database.ts'
+import { Receiver } from '../world/receiver.ts'
 import { stores } from '../world/stores.ts'
-import { WebhookReceiver } from '../world/webhook-receiver.ts'
-import { CountedOffice, expectExact } from './counted-office.ts'
+import { CountedOffice, expectExact } from '../world/webhooks/office.ts'
+import { type JobRow, jobsIn } from '../world/webhooks/rows.ts'
 
 const SECOND = 1_000_000n
 const WEBHOOKS = {
@@ -26,20 +27,6 @@ const WEBHOOKS = {
 const STORY: ReadonlySet<string> = new Set(['webhooks.broadcast', 'webhooks.claim', 'webhooks.settle'])
 /** More than there are. */
 const MOST_STEPS = 100
-
-const readJobs = sql(
-  'test.crash.jobsOfChannel',
-  `SELECT consumer.consumer_id, job.state, job.attempts, job.claim FROM bartleby.webhook_consumers AS consumer
-   JOIN bartleby.webhook_jobs AS job ON job.consumer = consumer.number
-   WHERE consumer.channel = $1 ORDER BY consumer.consumer_id`,
-)
-
-interface JobRow {
-  readonly consumer_id: string
-  readonly state: Integer
-  readonly attempts: Integer
-  readonly claim: string | null
-}
 
 /** Dies at a step of the story, counted from 1, and never comes back. */
 class Death {
@@ -58,24 +45,26 @@ class Death {
 
 describe.each(stores)('a server on $name that dies at any step', (kind) => {
   let books: CountedOffice
-  let receiver: WebhookReceiver
+  let receiver: Receiver
   const stopping: Promise<void>[] = []
 
   beforeAll(async () => {
     books = await CountedOffice.open(kind, { webhooks: WEBHOOKS })
-    receiver = await WebhookReceiver.start()
+    receiver = await Receiver.start()
     receiver.answer('/good', { status: 204 })
     receiver.answer('/bad', { status: 500 })
   })
 
   afterAll(async () => {
     await Promise.all(stopping)
-    await receiver.stop()
+    await receiver.close()
     await books.close()
   })
 
-  const jobsOf = ({ number }: Channel) =>
-    books.db.session('test', (session) => session.rows<JobRow>(readJobs, number))
+  const jobsOf = async ({ channelId }: Channel) =>
+    (await jobsIn(books.db))
+      .filter((job) => job.channelId === channelId)
+      .toSorted((a, b) => a.consumerId.localeCompare(b.consumerId))
 
   async function channelOf(name: string): Promise<Channel> {
     const channel = await books.channel(name)
@@ -100,7 +89,7 @@ describe.each(stores)('a server on $name that dies at any step', (kind) => {
     )
     const isOver = async () => {
       if (death.at !== null) return true
-      const states = (await jobsOf(channel)).map(({ state }) => Number(state))
+      const states = (await jobsOf(channel)).map(({ state }) => state)
       // The failed one waits for its retry.
       return states.includes(JOB.later) && states.includes(JOB.delivered)
     }
@@ -114,8 +103,7 @@ describe.each(stores)('a server on $name that dies at any step', (kind) => {
   async function outlive(channel: Channel): Promise<readonly JobRow[]> {
     for (let seconds = 0; seconds < 60; seconds++) {
       const jobs = await jobsOf(channel)
-      if (jobs.every(({ state }) => Number(state) === JOB.delivered || Number(state) === JOB.dead))
-        return jobs
+      if (jobs.every(({ state }) => state === JOB.delivered || state === JOB.dead)) return jobs
       await books.pass(SECOND)
       await new Promise((resolve) => setTimeout(resolve, 4))
       await expect.poll(() => books.office.webhooks.courier.held, { interval: 2 }).toBe(0)
@@ -140,8 +128,8 @@ describe.each(stores)('a server on $name that dies at any step', (kind) => {
       }
       const jobs = await outlive(channel)
       expect(jobs, where).toMatchObject([
-        { consumer_id: 'bad', state: JOB.dead, claim: null },
-        { consumer_id: 'good', state: JOB.delivered, claim: null },
+        { consumerId: 'bad', state: JOB.dead, claim: null },
+        { consumerId: 'good', state: JOB.delivered, claim: null },
       ])
       const calls = (consumer: string) => receiver.at(`/${consumer}`, channel.channelId).length
       // Once more than without a death, at most; a claim that lapses before the call is a retry too.

@@ -5,7 +5,7 @@ import { Lane } from '../conformance/webhooks/lane.ts'
 import { PATIENCE_MS } from '../world/limits.ts'
 import { overlaid } from '../world/server.ts'
 import { stores } from '../world/stores.ts'
-import { Broker, QUICK } from '../world/webhooks.ts'
+import { Broker, QUICK } from '../world/webhooks/broker.ts'
 
 const SCHEDULED = 30
 /** The waits between attempts. */

@@ -5,9 +5,9 @@ import { JOB_STATUS_CODE, type JobStatus } from '../../src/sources/webhooks/webh
 import { openDatabase } from '../../src/store/open.ts'
 import type { Lane } from '../conformance/webhooks/lane.ts'
 import { PATIENCE_MS } from '../world/limits.ts'
+import type { Answer } from '../world/receiver.ts'
 import { violationsIn } from '../world/verified.ts'
-import type { CallbackAnswer } from '../world/webhook-receiver.ts'
-import type { Broker } from '../world/webhooks.ts'
+import type { Broker } from '../world/webhooks/broker.ts'
 
 /** Lines of a log, from warnings on. */
 export class LogLines {
@@ -31,7 +31,7 @@ export class LogLines {
 
 /** The callbacks of a consumer, which wait for their answers. */
 export class HeldCalls {
-  readonly #waiting: ((answer: CallbackAnswer) => void)[] = []
+  readonly #waiting: ((answer: Answer) => void)[] = []
 
   constructor({ broker, hook }: Lane) {
     broker.receiver.answer(hook, () => new Promise((resolve) => this.#waiting.push(resolve)))

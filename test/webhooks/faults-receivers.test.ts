@@ -9,7 +9,7 @@ import { Lane } from '../conformance/webhooks/lane.ts'
 import { PATIENCE_MS } from '../world/limits.ts'
 import { overlaid } from '../world/server.ts'
 import { stores } from '../world/stores.ts'
-import { Broker, expectStatus, QUICK } from '../world/webhooks.ts'
+import { Broker, expectStatus, QUICK } from '../world/webhooks/broker.ts'
 import { expectVerified } from './faults-bench.ts'
 
 const MESSAGES = 5

@@ -5,14 +5,14 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { describe, expect, it, vi } from 'vitest'
 import { JOB } from '../../src/sources/webhooks/webhook.ts'
-import { type Database, type Integer, sql } from '../../src/store/database.ts'
 import { openDatabase } from '../../src/store/open.ts'
 import { PATIENCE_MS, STOP_PROMISED_MS, sizeOf } from '../world/limits.ts'
 import { doorTo } from '../world/proxy.ts'
+import { type Answer, Receiver } from '../world/receiver.ts'
 import { type RunningServer, spawnServer, startServer } from '../world/server.ts'
 import { freshPostgres, stores } from '../world/stores.ts'
-import { WebhookClient } from '../world/webhook-client.ts'
-import { type CallbackAnswer, WebhookReceiver } from '../world/webhook-receiver.ts'
+import { WebhookClient } from '../world/webhooks/client.ts'
+import { jobsIn } from '../world/webhooks/rows.ts'
 
 /** All of a stop, of which attempts that hang take six seconds. */
 const STOP_MS = sizeOf(PATIENCE_MS, STOP_PROMISED_MS)
@@ -21,22 +21,6 @@ const SENDER = {
   'X-Broker-Producer-ID': 'shop',
   'X-Broker-Producer-Token': 'ptok',
 }
-
-const readStates = sql(
-  'test.faults.states',
-  `SELECT consumer.consumer_id, job.state, job.attempts, job.claim FROM bartleby.webhook_jobs AS job
-   JOIN bartleby.webhook_consumers AS consumer ON consumer.number = job.consumer`,
-)
-
-interface JobRow {
-  readonly consumer_id: string
-  readonly state: Integer
-  readonly attempts: Integer
-  readonly claim: string | null
-}
-
-const jobsOf = (db: Database): Promise<JobRow[]> =>
-  db.session('test', (session) => session.rows<JobRow>(readStates))
 
 async function register(client: WebhookClient, callbacks: string, ...consumers: string[]): Promise<void> {
   await client.put('/producer/shop', { token: 'ptok' })
@@ -47,7 +31,7 @@ async function register(client: WebhookClient, callbacks: string, ...consumers: 
   }
 }
 
-const never = () => new Promise<CallbackAnswer>(() => {})
+const never = () => new Promise<Answer>(() => {})
 
 /** Broadcasts one after the other until the server is gone; gives how many were accepted, and what else was answered. */
 async function sendAll({ url }: RunningServer): Promise<{ accepted: number; others: readonly number[] }> {
@@ -70,7 +54,7 @@ async function sendAll({ url }: RunningServer): Promise<{ accepted: number; othe
 describe.concurrent.each(stores)('a server on $name that is told to stop under load', (kind) => {
   it('ends with code 0 in time, loses nothing and leaves nothing in its hands', async () => {
     const place = await kind.fresh()
-    const receiver = await WebhookReceiver.start()
+    const receiver = await Receiver.start()
     const server = await spawnServer({ store: place.url, testApi: false })
     const client = new WebhookClient(server.url)
     const db = openDatabase(place.url, { poolSize: 2 })
@@ -89,7 +73,7 @@ describe.concurrent.each(stores)('a server on $name that is told to stop under l
       // Told that it stops, or cut off while it did; never refused for anything else.
       expect(sent.flatMap(({ others }) => others).filter((status) => status !== 503)).toEqual([])
       const accepted = sent.reduce((sum, each) => sum + each.accepted, 0)
-      const jobs = await jobsOf(db)
+      const jobs = await jobsIn(db)
       // One more for each sender at most, whose answer was lost.
       expect(jobs.length).toBeGreaterThanOrEqual(accepted * 3)
       expect(jobs.length).toBeLessThanOrEqual((accepted + senders.length) * 3)
@@ -99,7 +83,7 @@ describe.concurrent.each(stores)('a server on $name that is told to stop under l
         expect(Number(job.attempts)).toBe(0)
       }
       const delivered = (consumer: string) =>
-        jobs.filter(({ consumer_id, state }) => consumer_id === consumer && Number(state) === JOB.delivered)
+        jobs.filter(({ consumerId, state }) => consumerId === consumer && Number(state) === JOB.delivered)
       expect(delivered('hanging')).toHaveLength(0)
       // What was begun at the others has ended, and was not begun in vain.
       expect(delivered('slow')).toHaveLength(receiver.at('/slow').length)
@@ -110,7 +94,7 @@ describe.concurrent.each(stores)('a server on $name that is told to stop under l
       const next = await startServer({ store: place.url, testApi: false })
       try {
         const unsettled = async () =>
-          (await jobsOf(db)).filter(({ state }) => Number(state) !== JOB.delivered).length
+          (await jobsIn(db)).filter(({ state }) => Number(state) !== JOB.delivered).length
         await vi.waitFor(async () => expect(await unsettled()).toBe(0), {
           timeout: PATIENCE_MS,
           interval: 100,
@@ -121,7 +105,7 @@ describe.concurrent.each(stores)('a server on $name that is told to stop under l
     } finally {
       client.close()
       await server.kill9()
-      await receiver.stop()
+      await receiver.close()
       await db.close()
       await place.dispose()
     }
@@ -132,13 +116,13 @@ describe('a server that is told to stop while its PostgreSQL is away', () => {
   it('ends in time, and leaves what it holds to its claim', async () => {
     const place = await freshPostgres()
     const door = await doorTo(place.url)
-    const receiver = await WebhookReceiver.start()
+    const receiver = await Receiver.start()
     const server = await startServer({ store: door.url })
     const client = new WebhookClient(server.url)
     const db = openDatabase(place.url, { poolSize: 1 })
     try {
       await register(client, receiver.url, 'held')
-      const { promise, resolve } = Promise.withResolvers<CallbackAnswer>()
+      const { promise, resolve } = Promise.withResolvers<Answer>()
       receiver.answer('/held', () => promise)
       expect((await client.post('/channel/orders/broadcast', 'x', SENDER)).status).toBe(201)
       await vi.waitFor(() => expect(receiver.open).toBe(1), { timeout: PATIENCE_MS })
@@ -147,13 +131,13 @@ describe('a server that is told to stop while its PostgreSQL is away', () => {
       const startedMs = performance.now()
       await server.stop()
       expect(performance.now() - startedMs).toBeLessThan(STOP_MS)
-      const [job] = await jobsOf(db)
+      const [job] = await jobsIn(db)
       expect(Number(job?.state)).toBe(JOB.inFlight)
       expect(job?.claim).not.toBeNull()
     } finally {
       client.close()
       await server.stop()
-      await receiver.stop()
+      await receiver.close()
       await db.close()
       await door.close()
       await place.dispose()

@@ -7,7 +7,7 @@ import { type Door, doorTo } from '../world/proxy.ts'
 import { seededRandom } from '../world/random.ts'
 import { overlaid } from '../world/server.ts'
 import { type FreshStore, freshPostgres, stores } from '../world/stores.ts'
-import { Broker, expectRefusal, QUICK } from '../world/webhooks.ts'
+import { Broker, expectRefusal, QUICK } from '../world/webhooks/broker.ts'
 import { expectVerified, HeldCalls, LogLines, statesOf } from './faults-bench.ts'
 
 /** A consumer that is new gets no more at a time. */
@@ -145,8 +145,8 @@ describe('a PostgreSQL that goes away while webhooks are delivered', () => {
     }
     const sending = Promise.all(Array.from({ length: 4 }, send))
     for (const cutMs of CUTS_MS) {
-      const seen = broker.receiver.callbacks.length
-      await vi.waitFor(() => expect(broker.receiver.callbacks.length).toBeGreaterThan(seen + 10), {
+      const seen = broker.receiver.requests.length
+      await vi.waitFor(() => expect(broker.receiver.requests.length).toBeGreaterThan(seen + 10), {
         timeout: PATIENCE_MS,
       })
       door.shut()

@@ -1,7 +1,7 @@
 import { METHODS } from 'node:http'
 import { afterEach, describe, expect, it } from 'vitest'
 import { closeServers } from '../../../test/world/scripted-server.ts'
-import { getAsSent, producer, scriptedWebhooks, settings } from '../../../test/world/scripted-webhooks.ts'
+import { getAsSent, producer, scriptedWebhooks, settings } from '../../../test/world/webhooks/scripted.ts'
 import { failure } from '../../core/errors.ts'
 import { WEBHOOK_CALLS } from './routes.ts'
 

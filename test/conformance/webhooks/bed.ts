@@ -2,10 +2,10 @@
 import { afterAll, beforeAll, describe, expect } from 'vitest'
 import { overlaid } from '../../world/server.ts'
 import { type StoreKind, stores } from '../../world/stores.ts'
-import { Broker, type BrokerOptions, QUICK } from '../../world/webhooks.ts'
+import { Broker, type BrokerOptions, QUICK } from '../../world/webhooks/broker.ts'
 
-export * from '../../world/webhook-client.ts'
-export { type Broker, expectRefusal, expectStatus } from '../../world/webhooks.ts'
+export { type Broker, expectRefusal, expectStatus } from '../../world/webhooks/broker.ts'
+export * from '../../world/webhooks/client.ts'
 export * from './lane.ts'
 
 /** Gives the broker of the running test. */

@@ -1,7 +1,7 @@
 /** The dead jobs of a consumer: how they are listed, requeued and removed, and that they are counted exactly meanwhile. */
 import { beforeEach, describe, expect, it } from 'vitest'
 import { overlaid } from '../../world/server.ts'
-import { Broker, QUICK } from '../../world/webhooks.ts'
+import { Broker, QUICK } from '../../world/webhooks/broker.ts'
 import { brokers, type DeadCounts, type DeadJob, expectRefusal, expectStatus, Lane } from './bed.ts'
 
 /** All attempts of a job that fails every time, and the time they take at most. */

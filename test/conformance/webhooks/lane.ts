@@ -1,8 +1,8 @@
 /** A producer, a channel and one consumer of it: what most promises about messages and jobs need, and the calls about them. */
 import { expect } from 'vitest'
-import type { Headers, WebhookAnswer } from '../../world/webhook-client.ts'
-import type { Callback } from '../../world/webhook-receiver.ts'
-import { type Broker, expectStatus } from '../../world/webhooks.ts'
+import type { Received } from '../../world/receiver.ts'
+import { type Broker, expectStatus } from '../../world/webhooks/broker.ts'
+import type { Headers, WebhookAnswer } from '../../world/webhooks/client.ts'
 
 export interface QueuedJob {
   readonly ID: string
@@ -136,12 +136,12 @@ export class Lane {
   }
 
   /** The callbacks that the consumer got so far, of one message or of all. */
-  callbacks(messageId?: string): Callback[] {
+  callbacks(messageId?: string): Received[] {
     return this.broker.receiver.at(this.hook, messageId)
   }
 
   /** The one callback of a message, once it is there. */
-  async delivered(messageId: string): Promise<Callback> {
+  async delivered(messageId: string): Promise<Received> {
     await this.broker.eventually(() => {
       expect(this.callbacks(messageId).length).toBeGreaterThan(0)
     })

@@ -5,10 +5,10 @@
 import { createHmac } from 'node:crypto'
 import { expect } from 'vitest'
 import { parseXid } from '../../../src/core/xid.ts'
+import type { Receiver } from '../../world/receiver.ts'
 import { rfc3339 } from '../../world/time.ts'
-import type { Headers, WebhookAnswer, WebhookClient } from '../../world/webhook-client.ts'
-import type { WebhookReceiver } from '../../world/webhook-receiver.ts'
-import { expectStatus } from '../../world/webhooks.ts'
+import { expectStatus } from '../../world/webhooks/broker.ts'
+import type { Headers, WebhookAnswer, WebhookClient } from '../../world/webhooks/client.ts'
 import type { DeadCounts, DeadPage, QueuedJob } from './lane.ts'
 
 /** How time passes. */
@@ -38,7 +38,7 @@ const consumerTokens = (channel: typeof A, consumer: string): Headers => ({
 export interface ProfileParties {
   readonly main: WebhookClient
   readonly gateway: WebhookClient
-  readonly receiver: WebhookReceiver
+  readonly receiver: Receiver
   /** The present by the servers' clock. */
   now(): bigint
 }
@@ -46,7 +46,7 @@ export interface ProfileParties {
 export class ProfileClient {
   readonly #main: WebhookClient
   readonly #gateway: WebhookClient
-  readonly #receiver: WebhookReceiver
+  readonly #receiver: Receiver
   readonly #now: () => bigint
   readonly #pace: Pace
   /** How many callbacks each path must have had so far. */
@@ -88,7 +88,7 @@ export class ProfileClient {
         return { status: 404 }
       })
     }
-    const before = this.#receiver.callbacks.length
+    const before = this.#receiver.requests.length
     const headers = { 'Content-Type': 'application/json' }
     const queue = bodies.values()
     const senders = Array.from({ length: step > 10 ? SENDERS : 1 }, async () => {
@@ -100,7 +100,7 @@ export class ProfileClient {
       expect(refused).toBe(2)
       this.expectNothingElse()
     })
-    const got = this.#receiver.callbacks.slice(before)
+    const got = this.#receiver.requests.slice(before)
     expect(new Set(got.map((callback) => callback.headers['content-type']))).toEqual(
       new Set(['application/json']),
     )
@@ -214,7 +214,7 @@ export class ProfileClient {
 
   /** Every consumer got what it was to get, and nothing else came. */
   expectNothingElse(): void {
-    const counts = Object.groupBy(this.#receiver.callbacks, ({ path }) => path)
+    const counts = Object.groupBy(this.#receiver.requests, ({ path }) => path)
     const found = Object.entries(counts).map(([path, all]) => [path, all?.length] as const)
     expect(Object.fromEntries(found)).toEqual(Object.fromEntries(this.#expected))
   }

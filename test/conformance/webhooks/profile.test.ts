@@ -7,12 +7,12 @@
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { isProof, PATIENCE_MS, sizeOf } from '../../world/limits.ts'
+import { Receiver } from '../../world/receiver.ts'
 import { type SpawnedServer, spawnServer } from '../../world/server.ts'
 import { type StoreKind, stores } from '../../world/stores.ts'
 import { systemNow } from '../../world/time.ts'
-import { WebhookClient } from '../../world/webhook-client.ts'
-import { WebhookReceiver } from '../../world/webhook-receiver.ts'
-import { Broker } from '../../world/webhooks.ts'
+import { Broker } from '../../world/webhooks/broker.ts'
+import { WebhookClient } from '../../world/webhooks/client.ts'
 import { type Pace, ProfileClient, type ProfileParties } from './profile-client.ts'
 import { VECTORS } from './vectors.ts'
 
@@ -73,7 +73,7 @@ async function movedStage(store: StoreKind): Promise<Stage> {
 /** Servers as users run them. */
 async function liveStage(store: StoreKind): Promise<Stage> {
   const place = await store.fresh()
-  const receiver = await WebhookReceiver.start()
+  const receiver = await Receiver.start()
   const servers: SpawnedServer[] = []
   // One after the other: the first brings the store up to date.
   for (const { config } of [MAIN, GATEWAY]) {
@@ -88,7 +88,7 @@ async function liveStage(store: StoreKind): Promise<Stage> {
       main.close()
       gateway.close()
       for (const server of servers) await server.stop()
-      await receiver.stop()
+      await receiver.close()
       await place.dispose()
     },
   }

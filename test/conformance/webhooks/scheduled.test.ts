@@ -1,6 +1,6 @@
 /** Messages for later: when they may be for, when they go out, and that each goes out once. */
 import { describe, expect, it } from 'vitest'
-import { Broker } from '../../world/webhooks.ts'
+import { Broker } from '../../world/webhooks/broker.ts'
 import { brokers, expectRefusal, expectStatus, freshId, Lane } from './bed.ts'
 import { VECTORS } from './vectors.ts'
 

@@ -9,8 +9,8 @@ import pino, { type Logger } from 'pino'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { overlaid } from '../../world/server.ts'
 import { stores } from '../../world/stores.ts'
-import type { WebhookClient } from '../../world/webhook-client.ts'
-import { Broker, QUICK } from '../../world/webhooks.ts'
+import { Broker, QUICK } from '../../world/webhooks/broker.ts'
+import type { WebhookClient } from '../../world/webhooks/client.ts'
 import { expectStatus, Lane } from './bed.ts'
 
 /** What nobody may find: each is to be seen nowhere, in no encoding that somebody would think of. */

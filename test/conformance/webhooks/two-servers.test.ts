@@ -1,6 +1,6 @@
 /** Two servers on one store: what is tried is tried by one of them, and what is changed at one holds at the other at once. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { Broker } from '../../world/webhooks.ts'
+import { Broker } from '../../world/webhooks/broker.ts'
 import { brokers, expectRefusal, expectStatus, type Headers, Lane } from './bed.ts'
 
 const JOBS = 200

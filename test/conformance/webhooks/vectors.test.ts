@@ -3,7 +3,7 @@
  * the time of the server, so that gaps between attempts are exact however slow the machine is.
  */
 import { beforeAll, expect, it } from 'vitest'
-import type { Callback } from '../../world/webhook-receiver.ts'
+import type { Received } from '../../world/receiver.ts'
 import { type Broker, brokers, type WebhookAnswer } from './bed.ts'
 import { allFilled, differences, filled, type Saved, valueAt } from './matching.ts'
 import { type Step, VECTORS } from './vectors.ts'
@@ -50,7 +50,7 @@ async function awaitCallbacks(broker: Broker, awaited: NonNullable<Step['await']
   if (awaited.neverPath !== undefined) expect(broker.receiver.at(awaited.neverPath)).toEqual([])
 }
 
-function compareGaps(callbacks: readonly Callback[], least: readonly number[]): void {
+function compareGaps(callbacks: readonly Received[], least: readonly number[]): void {
   const gaps = callbacks.slice(1).map(({ at }, i) => Number(at - (callbacks[i]?.at ?? 0n)) / 1e6)
   expect(gaps).toHaveLength(least.length)
   for (const [i, gap] of gaps.entries()) {
@@ -90,6 +90,6 @@ brokers('the vectors', (ground) => {
   it('have brought no callback that was not awaited', async () => {
     await ground().pass(10, 1)
     // m1, the one without an id, m3, and dead1: six attempts, then a redirect, then success.
-    expect(ground().receiver.callbacks.map(({ path }) => path)).toEqual(Array(3 + 8).fill('/hook'))
+    expect(ground().receiver.requests.map(({ path }) => path)).toEqual(Array(3 + 8).fill('/hook'))
   })
 })

@@ -1,6 +1,6 @@
 /** The vectors of the webhook contract, as they stand in vectors.json. */
 import { readFileSync } from 'node:fs'
-import type { CallbackAnswer } from '../../world/webhook-receiver.ts'
+import type { Answer } from '../../world/receiver.ts'
 
 type Texts = Readonly<Record<string, string>>
 
@@ -33,7 +33,7 @@ export interface Step {
     readonly minGapsSeconds?: readonly number[]
   }
   /** What the consumer answers from now on. */
-  readonly consumer?: CallbackAnswer & { readonly path: string }
+  readonly consumer?: Answer & { readonly path: string }
   readonly sleepMs?: number
 }
 

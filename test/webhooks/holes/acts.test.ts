@@ -2,7 +2,7 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { stores } from '../../world/stores.ts'
-import { CountedOffice } from '../counted-office.ts'
+import { CountedOffice } from '../../world/webhooks/office.ts'
 import { type Books, NaiveBooks, OfficeBooks } from './books.ts'
 import type { NaiveOptions } from './naive.ts'
 import { TALES } from './stories.ts'

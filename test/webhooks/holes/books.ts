@@ -5,7 +5,7 @@
 import type { Xid } from '../../../src/core/xid.ts'
 import { Refused } from '../../../src/sources/webhooks/refusal.ts'
 import type { Channel, Consumer } from '../../../src/sources/webhooks/webhook.ts'
-import type { CountedOffice } from '../counted-office.ts'
+import type { CountedOffice } from '../../world/webhooks/office.ts'
 import { NaiveInstance, type NaiveOptions, NaiveStore } from './naive.ts'
 
 export const K = 'c/k'

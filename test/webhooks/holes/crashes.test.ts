@@ -5,21 +5,16 @@ import { readLetterCounts } from '../../../src/letters/numbers/counts.ts'
 import { readCounts } from '../../../src/sources/webhooks/numbers/counts.ts'
 import type { Channel, Consumer } from '../../../src/sources/webhooks/webhook.ts'
 import type { Webhooks } from '../../../src/sources/webhooks/webhooks.ts'
-import { type Database, type Integer, sql } from '../../../src/store/database.ts'
+import type { Database } from '../../../src/store/database.ts'
 import { openDatabase } from '../../../src/store/open.ts'
 import { Crash, CrashPoint, intercepted } from '../../world/intercepted-database.ts'
 import { stores } from '../../world/stores.ts'
-import { CountedOffice, expectExact } from '../counted-office.ts'
+import { CountedOffice, expectExact, unfoldedIn } from '../../world/webhooks/office.ts'
 
 /** More steps than any act has. */
 const MOST_STEPS = 80
 /** Behind this a run is left alone by the server that was at it. */
 const RUN_LEFT_US = 4_000_000n
-
-const countDeltas = sql('test.countAllDeltas', {
-  postgres: `SELECT (SELECT count(*) FROM bartleby.letter_changes) + (SELECT count(*) FROM bartleby.webhook_deltas) AS found`,
-  sqlite: 'SELECT 0 AS found',
-})
 
 const turn = () => new Promise<void>((resolve) => setImmediate(resolve))
 
@@ -50,7 +45,7 @@ describe.each(stores)('dead jobs on $name, when a server crashes', (store) => {
     house.db.snapshot('test', async (session) => ({
       letters: (await readLetterCounts(session)).sort((a, b) => a.drawer - b.drawer || a.status - b.status),
       counts: await readCounts(session),
-      deltas: (await session.rows<{ found: Integer }>(countDeltas))[0],
+      deltas: await unfoldedIn(session),
     }))
 
   /** Does an act again and again, each time with a crash one step further, until one goes through. Gives the steps it has. */

@@ -2,22 +2,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { checkWebhooks } from '../../../src/sources/webhooks/numbers/check.ts'
 import { queueOfConsumer } from '../../../src/sources/webhooks/webhook.ts'
-import { type Integer, sql } from '../../../src/store/database.ts'
 import { stores } from '../../world/stores.ts'
-import { CountedOffice, expectExact } from '../counted-office.ts'
-
-/** As a mistake would: the total of pending letters is so many more. */
-const plant = sql(
-  'test.plantDrift',
-  `UPDATE bartleby.place_totals SET letters = letters + $2
-   WHERE status = 0 AND place IN (SELECT id FROM bartleby.places WHERE queue = $1)`,
-)
-const plantUnfolded = sql('test.plantUnfoldedDrift', {
-  postgres: `INSERT INTO bartleby.letter_changes (place, drawer, status, at, letters, last_seen_at)
-               SELECT place, id, 0, 0, $2, 0 FROM bartleby.drawers WHERE queue = $1`,
-  sqlite: `UPDATE place_totals SET letters = letters + $2
-             WHERE status = 0 AND place IN (SELECT id FROM places WHERE queue = $1)`,
-})
+import { CountedOffice, expectExact } from '../../world/webhooks/office.ts'
 
 // H24
 describe.each(stores)('a wrong count of dead jobs on $name', (store) => {
@@ -36,8 +22,6 @@ describe.each(stores)('a wrong count of dead jobs on $name', (store) => {
     await house.fold()
     return { channel, consumer, queue: queueOfConsumer(channel.channelId, 'k') }
   }
-  const drift = (queue: string, amount: Integer, statement = plant) =>
-    house.db.session('test', (session) => session.run(statement, queue, Number(amount)))
   const check = (repair = false) => checkWebhooks(house.db, { clock: house.clock, repair })
 
   it.each([
@@ -47,7 +31,7 @@ describe.each(stores)('a wrong count of dead jobs on $name', (store) => {
   ])('that is %s is found, and repaired', async (_, amount) => {
     const { channel, queue } = await receiver()
     expect((await check()).mismatches).toEqual([])
-    expect(await drift(queue, amount)).toBe(1)
+    expect(await house.plant(queue, amount)).toBe(1)
     const mismatch = { channelId: channel.channelId, consumerId: 'k', counted: 3 + amount, actual: 3 }
     const { channelId } = mismatch
     // It does not go away by itself.
@@ -63,8 +47,8 @@ describe.each(stores)('a wrong count of dead jobs on $name', (store) => {
   it('is put right while jobs move, and they are counted once', async () => {
     const { channel, consumer, queue } = await receiver()
     const { jobs } = house.office.webhooks
-    await drift(queue, 4)
-    await drift(queue, -1, plantUnfolded)
+    await house.plant(queue, 4)
+    await house.plant(queue, -1, 'unfolded')
     const move = async () => {
       for (let i = 0; i < 6; i++) {
         const job = await house.dead(channel, consumer)

@@ -2,23 +2,15 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { letterCounter } from '../../../src/letters/numbers/counts.ts'
 import { type Channel, type Consumer, queueOfConsumer } from '../../../src/sources/webhooks/webhook.ts'
-import { type Database, type Integer, sql } from '../../../src/store/database.ts'
+import type { Database } from '../../../src/store/database.ts'
 import { foldCounts } from '../../../src/store/fold.ts'
 import { leasedLock } from '../../../src/store/lock.ts'
 import { openDatabase } from '../../../src/store/open.ts'
 import { CrashPoint, Gate, intercepted } from '../../world/intercepted-database.ts'
 import { freshPostgres } from '../../world/stores.ts'
-import { CountedOffice, expectExact } from '../counted-office.ts'
+import { CountedOffice, expectExact } from '../../world/webhooks/office.ts'
 
 const LEASE_OVER_US = 11_000_000n
-
-const countUnfolded = sql('test.countLetterDeltas', 'SELECT count(*) AS found FROM bartleby.letter_changes')
-const readTotal = sql(
-  'test.pendingTotal',
-  `SELECT sum(letters) AS letters FROM bartleby.place_totals
-   WHERE status = 0 AND place IN (SELECT id FROM bartleby.places WHERE queue = $1)`,
-)
-const readLastDrawer = sql('test.lastDrawer', 'SELECT max(id) AS id FROM bartleby.drawers')
 
 describe('a fold on postgres', () => {
   let house: CountedOffice
@@ -43,10 +35,7 @@ describe('a fold on postgres', () => {
       { ...letterCounter, lock },
       { clock: house.clock, owner, ...(most === undefined ? {} : { most }) },
     )
-  const unfolded = () =>
-    house.db.session('test', async (session) =>
-      Number((await session.rows<{ found: string }>(countUnfolded))[0]?.found),
-    )
+  const unfolded = () => house.unfolded()
   /** Two consumers with dead jobs, of which nothing is folded. */
   const bury = async () => {
     await house.fold()
@@ -61,11 +50,7 @@ describe('a fold on postgres', () => {
     return page.items.map(({ id }) => id)
   }
   /** Of the letters of a channel's consumer, without what is not folded. */
-  const pendingTotal = (channel: Channel) =>
-    house.db.session('test', async (session) => {
-      const queue = queueOfConsumer(channel.channelId, 'k')
-      return Number((await session.rows<{ letters: Integer }>(readTotal, queue))[0]?.letters)
-    })
+  const pendingTotal = ({ channelId }: Channel) => house.pendingTotal(queueOfConsumer(channelId, 'k'))
   const expectThreeEach = async () => {
     const sheets = (await expectExact(house.db)).filter(({ channelId }) => channelId.startsWith(`${lock} `))
     expect(sheets.map(({ jobs }) => jobs)).toEqual([3, 3])
@@ -145,16 +130,11 @@ describe('a fold on postgres', () => {
       await expectThreeEach()
     }
     // Fails when the last total is written, behind all others.
-    const [last] = await house.db.session('test', (session) => session.rows<{ id: string }>(readLastDrawer))
-    const script = (text: string) => house.db.transaction('test', (tx) => house.db.script(tx, text))
-    await script(`
-      CREATE FUNCTION refuse_total() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'no total'; END $$;
-      CREATE TRIGGER refuse_total BEFORE INSERT ON bartleby.letter_totals FOR EACH ROW
-        WHEN (NEW.drawer = ${last?.id}) EXECUTE FUNCTION refuse_total()`)
-    await expect(fold(house.db, 'me')).rejects.toThrow('no total')
-    expect(await unfolded()).toBe(before)
-    await expectThreeEach()
-    await script('DROP FUNCTION refuse_total() CASCADE')
+    await house.refusingLastTotal(async () => {
+      await expect(fold(house.db, 'me')).rejects.toThrow('no total')
+      expect(await unfolded()).toBe(before)
+      await expectThreeEach()
+    })
     await fold(house.db, 'me')
     expect(await unfolded()).toBe(0)
     await expectThreeEach()

@@ -7,8 +7,8 @@ import { foldCounts } from '../../../src/store/fold.ts'
 import { openDatabase } from '../../../src/store/open.ts'
 import { Gate, intercepted } from '../../world/intercepted-database.ts'
 import { stores } from '../../world/stores.ts'
-import { CountedOffice, expectExact, FOLDS } from '../counted-office.ts'
-import { gaugeIn } from '../told.ts'
+import { CountedOffice, expectExact, FOLDS } from '../../world/webhooks/office.ts'
+import { gaugeIn } from '../../world/webhooks/told.ts'
 
 /** Lets others run: on SQLite nothing of what is awaited here leaves the event loop. */
 const turn = () => new Promise<void>((resolve) => setImmediate(resolve))

@@ -10,9 +10,9 @@ import { foldCounts } from '../../../src/store/fold.ts'
 import { StoreClock } from '../../../src/store/store-clock.ts'
 import { type ServerHere, startServer } from '../../world/server.ts'
 import { freshPostgres, stores } from '../../world/stores.ts'
-import { WebhookClient } from '../../world/webhook-client.ts'
-import { CountedOffice, SUDDEN } from '../counted-office.ts'
-import { deadStatus, type Told, told } from '../told.ts'
+import { WebhookClient } from '../../world/webhooks/client.ts'
+import { CountedOffice, SUDDEN } from '../../world/webhooks/office.ts'
+import { deadStatus, type Told, told } from '../../world/webhooks/told.ts'
 
 const HOUR_MS = 3_600_000
 const HOUR_US = 3_600_000_000n

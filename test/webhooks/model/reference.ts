@@ -2,7 +2,7 @@
  * What should become of jobs, without any store: a handful of rules, from which the number of dead jobs follows at every moment. The
  * servers must agree with it after every step.
  */
-import type { Told } from '../told.ts'
+import type { Told } from '../../world/webhooks/told.ts'
 
 /** Attempts of a round are one more. */
 export const MAX_RETRY = 1

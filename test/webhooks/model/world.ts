@@ -6,19 +6,19 @@ import { expect } from 'vitest'
 import { type Instant, later } from '../../../src/core/clock.ts'
 import { BartlebyError } from '../../../src/core/errors.ts'
 import { formatHttpDate } from '../../../src/core/timestamp.ts'
-import { type Xid, xid } from '../../../src/core/xid.ts'
+import type { Xid } from '../../../src/core/xid.ts'
 import type { LetterStatus } from '../../../src/letters/letter.ts'
 import type { Office } from '../../../src/office.ts'
 import { Refused } from '../../../src/sources/webhooks/refusal.ts'
 import { type Channel, type Consumer, statusOf } from '../../../src/sources/webhooks/webhook.ts'
-import { type Database, type Integer, sql } from '../../../src/store/database.ts'
-import { foldCounts } from '../../../src/store/fold.ts'
+import type { Database } from '../../../src/store/database.ts'
 import { openDatabase } from '../../../src/store/open.ts'
+import { expectVerified } from '../../world/store-world.ts'
 import type { StoreKind } from '../../world/stores.ts'
-import { violationsIn } from '../../world/verified.ts'
-import { Broker, type BrokerOptions } from '../../world/webhooks.ts'
-import { expectExact, FOLDS } from '../counted-office.ts'
-import { told } from '../told.ts'
+import { Broker, type BrokerOptions } from '../../world/webhooks/broker.ts'
+import { expectExact, foldAll } from '../../world/webhooks/office.ts'
+import { jobsIn } from '../../world/webhooks/rows.ts'
+import { told } from '../../world/webhooks/told.ts'
 import { MAX_RETRY, type ModelJob, Reference } from './reference.ts'
 
 const SETTINGS: BrokerOptions = {
@@ -51,15 +51,6 @@ export async function succeeds(act: Promise<unknown>): Promise<boolean> {
     throw error
   }
 }
-
-const readJobs = sql(
-  'test.allJobs',
-  `SELECT job.id, job.state, channel.channel_id, consumer.consumer_id, message.message_id
-   FROM bartleby.webhook_jobs AS job
-   JOIN bartleby.webhook_consumers AS consumer ON consumer.number = job.consumer
-   JOIN bartleby.webhook_channels AS channel ON channel.number = consumer.channel
-   JOIN bartleby.webhook_messages AS message ON message.id = job.message`,
-)
 
 const OUTSIDE: Readonly<Record<ModelJob['state'], string>> = {
   queued: 'QUEUED',
@@ -166,10 +157,8 @@ export class World {
     }
   }
 
-  async fold(): Promise<void> {
-    if (this.db.dialect === 'sqlite') return
-    const turn = { clock: this.broker.clock, owner: ACTOR }
-    for (const fold of FOLDS) await foldCounts(this.db, { ...fold, lock: `test of ${fold.lock}` }, turn)
+  fold(): Promise<void> {
+    return foldAll(this.db, this.broker.clock)
   }
 
   /** The consumer as it is registered now. */
@@ -214,9 +203,8 @@ export class World {
     for (const { client } of this.#brokers) expect(await told(client)).toEqual({ status: dead, gauge: dead })
   }
 
-  /** Every promise of the store is kept. */
-  async verify(): Promise<void> {
-    expect(await violationsIn(this.db, { clock: this.broker.clock })).toEqual([])
+  verify(): Promise<void> {
+    return expectVerified({ db: this.db, clock: this.broker.clock })
   }
 
   /** Tells the reference what the receiver answered. */
@@ -230,19 +218,10 @@ export class World {
   }
 
   async #expectSameJobs(): Promise<void> {
-    const rows = await this.db.session('test', (session) =>
-      session.rows<{
-        id: string
-        state: Integer
-        channel_id: string
-        consumer_id: string
-        message_id: string
-      }>(readJobs),
-    )
-    const found = rows.map((row) => {
-      const key = `${row.message_id} ${row.channel_id}/${row.consumer_id}`
-      this.#ids.set(key, xid(row.id))
-      return [key, statusOf(Number(row.state))] as const
+    const found = (await jobsIn(this.db)).map(({ id, state, messageId, channelId, consumerId }) => {
+      const key = `${messageId} ${channelId}/${consumerId}`
+      this.#ids.set(key, id)
+      return [key, statusOf(state)] as const
     })
     const expected = [...this.reference.jobs].map(([key, { state }]) => [key, OUTSIDE[state]] as const)
     expect(Object.fromEntries(found)).toEqual(

@@ -8,9 +8,9 @@ import { DEFAULT_WEBHOOK_SETTINGS, type WebhookSettings } from '../../../src/sou
 import type { Channel, Consumer, ConsumerType, JobState } from '../../../src/sources/webhooks/webhook.ts'
 import { Announcer } from '../../../src/store/announcer.ts'
 import type { Database, Integer } from '../../../src/store/database.ts'
+import { type Received, Receiver } from '../receiver.ts'
 import { migrated, SOON } from '../store-world.ts'
 import type { StoreKind } from '../stores.ts'
-import { httpReceiver, type Received, type Receiver } from '../stub-receiver.ts'
 import { changeConsumer, ERASE, type JobRow, readAttempts, readLetters, readPause } from './rows.ts'
 import { type ConsumerDraft, WebhookWorld } from './world.ts'
 
@@ -46,7 +46,7 @@ export class Depot extends WebhookWorld {
 
   /** A receiver of callbacks. */
   async receiver(answer: (response: ServerResponse, request: Received) => void = ok): Promise<Receiver> {
-    const receiver = await httpReceiver(answer)
+    const receiver = await Receiver.start(answer)
     this.#receivers.push(receiver)
     return receiver
   }

@@ -1,7 +1,7 @@
 /** The rows of webhooks, as tests write and read them. */
 import type { Xid } from '../../../src/core/xid.ts'
 import { JOB, type JobState } from '../../../src/sources/webhooks/webhook.ts'
-import { type Dialect, type Integer, type Session, sql } from '../../../src/store/database.ts'
+import { type Database, type Dialect, type Integer, type Session, sql } from '../../../src/store/database.ts'
 
 export interface MessageRow {
   readonly id: string
@@ -34,6 +34,10 @@ export interface JobRow {
   readonly letter: bigint | null
   readonly exhausted: boolean
   readonly extraSeconds: number
+  /** As users name them; empty where they are gone. */
+  readonly channelId: string
+  readonly consumerId: string
+  readonly messageId: string
 }
 
 export const insertMessage = sql(
@@ -125,12 +129,15 @@ export const ACCEPTANCE: Readonly<Record<Dialect, string>> = {
   sqlite: 'DROP TRIGGER refuse_job',
 }
 
-const JOBS = 'SELECT * FROM bartleby.webhook_jobs'
-const readJobs = sql('test.webhooks.webhookJobs', `${JOBS} ORDER BY id`, { bigints: true })
-const readJobsOf = sql('test.webhooks.webhookJobsOf', `${JOBS} WHERE consumer = $1 ORDER BY id`, {
+const JOBS = `SELECT job.*, channel_id, consumer_id, message_id FROM bartleby.webhook_jobs AS job
+  LEFT JOIN bartleby.webhook_consumers AS consumer ON consumer.number = job.consumer
+  LEFT JOIN bartleby.webhook_channels AS channel ON channel.number = consumer.channel
+  LEFT JOIN bartleby.webhook_messages AS message ON message.id = job.message`
+const readJobs = sql('test.webhooks.jobs', `${JOBS} ORDER BY job.id`, { bigints: true })
+const readJobsOf = sql('test.webhooks.jobsOf', `${JOBS} WHERE job.consumer = $1 ORDER BY job.id`, {
   bigints: true,
 })
-const readJob = sql('test.webhooks.webhookJob', `${JOBS} WHERE id = $1`, { bigints: true })
+const readJob = sql('test.webhooks.job', `${JOBS} WHERE job.id = $1`, { bigints: true })
 
 /** Jobs in the order of their ids: all, those of a consumer, or one. */
 export async function jobRows(
@@ -157,10 +164,15 @@ export async function jobRows(
     letter: row.letter === null ? null : BigInt(row.letter),
     exhausted: Number(row.exhausted) === 1,
     extraSeconds: Number(row.extra_seconds),
+    channelId: row.channel_id ?? '',
+    consumerId: row.consumer_id ?? '',
+    messageId: row.message_id ?? '',
   }))
 }
 
-type StoredJob = { readonly id: Xid; readonly message: string; readonly claim: string | null } & {
+type StoredJob = { readonly id: Xid; readonly message: string } & {
+  readonly [Column in 'claim' | 'channel_id' | 'consumer_id' | 'message_id']: string | null
+} & {
   readonly [Column in
     | 'consumer'
     | 'state'
@@ -171,3 +183,6 @@ type StoredJob = { readonly id: Xid; readonly message: string; readonly claim: s
     | 'exhausted'
     | 'extra_seconds']: Integer
 } & { readonly [Column in 'due_at' | 'letter']: Integer | null }
+
+/** All jobs of a store, read through a connection of whoever asks. */
+export const jobsIn = (db: Database): Promise<readonly JobRow[]> => db.session('test', jobRows)

@@ -1,17 +1,8 @@
 import type { ServerResponse } from 'node:http'
 import { describe, expect, it } from 'vitest'
 import { message } from '../../../../test/world/outbox-message.ts'
-import {
-  answering,
-  closeAfterEach,
-  frozen,
-  NEVER,
-  receiving,
-  receivingRaw,
-  textOf,
-  thrownBy,
-  to,
-} from '../../../../test/world/outbox-over-http.ts'
+import { frozen, NEVER, textOf, thrownBy, to } from '../../../../test/world/outbox-over-http.ts'
+import { answering, closeAfterEach, receiving, receivingRaw } from '../../../../test/world/receiver.ts'
 import { PermanentError } from '../../../core/thrown.ts'
 import type { Network } from '../../../outgoing/connector.ts'
 import { HttpDeliveryFailed } from '../../../outgoing/exchange.ts'
@@ -30,7 +21,7 @@ describe('a receiver that behaves badly', () => {
     clock.advance(1n)
     const thrown = await delivery
     expect(thrown).toBeInstanceOf(HttpDeliveryFailed)
-    expect(textOf(thrown)).toBe(`POST ${receiver.url()} got no answer within 5 s`)
+    expect(textOf(thrown)).toBe(`POST ${receiver.hook()} got no answer within 5 s`)
     await receiver.allClosed()
   })
 

@@ -2,7 +2,7 @@ import { createHmac } from 'node:crypto'
 import fc from 'fast-check'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { message } from '../../../../test/world/outbox-message.ts'
-import { httpReceiver, type Received, type Receiver } from '../../../../test/world/stub-receiver.ts'
+import { type Received, Receiver } from '../../../../test/world/receiver.ts'
 import { instant } from '../../../core/clock.ts'
 import { TestClock } from '../../../core/test-clock.ts'
 import type { OutboxMessage } from '../table/message.ts'
@@ -14,7 +14,7 @@ const clock = new TestClock()
 let receiver: Receiver
 beforeAll(async () => {
   clock.freeze(instant(1_800_000_000_900_000n))
-  receiver = await httpReceiver((response) => response.end())
+  receiver = await Receiver.start((response) => response.end())
 })
 afterAll(() => receiver.close())
 beforeEach(() => {
@@ -26,7 +26,7 @@ async function arrivalOf(
   given: Partial<OutboxMessage>,
   options: Partial<HttpTransportOptions> = {},
 ): Promise<Received> {
-  const transport = httpTransport({ url: receiver.url(), clock, ...options })
+  const transport = httpTransport({ url: receiver.hook(), clock, ...options })
   try {
     await transport.deliver(message(given), NEVER)
   } finally {
@@ -63,7 +63,7 @@ describe('the headers of a delivery', () => {
   })
 
   it('give back every text, once decoded', async () => {
-    const transport = httpTransport({ url: receiver.url(), clock })
+    const transport = httpTransport({ url: receiver.hook(), clock })
     const text = fc.string({ unit: 'binary', maxLength: 40 })
     const names = fc.dictionary(fc.string({ unit: 'binary', maxLength: 12 }), text, { maxKeys: 5 })
     await fc.assert(

@@ -1,16 +1,8 @@
 import type { ServerResponse } from 'node:http'
 import { describe, expect, it } from 'vitest'
 import { message } from '../../../../test/world/outbox-message.ts'
-import {
-  answering,
-  closeAfterEach,
-  NEVER,
-  receiving,
-  receivingRaw,
-  textOf,
-  thrownBy,
-  to,
-} from '../../../../test/world/outbox-over-http.ts'
+import { NEVER, textOf, thrownBy, to } from '../../../../test/world/outbox-over-http.ts'
+import { answering, closeAfterEach, receiving, receivingRaw } from '../../../../test/world/receiver.ts'
 import { PermanentError } from '../../../core/thrown.ts'
 import { HttpDeliveryFailed } from '../../../outgoing/exchange.ts'
 import { type HttpTransportOptions, httpTransport } from './http.ts'
@@ -21,7 +13,7 @@ closeAfterEach()
 describe('a delivery over HTTP', () => {
   it('is a POST of the payload, byte for byte', async () => {
     const receiver = await answering(200)
-    const transport = to(receiver, { url: receiver.url('/a%20b?token=t') })
+    const transport = to(receiver, { url: receiver.hook('/a%20b?token=t') })
     const everyByte = Uint8Array.from({ length: 256 }, (_, byte) => byte)
     const within = new Uint8Array([1, 2, ...everyByte, 3]).subarray(2, 258)
     await transport.deliver(message({ payload: everyByte }), NEVER)
@@ -99,10 +91,10 @@ describe('a delivery over HTTP', () => {
     [307, HttpDeliveryFailed],
   ])('never follows a redirect: %i', async (status, kind) => {
     const elsewhere = await answering(200)
-    const receiver = await answering(status, { location: `${elsewhere.url('/new')}?secret=s` })
+    const receiver = await answering(status, { location: `${elsewhere.hook('/new')}?secret=s` })
     const thrown = await thrownBy(to(receiver).deliver(message(), NEVER))
     expect(thrown).toBeInstanceOf(kind)
-    expect(textOf(thrown)).toContain(`to ${elsewhere.url('/new')}; redirects are not followed`)
+    expect(textOf(thrown)).toContain(`to ${elsewhere.hook('/new')}; redirects are not followed`)
     expect(textOf(thrown)).not.toContain('secret')
     expect(elsewhere.sockets).toHaveLength(0)
   })

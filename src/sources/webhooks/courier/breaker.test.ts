@@ -20,7 +20,7 @@ describe.each(stores)('a consumer whose every delivery fails, on $name', (store:
   const paused = async () => {
     let works = false
     const receiver = await depot.receiver((response) => void response.writeHead(works ? 200 : 500).end())
-    const consumer = await depot.subscriber({ url: receiver.url(), consumerId: 'billing' })
+    const consumer = await depot.subscriber({ url: receiver.hook(), consumerId: 'billing' })
     for (let i = 0; i < 3; i++) await depot.message([consumer])
     const courier = depot.courier({ breaker, backoffSeconds: [1_000] })
     await depot.until(JOB.later, JOB.later, JOB.later)
@@ -83,7 +83,7 @@ describe.each(stores)('a consumer whose every delivery fails, on $name', (store:
     const receiver = await depot.receiver((response) => {
       if (!hangs) response.writeHead(200).end()
     })
-    const consumer = await depot.subscriber({ url: receiver.url() })
+    const consumer = await depot.subscriber({ url: receiver.hook() })
     await depot.message([consumer])
     await pauseConsumer(depot.db, consumer.number, { now: depot.clock.now(), seconds: 5, reason: 'it fails' })
     depot.clock.advance(5_000_000n)

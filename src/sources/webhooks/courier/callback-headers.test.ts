@@ -1,11 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import {
-  answering,
-  closeAfterEach,
-  JOB_ID,
-  post,
-  receivingRaw,
-} from '../../../../test/world/webhook-attempts.ts'
+import { answering, closeAfterEach, receivingRaw } from '../../../../test/world/receiver.ts'
+import { JOB_ID, post } from '../../../../test/world/webhooks/attempts.ts'
 import { readWebhookSecret, signWebhook } from '../../../core/standard-webhooks.ts'
 import { parseXid } from '../../../core/xid.ts'
 
@@ -21,7 +16,7 @@ describe('a callback', () => {
       ['x-broker-consumer-token', 'forged'],
     ] as const
     const result = await post().send({
-      url: receiver.url('/hook?key=1'),
+      url: receiver.hook('/hook?key=1'),
       content: { payload, headers, contentType: 'text/x; charset=a' },
     })
     expect(result).toEqual({ outcome: 'success' })
@@ -56,7 +51,7 @@ describe('a callback', () => {
   it('names no metadata headers when there are none, and has names of its own as they are configured', async () => {
     const receiver = await answering(200)
     const delivery = { tokenHeader: 'X-Token', userAgent: 'me' }
-    await post().send({ url: receiver.url(), delivery })
+    await post().send({ url: receiver.hook(), delivery })
     expect(receiver.requests[0]?.headers).toMatchObject({
       'x-broker-metadata-headers': '',
       'x-token': 'secret-token',
@@ -67,7 +62,7 @@ describe('a callback', () => {
   it('carries ids of any kind in UTF-8 and cannot be split by them', async () => {
     const receiver = await answering(200)
     const consumer = { channelId: 'é%', consumerId: 'a\r\nX-Evil: 1' }
-    expect(await post().send({ url: receiver.url(), consumer })).toEqual({ outcome: 'success' })
+    expect(await post().send({ url: receiver.hook(), consumer })).toEqual({ outcome: 'success' })
     const { headers } = receiver.requests[0] ?? {}
     expect(Buffer.from(String(headers?.['x-broker-channel-id']), 'latin1').toString('utf8')).toBe('é%')
     expect(headers?.['x-broker-consumer-id']).toBe('a%0D%0AX-Evil: 1')
@@ -77,7 +72,7 @@ describe('a callback', () => {
   it('is signed with both secrets while one replaces the other', async () => {
     const receiver = await answering(200)
     const secrets = [`whsec_${'A'.repeat(32)}`, 'B'.repeat(32)]
-    await post().send({ url: receiver.url(), consumer: { secrets } })
+    await post().send({ url: receiver.hook(), consumer: { secrets } })
     const keys = secrets.flatMap((secret) => {
       const read = readWebhookSecret(secret)
       return read.ok ? [read.key] : []
@@ -91,11 +86,11 @@ describe('a callback', () => {
 
   it('authorizes itself with what the address says, which no error repeats', async () => {
     const receiver = await answering(404, {}, 'no')
-    const url = receiver.url('/hook?key=hidden').replace('//', '//me:p%40ss@')
+    const url = receiver.hook('/hook?key=hidden').replace('//', '//me:p%40ss@')
     expect(await post().send({ url })).toEqual({
       outcome: 'http_error',
       errorClass: 'HttpStatus',
-      errorMessage: `POST ${receiver.url('/hook')} answered 404 Not Found: no`,
+      errorMessage: `POST ${receiver.hook('/hook')} answered 404 Not Found: no`,
     })
     expect(receiver.requests[0]?.headers.authorization).toBe(`Basic ${btoa('me:p@ss')}`)
   })

@@ -21,8 +21,8 @@ describe.each(stores)('a courier, on $name', (store: StoreKind) => {
 
   it('delivers what is ready, counts it, and holds nothing afterwards', async () => {
     const receiver = await depot.receiver()
-    const one = await depot.subscriber({ url: receiver.url() })
-    const two = await depot.subscriber({ url: receiver.url() })
+    const one = await depot.subscriber({ url: receiver.hook() })
+    const two = await depot.subscriber({ url: receiver.hook() })
     await depot.message([one, two], { payload: 'hello' })
     const courier = depot.courier()
     const attempts: unknown[] = []
@@ -44,7 +44,7 @@ describe.each(stores)('a courier, on $name', (store: StoreKind) => {
 
   it('is woken for jobs that come later, and finds those of which nobody told it', async () => {
     const receiver = await depot.receiver()
-    const consumer = await depot.subscriber({ url: receiver.url() })
+    const consumer = await depot.subscriber({ url: receiver.hook() })
     const courier = depot.courier()
     await depot.rest()
     await depot.message([consumer], { payload: 'told' })
@@ -59,7 +59,7 @@ describe.each(stores)('a courier, on $name', (store: StoreKind) => {
 
   it('asks all that it was woken for, however many have nothing', async () => {
     const receiver = await depot.receiver()
-    const consumer = await depot.subscriber({ url: receiver.url() })
+    const consumer = await depot.subscriber({ url: receiver.hook() })
     const courier = depot.courier()
     await depot.rest()
     await depot.message([consumer])
@@ -70,8 +70,8 @@ describe.each(stores)('a courier, on $name', (store: StoreKind) => {
 
   it('delivers the most urgent first and the oldest first among equals, whoever gets them', async () => {
     const receiver = await depot.receiver()
-    const one = await depot.subscriber({ url: receiver.url() })
-    const two = await depot.subscriber({ url: receiver.url() })
+    const one = await depot.subscriber({ url: receiver.hook() })
+    const two = await depot.subscriber({ url: receiver.hook() })
     for (const [payload, consumer, priority] of [
       ['a0', one, 0],
       ['b0', two, 0],
@@ -91,8 +91,8 @@ describe.each(stores)('a courier, on $name', (store: StoreKind) => {
   it('delivers each job once when several servers share the store', async () => {
     const receiver = await depot.receiver()
     const consumers = [
-      await depot.subscriber({ url: receiver.url() }),
-      await depot.subscriber({ url: receiver.url() }),
+      await depot.subscriber({ url: receiver.hook() }),
+      await depot.subscriber({ url: receiver.hook() }),
     ]
     for (let i = 0; i < 40; i++) await depot.message(consumers, { payload: `m${i}` })
     const couriers = [depot.courier({ workers: 8 }), depot.courier({ workers: 8 }, { another: true })]
@@ -105,13 +105,13 @@ describe.each(stores)('a courier, on $name', (store: StoreKind) => {
   it('leaves pull consumers alone, also those that became one, and follows a changed address', async () => {
     const old = await depot.receiver()
     const receiver = await depot.receiver()
-    const pulls = await depot.subscriber({ url: old.url(), type: 'pull' })
-    const turned = await depot.subscriber({ url: old.url() })
-    const moved = await depot.subscriber({ url: old.url() })
+    const pulls = await depot.subscriber({ url: old.hook(), type: 'pull' })
+    const turned = await depot.subscriber({ url: old.hook() })
+    const moved = await depot.subscriber({ url: old.hook() })
     const courier = depot.courier()
     await depot.rest()
-    await depot.change(turned, 'pull', old.url())
-    await depot.change(moved, 'push', receiver.url())
+    await depot.change(turned, 'pull', old.hook())
+    await depot.change(moved, 'push', receiver.hook())
     await depot.message([pulls, turned, moved])
     courier.wake([pulls.number, turned.number, moved.number])
     await depot.until(JOB.ready, JOB.ready, JOB.delivered)
@@ -123,8 +123,8 @@ describe.each(stores)('a courier, on $name', (store: StoreKind) => {
     const held: ServerResponse[] = []
     const slow = await depot.receiver((response) => held.push(response))
     const quick = await depot.receiver()
-    const limited = await depot.subscriber({ url: slow.url(), mostAtOnce: 2 })
-    const rated = await depot.subscriber({ url: quick.url(), mostPerSecond: 2 })
+    const limited = await depot.subscriber({ url: slow.hook(), mostAtOnce: 2 })
+    const rated = await depot.subscriber({ url: quick.hook(), mostPerSecond: 2 })
     for (let i = 0; i < 5; i++) await depot.message([limited, rated])
     depot.courier()
     await slow.gets(2)
@@ -146,9 +146,9 @@ describe.each(stores)('a courier, on $name', (store: StoreKind) => {
   it('lets no consumer that hangs slow down another one', async () => {
     const hangs = await depot.receiver(() => {})
     const receiver = await depot.receiver()
-    const stuck = await depot.subscriber({ url: hangs.url() })
-    const alsoStuck = await depot.subscriber({ url: hangs.url() })
-    const fine = await depot.subscriber({ url: receiver.url() })
+    const stuck = await depot.subscriber({ url: hangs.hook() })
+    const alsoStuck = await depot.subscriber({ url: hangs.hook() })
+    const fine = await depot.subscriber({ url: receiver.hook() })
     for (let i = 0; i < 12; i++) await depot.message([stuck, alsoStuck])
     const courier = depot.courier({ workers: 8 })
     await hangs.gets(2)
@@ -172,7 +172,8 @@ describe.each(stores)('a courier, on $name', (store: StoreKind) => {
       })
     })
     const consumers: Consumer[] = []
-    for (let i = 0; i < 4; i++) consumers.push(await depot.subscriber({ url: receiver.url(), mostAtOnce: 4 }))
+    for (let i = 0; i < 4; i++)
+      consumers.push(await depot.subscriber({ url: receiver.hook(), mostAtOnce: 4 }))
     for (let i = 0; i < 25; i++) await depot.message(consumers)
     depot.courier({ workers: 4 })
     await receiver.gets(100)
@@ -187,7 +188,7 @@ describe.each(stores)('a courier, on $name', (store: StoreKind) => {
       else held.push(response)
     })
     const other = await depot.receiver((response) => held.push(response))
-    const consumer = await depot.subscriber({ url: receiver.url(), mostAtOnce: 2 })
+    const consumer = await depot.subscriber({ url: receiver.hook(), mostAtOnce: 2 })
     const courier = depot.courier()
     await depot.message([consumer, consumer])
     courier.wake([consumer.number])
@@ -198,10 +199,10 @@ describe.each(stores)('a courier, on $name', (store: StoreKind) => {
     await receiver.gets(4)
     await depot.rest()
     // Time stands still from here on.
-    await depot.change(consumer, 'push', other.url())
+    await depot.change(consumer, 'push', other.hook())
     held.shift()?.writeHead(200).end()
     await other.gets(1)
-    await depot.change(consumer, 'pull', other.url())
+    await depot.change(consumer, 'pull', other.hook())
     for (const response of held.splice(0)) response.writeHead(200).end()
     const { delivered, ready } = JOB
     const states = async () => (await depot.jobRows()).map(({ state }) => state).sort()
@@ -212,7 +213,7 @@ describe.each(stores)('a courier, on $name', (store: StoreKind) => {
   it.runIf(store.name === 'postgres')('tells other servers of what it does not get to', async () => {
     const held: ServerResponse[] = []
     const receiver = await depot.receiver((response) => held.push(response))
-    const consumer = await depot.subscriber({ url: receiver.url() })
+    const consumer = await depot.subscriber({ url: receiver.hook() })
     await depot.message([consumer])
     const busy = depot.courier({ workers: 1 })
     await receiver.gets(1)
@@ -233,7 +234,7 @@ describe.each(stores)('a courier, on $name', (store: StoreKind) => {
   it('ignores a result that comes after its claim is over', async () => {
     const held: ServerResponse[] = []
     const receiver = await depot.receiver((response) => held.push(response))
-    const consumer = await depot.subscriber({ url: receiver.url() })
+    const consumer = await depot.subscriber({ url: receiver.hook() })
     await depot.message([consumer])
     const courier = depot.courier()
     await receiver.gets(1)
@@ -253,7 +254,7 @@ describe.each(stores)('a courier, on $name', (store: StoreKind) => {
       calledAt.push(depot.clock.now() - startedAt)
       response.writeHead(200).end()
     })
-    const consumer = await depot.subscriber({ url: receiver.url() })
+    const consumer = await depot.subscriber({ url: receiver.hook() })
     await depot.message([consumer])
     let stalls = 0
     depot.db.onCall(({ verb }) => {
@@ -269,7 +270,7 @@ describe.each(stores)('a courier, on $name', (store: StoreKind) => {
   it('waits for what runs when it is stopped, and hands back what runs too long', async () => {
     const held: ServerResponse[] = []
     const receiver = await depot.receiver((response) => held.push(response))
-    const consumer = await depot.subscriber({ url: receiver.url(), mostAtOnce: 2 })
+    const consumer = await depot.subscriber({ url: receiver.hook(), mostAtOnce: 2 })
     for (let i = 0; i < 3; i++) await depot.message([consumer])
     const courier = depot.courier()
     await receiver.gets(2)
@@ -288,7 +289,7 @@ describe.each(stores)('a courier, on $name', (store: StoreKind) => {
   it('writes results down when the store is back, and makes no attempt twice for that', async () => {
     const held: ServerResponse[] = []
     const receiver = await depot.receiver((response) => held.push(response))
-    const consumer = await depot.subscriber({ url: receiver.url() })
+    const consumer = await depot.subscriber({ url: receiver.hook() })
     await depot.message([consumer])
     const courier = depot.courier()
     await receiver.gets(1)

@@ -9,8 +9,8 @@ import { fileURLToPath } from 'node:url'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { PATIENCE_MS } from '../../../../test/world/limits.ts'
 import { doorTo } from '../../../../test/world/proxy.ts'
+import { Receiver } from '../../../../test/world/receiver.ts'
 import { type FreshStore, freshPostgres, freshSqlite } from '../../../../test/world/stores.ts'
-import { httpReceiver } from '../../../../test/world/stub-receiver.ts'
 import { jobRows } from '../../../../test/world/webhooks/rows.ts'
 import { openDatabase } from '../../../store/open.ts'
 import { JOB } from '../webhook.ts'
@@ -54,8 +54,8 @@ describe('the process of a courier', () => {
 
   it('ends by itself once nothing is under way', async () => {
     const store = await freshSqlite()
-    const receiver = await httpReceiver((response) => void setTimeout(() => response.end(), 300))
-    const [code] = await once(begin(store.url, receiver.url()), 'exit')
+    const receiver = await Receiver.start((response) => void setTimeout(() => response.end(), 300))
+    const [code] = await once(begin(store.url, receiver.hook()), 'exit')
     expect(code).toBe(0)
     expect(await statesIn(store)).toEqual([JOB.delivered])
     await receiver.close()
@@ -66,8 +66,8 @@ describe('the process of a courier', () => {
     const store = await freshPostgres()
     const door = await doorTo(store.url)
     const answers: ServerResponse[] = []
-    const receiver = await httpReceiver((response) => answers.push(response))
-    const child = begin(door.url, receiver.url())
+    const receiver = await Receiver.start((response) => answers.push(response))
+    const child = begin(door.url, receiver.hook())
     await receiver.gets(1)
     door.shut()
     answers[0]?.end()

@@ -18,7 +18,7 @@ describe.each(stores)('a job that is not delivered, on $name', (store: StoreKind
       at.push(depot.clock.now())
       response.writeHead(503).end('not now')
     })
-    const consumer = await depot.subscriber({ url: receiver.url('/hook?key=1') })
+    const consumer = await depot.subscriber({ url: receiver.hook('/hook?key=1') })
     const [id] = await depot.message([consumer], { messageId: 'mine' })
     const begin = depot.clock.now()
     depot.courier({ maxRetry: 3, backoffSeconds: [5, 30] })
@@ -35,7 +35,7 @@ describe.each(stores)('a job that is not delivered, on $name', (store: StoreKind
     const [dead] = await depot.until(JOB.dead)
     expect(dead).toMatchObject({ attempts: 3, exhausted: true, claim: null })
     expect(at.map((each) => each - begin)).toEqual([0n, 5_000_001n, 35_000_002n, 95_000_003n])
-    const error_message = `POST ${receiver.url('/hook')} answered 503 Service Unavailable: not now`
+    const error_message = `POST ${receiver.hook('/hook')} answered 503 Service Unavailable: not now`
     expect(await depot.letterRows()).toMatchObject([
       { source_id: id, reason: 'attempts', error_class: 'HttpStatus', error_message, dequeue_count: 4 },
     ])
@@ -47,7 +47,7 @@ describe.each(stores)('a job that is not delivered, on $name', (store: StoreKind
 
   it('dies at its first failure when there are no retries', async () => {
     const receiver = await depot.receiver((response) => void response.writeHead(404).end())
-    const consumer = await depot.subscriber({ url: receiver.url() })
+    const consumer = await depot.subscriber({ url: receiver.hook() })
     await depot.message([consumer])
     depot.courier({ maxRetry: 0 })
     expect(await depot.until(JOB.dead)).toMatchObject([{ attempts: 0, exhausted: true }])
@@ -59,7 +59,7 @@ describe.each(stores)('a job that is not delivered, on $name', (store: StoreKind
     const receiver = await depot.receiver(
       (response) => void response.writeHead(answers++ === 0 ? 500 : 200).end(),
     )
-    const consumer = await depot.subscriber({ url: receiver.url() })
+    const consumer = await depot.subscriber({ url: receiver.hook() })
     await depot.message([consumer])
     depot.courier()
     await depot.until(JOB.later)
@@ -72,7 +72,7 @@ describe.each(stores)('a job that is not delivered, on $name', (store: StoreKind
 
   it('is delivered by any server when it is due, once', async () => {
     const receiver = await depot.receiver((response) => void response.writeHead(500).end())
-    const consumer = await depot.subscriber({ url: receiver.url() })
+    const consumer = await depot.subscriber({ url: receiver.hook() })
     for (let i = 0; i < 10; i++) await depot.message([consumer])
     const delivery = { maxRetry: 2, backoffSeconds: [1], rationalDelaySeconds: 1 }
     depot.courier(delivery)
@@ -91,7 +91,7 @@ describe.each(stores)('a job that is not delivered, on $name', (store: StoreKind
 
   it('waits for ever without recovery', async () => {
     const receiver = await depot.receiver((response) => void response.writeHead(500).end())
-    const consumer = await depot.subscriber({ url: receiver.url() })
+    const consumer = await depot.subscriber({ url: receiver.hook() })
     await depot.message([consumer])
     depot.courier({}, { recovery: false })
     await depot.until(JOB.later)
@@ -101,7 +101,7 @@ describe.each(stores)('a job that is not delivered, on $name', (store: StoreKind
 
   it('fits four of them through one worker, each once before the first is due again', async () => {
     const receiver = await depot.receiver((response) => void response.writeHead(500).end())
-    const consumer = await depot.subscriber({ url: receiver.url() })
+    const consumer = await depot.subscriber({ url: receiver.hook() })
     for (const payload of ['a', 'b', 'c', 'd']) await depot.message([consumer], { payload })
     depot.courier({ workers: 1, backoffSeconds: [30] })
     await depot.until(...Array(4).fill(JOB.later))
@@ -114,7 +114,7 @@ describe.each(stores)('a job that is not delivered, on $name', (store: StoreKind
 
     it('is tried again after a delay and never dies of it, when it is pushed', async () => {
       const receiver = await depot.receiver()
-      const consumer = await depot.subscriber({ url: receiver.url() })
+      const consumer = await depot.subscriber({ url: receiver.hook() })
       const dueAt = depot.clock.now() + 10_000_000n
       await depot.message([consumer], { ...claimed, dueAt, attempts: 9 })
       depot.courier({ backoffSeconds: [5] })

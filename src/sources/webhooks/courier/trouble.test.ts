@@ -33,7 +33,7 @@ describe.each(stores)('a courier, on $name', (store: StoreKind) => {
   const holding = async (messages: number) => {
     const held: ServerResponse[] = []
     const receiver = await depot.receiver((response) => held.push(response))
-    const consumer = await depot.subscriber({ url: receiver.url() })
+    const consumer = await depot.subscriber({ url: receiver.hook() })
     for (let i = 0; i < messages; i++) await depot.message([consumer])
     const answer = () => {
       for (const response of held.splice(0)) response.writeHead(200).end()
@@ -183,7 +183,7 @@ describe.each(stores)('a courier, on $name', (store: StoreKind) => {
       if (verb === 'webhooks.contents' && failures-- > 0) throw new Error('it cannot be read')
     }
     const receiver = await depot.receiver()
-    const consumer = await depot.subscriber({ url: receiver.url() })
+    const consumer = await depot.subscriber({ url: receiver.hook() })
     await depot.message([consumer])
     depot.courier({}, { db: intercepted(depot.db, failing) })
     expect(await depot.until(JOB.delivered)).toMatchObject([{ attempts: 0, letter: null }])
@@ -196,7 +196,7 @@ describe.each(stores)('a courier, on $name', (store: StoreKind) => {
       if (verb === 'webhooks.claim' && failures-- > 0) throw new StoreUnavailable('it is away')
     }
     const receiver = await depot.receiver()
-    const consumer = await depot.subscriber({ url: receiver.url() })
+    const consumer = await depot.subscriber({ url: receiver.hook() })
     await depot.message([consumer])
     depot.courier({}, { db: intercepted(depot.db, failing) })
     await depot.until(JOB.delivered)
@@ -205,7 +205,7 @@ describe.each(stores)('a courier, on $name', (store: StoreKind) => {
 
   it('fails a job whose message is gone', async () => {
     const receiver = await depot.receiver()
-    const consumer = await depot.subscriber({ url: receiver.url() })
+    const consumer = await depot.subscriber({ url: receiver.hook() })
     await depot.message([consumer])
     await depot.db.session('test', (session) => session.run(eraseMessages))
     depot.courier()
@@ -244,7 +244,7 @@ describe.each(stores)('a courier, on $name', (store: StoreKind) => {
     }
     const receiver = await depot.receiver()
     const consumers: Consumer[] = []
-    for (let i = 0; i < 4; i++) consumers.push(await depot.subscriber({ url: receiver.url() }))
+    for (let i = 0; i < 4; i++) consumers.push(await depot.subscriber({ url: receiver.hook() }))
     for (let i = 0; i < 100; i++) await depot.message(consumers)
     depot.courier({ workers: 64 }, { db: intercepted(depot.db, counting) })
     await receiver.gets(400)

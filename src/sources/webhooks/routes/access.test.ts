@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { afterEach, describe, expect, it } from 'vitest'
 import { closeServers, type Script } from '../../../../test/world/scripted-server.ts'
-import { scriptedWebhooks, settings } from '../../../../test/world/scripted-webhooks.ts'
+import { scriptedWebhooks, settings } from '../../../../test/world/webhooks/scripted.ts'
 import { Refused } from '../refusal.ts'
 
 afterEach(closeServers)

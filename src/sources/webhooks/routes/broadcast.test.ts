@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest'
 import { closeServers, dial, received, type Script } from '../../../../test/world/scripted-server.ts'
-import { SENDER, scriptedWebhooks } from '../../../../test/world/scripted-webhooks.ts'
+import { SENDER, scriptedWebhooks } from '../../../../test/world/webhooks/scripted.ts'
 import type { MessageDraft } from '../messages/broadcasts.ts'
 import { Refused } from '../refusal.ts'
 

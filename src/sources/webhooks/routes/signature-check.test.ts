@@ -1,7 +1,7 @@
 import { createHash, createHmac } from 'node:crypto'
 import { afterEach, describe, expect, it } from 'vitest'
 import { closeServers, type Script } from '../../../../test/world/scripted-server.ts'
-import { getAsSent, ID, scriptedWebhooks, settings } from '../../../../test/world/scripted-webhooks.ts'
+import { getAsSent, ID, scriptedWebhooks, settings } from '../../../../test/world/webhooks/scripted.ts'
 import { instant } from '../../../core/clock.ts'
 import { TestClock } from '../../../core/test-clock.ts'
 import { DEFAULT_WEBHOOK_SETTINGS } from '../settings.ts'

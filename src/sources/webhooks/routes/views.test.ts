@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest'
 import { closeServers } from '../../../../test/world/scripted-server.ts'
-import { ID, scriptedWebhooks } from '../../../../test/world/scripted-webhooks.ts'
+import { ID, scriptedWebhooks } from '../../../../test/world/webhooks/scripted.ts'
 import { endpoint } from './views.ts'
 
 afterEach(closeServers)

@@ -1,11 +1,11 @@
 /** A server whose webhooks are played by a script, for tests of the HTTP side alone. */
 import { type AddressInfo, connect } from 'node:net'
 import type { FastifyInstance } from 'fastify'
-import { instant } from '../../src/core/clock.ts'
-import { xid } from '../../src/core/xid.ts'
-import { DEFAULT_WEBHOOK_SETTINGS, type WebhookSettings } from '../../src/sources/webhooks/settings.ts'
-import type { Channel, Consumer, Producer } from '../../src/sources/webhooks/webhook.ts'
-import { type Script, type ScriptedServer, scriptedServer } from './scripted-server.ts'
+import { instant } from '../../../src/core/clock.ts'
+import { xid } from '../../../src/core/xid.ts'
+import { DEFAULT_WEBHOOK_SETTINGS, type WebhookSettings } from '../../../src/sources/webhooks/settings.ts'
+import type { Channel, Consumer, Producer } from '../../../src/sources/webhooks/webhook.ts'
+import { type Script, type ScriptedServer, scriptedServer } from '../scripted-server.ts'
 
 const AT = instant(1_794_705_508_900_000n)
 export const ID = xid('dbsggslqmd2qb0aabo3g')

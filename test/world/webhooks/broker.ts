@@ -4,15 +4,15 @@
  * makes a deadline pass that a test did not want to pass.
  */
 import { expect } from 'vitest'
-import { type Clock, type Instant, instant } from '../../src/core/clock.ts'
-import type { Office } from '../../src/office.ts'
-import type { WebhookSettings } from '../../src/sources/webhooks/settings.ts'
-import { PATIENCE_MS } from './limits.ts'
-import { type DeepPartial, type ServerHere, type ServerOptions, startServer } from './server.ts'
-import type { FreshStore, StoreKind } from './stores.ts'
-import { rfc3339, systemNow } from './time.ts'
-import { type Headers, type WebhookAnswer, WebhookClient } from './webhook-client.ts'
-import { WebhookReceiver } from './webhook-receiver.ts'
+import { type Clock, type Instant, instant } from '../../../src/core/clock.ts'
+import type { Office } from '../../../src/office.ts'
+import type { WebhookSettings } from '../../../src/sources/webhooks/settings.ts'
+import { PATIENCE_MS } from '../limits.ts'
+import { Receiver } from '../receiver.ts'
+import { type DeepPartial, type ServerHere, type ServerOptions, startServer } from '../server.ts'
+import type { FreshStore, StoreKind } from '../stores.ts'
+import { rfc3339, systemNow } from '../time.ts'
+import { type Headers, type WebhookAnswer, WebhookClient } from './client.ts'
 
 /** Settings under which nothing takes long: those of the conformance profile. */
 export const QUICK: DeepPartial<WebhookSettings> = {
@@ -42,7 +42,7 @@ const sleep = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve,
 
 export class Broker {
   readonly client: WebhookClient
-  readonly receiver: WebhookReceiver
+  readonly receiver: Receiver
   readonly office: Office
   readonly place: FreshStore
   readonly kind: StoreKind
@@ -58,7 +58,7 @@ export class Broker {
     options: BrokerOptions,
     server: ServerHere,
     place: FreshStore,
-    receiver: WebhookReceiver,
+    receiver: Receiver,
   ) {
     const { beside, webhooks = {} } = options
     this.kind = kind
@@ -84,7 +84,7 @@ export class Broker {
       ...(beside === undefined ? {} : { clock: beside.clock }),
       store: place.url,
     })
-    const receiver = beside?.receiver ?? (await WebhookReceiver.start())
+    const receiver = beside?.receiver ?? (await Receiver.start())
     const broker = new Broker(kind, options, server, place, receiver)
     if (beside === undefined) {
       receiver.now = () => server.office.clock.now()
@@ -165,7 +165,7 @@ export class Broker {
     await this.#server.stop()
     this.#all.splice(this.#all.indexOf(this), 1)
     if (this.#all.length > 0) return
-    await this.receiver.stop()
+    await this.receiver.close()
     await this.place.dispose()
   }
 

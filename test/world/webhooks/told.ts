@@ -1,5 +1,5 @@
 /** What a server tells about dead jobs: by its status endpoint, and by the gauge that is scraped. */
-import type { WebhookClient } from '../world/webhook-client.ts'
+import type { WebhookClient } from './client.ts'
 
 /** By `<channel>/<consumer>`. */
 export type Told = Readonly<Record<string, number>>

@@ -4,35 +4,43 @@
  * the test has the lock of the office's own folders from the start.
  */
 import { expect } from 'vitest'
-import { instant } from '../../src/core/clock.ts'
-import { silentLog } from '../../src/core/log.ts'
-import { TestClock } from '../../src/core/test-clock.ts'
-import { type Xid, xid } from '../../src/core/xid.ts'
-import { STATUS } from '../../src/letters/letter.ts'
-import { letterCounter } from '../../src/letters/numbers/counts.ts'
-import { newRegisters } from '../../src/letters/registers.ts'
-import { type OfficeRuns, officeRuns } from '../../src/letters/work.ts'
-import { MIGRATIONS } from '../../src/migrations.ts'
-import { Office } from '../../src/office.ts'
-import { webhookCounter } from '../../src/sources/webhooks/numbers/counts.ts'
-import { readDeadCounts } from '../../src/sources/webhooks/numbers/dead-counts.ts'
-import { type WebhookOptions, webhookSettings } from '../../src/sources/webhooks/settings.ts'
+import type { Clock } from '../../../src/core/clock.ts'
+import { silentLog } from '../../../src/core/log.ts'
+import { TestClock } from '../../../src/core/test-clock.ts'
+import type { Xid } from '../../../src/core/xid.ts'
+import { STATUS } from '../../../src/letters/letter.ts'
+import { letterCounter } from '../../../src/letters/numbers/counts.ts'
+import { newRegisters } from '../../../src/letters/registers.ts'
+import { type OfficeRuns, officeRuns } from '../../../src/letters/work.ts'
+import { MIGRATIONS } from '../../../src/migrations.ts'
+import { Office } from '../../../src/office.ts'
+import { readDeadCounts } from '../../../src/sources/webhooks/numbers/dead-counts.ts'
+import { webhookCounter } from '../../../src/sources/webhooks/numbers/counts.ts'
+import { type WebhookOptions, webhookSettings } from '../../../src/sources/webhooks/settings.ts'
 import {
   type Channel,
   type Consumer,
   type ConsumerType,
   JOB,
   WEBHOOKS,
-} from '../../src/sources/webhooks/webhook.ts'
-import { Webhooks } from '../../src/sources/webhooks/webhooks.ts'
-import { Announcer } from '../../src/store/announcer.ts'
-import { type Database, type Integer, type Session, sql } from '../../src/store/database.ts'
-import { type Fold, foldCounts } from '../../src/store/fold.ts'
-import { leasedLock } from '../../src/store/lock.ts'
-import { migrate } from '../../src/store/migrations.ts'
-import { openDatabase } from '../../src/store/open.ts'
-import type { FreshStore, StoreKind } from '../world/stores.ts'
-import { violationsIn } from '../world/verified.ts'
+} from '../../../src/sources/webhooks/webhook.ts'
+import { Webhooks } from '../../../src/sources/webhooks/webhooks.ts'
+import { Announcer } from '../../../src/store/announcer.ts'
+import {
+  type Database,
+  type Integer,
+  type Session,
+  type Statement,
+  sql,
+  type Value,
+} from '../../../src/store/database.ts'
+import { type Fold, foldCounts } from '../../../src/store/fold.ts'
+import { leasedLock } from '../../../src/store/lock.ts'
+import { migrate } from '../../../src/store/migrations.ts'
+import { openDatabase } from '../../../src/store/open.ts'
+import { expectVerified, START } from '../store-world.ts'
+import type { FreshStore, StoreKind } from '../stores.ts'
+import { jobRows } from './rows.ts'
 
 /** A job dies of its first failure, and may then be deleted; bulk acts take several transactions. */
 export const SUDDEN: WebhookOptions = {
@@ -57,11 +65,39 @@ const countPending = sql(
   'test.countPendingLetters',
   `SELECT count(*) AS letters FROM bartleby.letters WHERE engine = '${WEBHOOKS}' AND status = ${STATUS.Pending}`,
 )
-const readJob = sql(
-  'test.jobOfMessage',
-  `SELECT job.id FROM bartleby.webhook_messages AS message JOIN bartleby.webhook_jobs AS job ON job.message = message.id
-   WHERE message.channel = $1 AND message.message_id = $2 AND job.consumer = $3`,
+const countDeltas = sql('test.countAllDeltas', {
+  postgres: `SELECT (SELECT count(*) FROM bartleby.letter_changes) + (SELECT count(*) FROM bartleby.webhook_deltas) AS found`,
+  sqlite: 'SELECT 0 AS found',
+})
+const countLetterDeltas = sql(
+  'test.countLetterDeltas',
+  'SELECT count(*) AS found FROM bartleby.letter_changes',
 )
+const readPendingTotal = sql(
+  'test.pendingTotal',
+  `SELECT sum(letters) AS found FROM bartleby.place_totals
+   WHERE status = 0 AND place IN (SELECT id FROM bartleby.places WHERE queue = $1)`,
+)
+const readLastDrawer = sql('test.lastDrawer', 'SELECT max(id) AS found FROM bartleby.drawers')
+const plant = sql(
+  'test.plantDrift',
+  `UPDATE bartleby.place_totals SET letters = letters + $2
+   WHERE status = 0 AND place IN (SELECT id FROM bartleby.places WHERE queue = $1)`,
+)
+const plantUnfolded = sql('test.plantUnfoldedDrift', {
+  postgres: `INSERT INTO bartleby.letter_changes (place, drawer, status, at, letters, last_seen_at)
+               SELECT place, id, 0, 0, $2, 0 FROM bartleby.drawers WHERE queue = $1`,
+  sqlite: `UPDATE place_totals SET letters = letters + $2
+             WHERE status = 0 AND place IN (SELECT id FROM places WHERE queue = $1)`,
+})
+
+/** Changes of counts that are not folded, of letters and of webhooks. */
+export const unfoldedIn = (session: Session): Promise<number> => numberOf(session, countDeltas)
+
+async function numberOf(session: Session, statement: Statement, ...values: Value[]): Promise<number> {
+  const [row] = await session.rows<{ found: Integer | null }>(statement, ...values)
+  return Number(row?.found)
+}
 
 /** What is known about the dead jobs of one consumer at one moment. */
 export interface Sheet {
@@ -117,52 +153,45 @@ export interface CountedOfficeOptions {
 export class CountedOffice {
   readonly kind: StoreKind
   readonly place: FreshStore
-  readonly clock: TestClock
+  readonly clock = new TestClock()
   /** A way into the store beside the office. */
   readonly db: Database
-  readonly office: Office
   readonly settings: WebhookOptions
-  readonly #others: Office[] = []
+  readonly #offices: Office[] = []
 
-  private constructor(
-    kind: StoreKind,
-    place: FreshStore,
-    clock: TestClock,
-    db: Database,
-    office: Office,
-    settings: WebhookOptions,
-  ) {
+  private constructor(kind: StoreKind, place: FreshStore, settings: WebhookOptions) {
     this.kind = kind
     this.place = place
-    this.clock = clock
-    this.db = db
-    this.office = office
+    this.db = openDatabase(place.url, { poolSize: 6 })
     this.settings = settings
+    this.clock.freeze(START)
   }
 
   static async open(kind: StoreKind, options: CountedOfficeOptions = {}): Promise<CountedOffice> {
     const { webhooks = SUDDEN, foldsByItself = false } = options
-    const place = await kind.fresh()
-    const clock = new TestClock()
-    clock.freeze(instant(1_800_000_000_000_000n))
-    const db = openDatabase(place.url, { poolSize: 6 })
+    const house = new CountedOffice(kind, await kind.fresh(), webhooks)
+    const { db, clock } = house
     await migrate(db, MIGRATIONS)
     if (!foldsByItself)
       for (const { lock } of FOLDS) await leasedLock(db, clock, lock, 'the test').take(YEARS_US)
-    const office = await Office.open({ store: place.url, clock, webhooks })
-    return new CountedOffice(kind, place, clock, db, office, webhooks)
+    await house.another()
+    return house
   }
 
   async close(): Promise<void> {
-    for (const office of [this.office, ...this.#others]) await office.close()
+    for (const office of this.#offices) await office.close()
     await this.db.close()
     await this.place.dispose()
+  }
+
+  get office(): Office {
+    return this.#offices[0] ?? expect.fail('there is no office')
   }
 
   /** Another office on the same store. */
   async another(clock: TestClock = this.clock): Promise<Office> {
     const office = await Office.open({ store: this.place.url, clock, webhooks: this.settings })
-    this.#others.push(office)
+    this.#offices.push(office)
     return office
   }
 
@@ -211,11 +240,8 @@ export class CountedOffice {
   /** A job of a pull consumer, of a new message, in flight. */
   async job(channel: Channel, consumer: Consumer, webhooks: Webhooks = this.office.webhooks): Promise<Xid> {
     const message = await this.broadcast(channel, webhooks)
-    const [row] = await this.db.session('test', (session) =>
-      session.rows<{ id: string }>(readJob, channel.number, message, consumer.number),
-    )
-    if (row === undefined) throw new Error('the consumer has no job')
-    const id = xid(row.id)
+    const jobs = await this.db.session('test', (session) => jobRows(session, { consumer: consumer.number }))
+    const { id } = jobs.find(({ messageId }) => messageId === message) ?? expect.fail('there is no job')
     await webhooks.jobs.move(consumer, id, 'INFLIGHT', 0)
     return id
   }
@@ -227,11 +253,36 @@ export class CountedOffice {
     return id
   }
 
-  /** Folds all that is there. Under a lock of its own: nobody has to wait for anybody. */
-  async fold(db: Database = this.db): Promise<void> {
-    if (db.dialect === 'sqlite') return
-    const turn = { clock: this.clock, owner: 'the test' }
-    for (const fold of FOLDS) await foldCounts(db, { ...fold, lock: `test of ${fold.lock}` }, turn)
+  fold(db: Database = this.db): Promise<void> {
+    return foldAll(db, this.clock)
+  }
+
+  /** Changes of the counts of letters that are not folded. */
+  unfolded(): Promise<number> {
+    return this.db.session('test', (session) => numberOf(session, countLetterDeltas))
+  }
+
+  /** The folded total of pending letters of a queue. */
+  pendingTotal(queue: string): Promise<number> {
+    return this.db.session('test', (session) => numberOf(session, readPendingTotal, queue))
+  }
+
+  /** Makes the pending letters of a queue so many more, as a mistake would: in its total, or in what is to be folded. */
+  plant(queue: string, amount: number, how: 'folded' | 'unfolded' = 'folded'): Promise<number> {
+    const statement = how === 'folded' ? plant : plantUnfolded
+    return this.db.session('test', (session) => session.run(statement, queue, amount))
+  }
+
+  /** Writing the total of the newest drawer fails while `work` is done. */
+  async refusingLastTotal(work: () => Promise<void>): Promise<void> {
+    const last = await this.db.session('test', (session) => numberOf(session, readLastDrawer))
+    const script = (text: string) => this.db.transaction('test', (tx) => this.db.script(tx, text))
+    await script(`
+      CREATE FUNCTION refuse_total() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'no total'; END $$;
+      CREATE TRIGGER refuse_total BEFORE INSERT ON bartleby.letter_totals FOR EACH ROW
+        WHEN (NEW.drawer = ${last}) EXECUTE FUNCTION refuse_total()`)
+    await work()
+    await script('DROP FUNCTION refuse_total() CASCADE')
   }
 
   /** What is known about one consumer, which is exact; the endpoints tell the same. */
@@ -258,8 +309,14 @@ export class CountedOffice {
     expect((await this.sheet(channel, consumer)).jobs).toBe(dead)
   }
 
-  /** Every promise of the store is kept. */
-  async expectVerified(): Promise<void> {
-    expect(await violationsIn(this.db, { clock: this.clock })).toEqual([])
+  expectVerified(): Promise<void> {
+    return expectVerified(this)
   }
+}
+
+/** Folds all that is there. Under a lock of its own: nobody has to wait for anybody. */
+export async function foldAll(db: Database, clock: Clock): Promise<void> {
+  if (db.dialect === 'sqlite') return
+  for (const fold of FOLDS)
+    await foldCounts(db, { ...fold, lock: `test of ${fold.lock}` }, { clock, owner: 'the test' })
 }

@@ -4,7 +4,7 @@
  */
 import { Agent, type IncomingMessage, request } from 'node:http'
 import { expect } from 'vitest'
-import { firstValues } from './webhook-receiver.ts'
+import { firstValues } from '../receiver.ts'
 
 export type Headers = Readonly<Record<string, string>>
 
