@@ -14,8 +14,8 @@ import { newRegisters } from '../../../src/letters/registers.ts'
 import { type OfficeRuns, officeRuns } from '../../../src/letters/work.ts'
 import { MIGRATIONS } from '../../../src/migrations.ts'
 import { Office } from '../../../src/office.ts'
-import { readDeadCounts } from '../../../src/sources/webhooks/numbers/dead-counts.ts'
 import { webhookCounter } from '../../../src/sources/webhooks/numbers/counts.ts'
+import { readDeadCounts } from '../../../src/sources/webhooks/numbers/dead-counts.ts'
 import { type WebhookOptions, webhookSettings } from '../../../src/sources/webhooks/settings.ts'
 import {
   type Channel,
