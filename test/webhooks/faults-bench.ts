@@ -1,5 +1,4 @@
-/** What tests of webhooks in trouble need: callbacks that wait for their answers, a log that can be counted, jobs by their status. */
-import pino from 'pino'
+/** What tests of webhooks in trouble need: callbacks that wait for their answers, jobs by their status. */
 import { expect, vi } from 'vitest'
 import { JOB_STATUS_CODE, type JobStatus } from '../../src/sources/webhooks/webhook.ts'
 import { openDatabase } from '../../src/store/open.ts'
@@ -8,26 +7,6 @@ import { PATIENCE_MS } from '../world/limits.ts'
 import type { Answer } from '../world/receiver.ts'
 import { violationsIn } from '../world/verified.ts'
 import type { Broker } from '../world/webhooks/broker.ts'
-
-/** Lines of a log, from warnings on. */
-export class LogLines {
-  readonly lines: string[] = []
-  readonly log = pino({ level: 'warn' }, { write: (line: string) => void this.lines.push(line) })
-
-  /** How often each message was written. */
-  get counts(): ReadonlyMap<string, number> {
-    const counts = new Map<string, number>()
-    for (const line of this.lines) {
-      const message = String(JSON.parse(line).msg)
-      counts.set(message, (counts.get(message) ?? 0) + 1)
-    }
-    return counts
-  }
-
-  count(message: string): number {
-    return this.counts.get(message) ?? 0
-  }
-}
 
 /** The callbacks of a consumer, which wait for their answers. */
 export class HeldCalls {

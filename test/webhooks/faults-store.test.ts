@@ -3,22 +3,23 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { Lane } from '../conformance/webhooks/lane.ts'
 import { PATIENCE_MS } from '../world/limits.ts'
+import { ServerLog } from '../world/logs.ts'
 import { type Door, doorTo } from '../world/proxy.ts'
 import { seededRandom } from '../world/random.ts'
 import { overlaid } from '../world/server.ts'
 import { type FreshStore, freshPostgres, stores } from '../world/stores.ts'
 import { Broker, expectRefusal, QUICK } from '../world/webhooks/broker.ts'
-import { expectVerified, HeldCalls, LogLines, statesOf } from './faults-bench.ts'
+import { expectVerified, HeldCalls, statesOf } from './faults-bench.ts'
 
 /** A consumer that is new gets no more at a time. */
 const MANY = 8
 
 describe.each(stores)('a $name store that takes no writes for a while', (kind) => {
   let broker: Broker
-  let said: LogLines
+  let said: ServerLog
 
   beforeEach(async () => {
-    said = new LogLines()
+    said = new ServerLog('warn')
     const webhooks = overlaid(QUICK, { delivery: { maxRetry: 1 } })
     broker = await Broker.start(kind, { webhooks, log: said.log })
   })
@@ -96,12 +97,12 @@ describe('a PostgreSQL that goes away while webhooks are delivered', () => {
   let place: FreshStore
   let door: Door
   let broker: Broker
-  let said: LogLines
+  let said: ServerLog
 
   beforeEach(async () => {
     place = await freshPostgres()
     door = await doorTo(place.url)
-    said = new LogLines()
+    said = new ServerLog('warn')
     const throughTheDoor = { name: 'postgres' as const, fresh: async () => ({ ...place, url: door.url }) }
     const delivery = { backoffSeconds: [0.3], rationalDelaySeconds: 0.3, timeoutSeconds: 1.5 }
     const options = { liveClock: true, log: said.log, webhooks: overlaid(QUICK, { delivery }) }
