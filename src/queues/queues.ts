@@ -3,7 +3,6 @@
  * complete, retry, extend) or to the store (everything else). Failures are `BartlebyError`s with a code of the error table.
  */
 import type { Clock, Instant } from '../core/clock.ts'
-import { payloadBytes } from '../core/content.ts'
 import { usFromNs } from '../core/duration.ts'
 import { BartlebyError, failure } from '../core/errors.ts'
 import { checkKsuid, serialFromId } from '../core/ksuid.ts'
@@ -17,7 +16,7 @@ import { readCounts } from './counts.ts'
 import { Cycle } from './cycles/cycle.ts'
 import type { QueueLoop } from './cycles/loop.ts'
 import { LoopDirectory, type QueuesOptions } from './cycles/loops.ts'
-import { storableRun } from './death/cases.ts'
+import { runsBySerial, storableRun } from './death/cases.ts'
 import { queueLetterSource } from './death/letter-source.ts'
 import { partitionStats, readOverview } from './overview.ts'
 import type {
@@ -33,7 +32,6 @@ import type {
   LeaseRequest,
   ListItemsRequest,
   ListQueuesRequest,
-  NewItem,
   PeekRequest,
   ProduceReceipt,
   ProduceRequest,
@@ -43,7 +41,6 @@ import type {
   QueueSettings,
   QueueStats,
   RetryRequest,
-  Run,
   StoredItem,
 } from './queue.ts'
 import { type Partition, type QueueRecord, readQueue, readQueues } from './records.ts'
@@ -67,7 +64,7 @@ import {
 } from './validate.ts'
 import { type Clearing, clearQueue, defineRemoval, deleteItems } from './verbs/clear.ts'
 import { importInto } from './verbs/import.ts'
-import type { AskedItem } from './verbs/produce.ts'
+import { toAskedItem } from './verbs/produce.ts'
 import { type Announce, putItems } from './verbs/put.ts'
 import { firstProblem, serialsOf } from './verbs/settle.ts'
 
@@ -387,23 +384,6 @@ function partitionOf(queue: QueueRecord, number = 0): Partition {
   if (partition === undefined) throw failure('partition_unknown', { partition: number })
   return partition
 }
-
-const runsBySerial = (partition: Partition, runs: ReadonlyMap<string, Run>): ReadonlyMap<number, Run> =>
-  new Map(
-    [...runs].flatMap(([id, run]) => {
-      const serial = serialFromId(partition.idPrefix, id)
-      return serial === null ? [] : [[serial, storableRun(run)] as const]
-    }),
-  )
-
-const toAskedItem = (item: NewItem): AskedItem => ({
-  encoding: item.encoding ?? '',
-  kind: item.kind ?? '',
-  reference: item.reference ?? '',
-  payload: payloadBytes(item.payload),
-  enqueueAt: item.enqueueAt ?? null,
-  dedupeKey: item.dedupeKey || null,
-})
 
 const hasError = ({ errorClass, errorMessage, errorStack }: GivenError): boolean =>
   Boolean(errorClass || errorMessage || errorStack)

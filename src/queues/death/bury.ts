@@ -29,8 +29,7 @@ import {
 } from '../sql/bury.ts'
 import { type ItemFacts, lockItems } from '../sql/inspect.ts'
 import { type Origin, removeReopened } from '../sql/move.ts'
-import { removeAny } from '../sql/remove.ts'
-import { buryLetters } from './dead-queue.ts'
+import { buryLetters, forget } from './dead-queue.ts'
 import type { DeathPlace } from './death-order.ts'
 
 export interface DeathContext {
@@ -390,31 +389,3 @@ const takingItems = ({ tx, now }: Cycle, from: Place, to: InDeadQueue | null): T
     }
   },
 })
-
-/** Deletes items because their queue says so, and logs it. */
-async function forget(
-  cycle: Cycle,
-  partition: Partition,
-  shelf: number,
-  dying: readonly Dying[],
-  log: Log,
-): Promise<void> {
-  const { change } = await removeAny(
-    cycle.tx,
-    partition.part,
-    dying.map(({ item }) => item.serial),
-    [shelf],
-  )
-  const { ready = 0, leased = 0, held = 0 } = change
-  insistOn(dying.length, -(ready + leased + held))
-  cycle.changes.add(partition.part, change)
-  cycle.afterCommit(() => {
-    for (const { item, reason } of dying) {
-      const id = itemIdIn(partition, item.serial)
-      log.info(
-        { queue: cycle.queue.queueName, id, reason },
-        'item deleted: it died, and its queue has no dead queue and says on_death: delete',
-      )
-    }
-  })
-}

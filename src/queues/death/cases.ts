@@ -4,6 +4,7 @@
  */
 import type { Instant } from '../../core/clock.ts'
 import { MAX_MESSAGE_BYTES, storable } from '../../core/content.ts'
+import { serialFromId } from '../../core/ksuid.ts'
 import { type HistoryEntry, recordHistory } from '../../history/record.ts'
 import { allocateLetterIds } from '../../letters/capture.ts'
 import { type CaseFailure, fileCaseFailures } from '../../letters/confirm.ts'
@@ -12,6 +13,7 @@ import { sql, type Transaction } from '../../store/database.ts'
 import { runGiven } from '../../store/idioms.ts'
 import type { Cycle } from '../cycles/cycle.ts'
 import type { FailedRun, GivenError, Run } from '../queue.ts'
+import type { Partition } from '../records.ts'
 import { SHELF } from '../schema.ts'
 import type { ItemFacts } from '../sql/inspect.ts'
 import { describeGiven } from './bury.ts'
@@ -89,6 +91,17 @@ export const storableRun = <R extends Run>(run: R): R => ({
   correlationId: storable(run.correlationId, MAX_NAME_BYTES),
   actor: storable(run.actor, MAX_NAME_BYTES),
 })
+
+export const runsBySerial = (
+  partition: Partition,
+  runs: ReadonlyMap<string, Run>,
+): ReadonlyMap<number, Run> =>
+  new Map(
+    [...runs].flatMap(([id, run]) => {
+      const serial = serialFromId(partition.idPrefix, id)
+      return serial === null ? [] : [[serial, storableRun(run)] as const]
+    }),
+  )
 
 /** A failed run as a row of history, unless it is the row of a death. */
 export const failedRun = (run: FailedRun, at: Instant): HistoryEntry => ({

@@ -1,4 +1,5 @@
-/** Letters leaving their dead queue, and what its counts lose. The letters module owns the letters themselves. */
+/** Letters leaving their dead queue, what its counts lose, and deaths that make no letter. The letters module owns the letters. */
+import type { Log } from '../../core/log.ts'
 import { recordHistory } from '../../history/record.ts'
 import {
   type DepartedLetter,
@@ -9,8 +10,9 @@ import {
 import type { OfficeWork } from '../../letters/work.ts'
 import { type CountChange, leaseDeadlines, lossOf, negated, sumOfInstants } from '../counts.ts'
 import { type Cycle, type InDeadQueue, insistOn } from '../cycles/cycle.ts'
-import { allocateSerials, type Partition } from '../records.ts'
+import { allocateSerials, itemIdIn, type Partition } from '../records.ts'
 import { SHELF } from '../schema.ts'
+import { removeAny } from '../sql/remove.ts'
 import type { Dying } from './bury.ts'
 import { failedRun } from './cases.ts'
 
@@ -71,4 +73,32 @@ export async function buryLetters(
   insistOn(dying.length, await relocateLetters(cycle.tx, partition.part, moves, { ...to, at: cycle.now }))
   cycle.changes.add(partition.part, { ...lossOf(items, SHELF.queue), dead: -dying.length })
   cycle.lettersArrived(to, dying.length, tail[0] ?? 0)
+}
+
+/** Deletes items because their queue says so, and logs it. */
+export async function forget(
+  cycle: Cycle,
+  partition: Partition,
+  shelf: number,
+  dying: readonly Dying[],
+  log: Log,
+): Promise<void> {
+  const { change } = await removeAny(
+    cycle.tx,
+    partition.part,
+    dying.map(({ item }) => item.serial),
+    [shelf],
+  )
+  const { ready = 0, leased = 0, held = 0 } = change
+  insistOn(dying.length, -(ready + leased + held))
+  cycle.changes.add(partition.part, change)
+  cycle.afterCommit(() => {
+    for (const { item, reason } of dying) {
+      const id = itemIdIn(partition, item.serial)
+      log.info(
+        { queue: cycle.queue.queueName, id, reason },
+        'item deleted: it died, and its queue has no dead queue and says on_death: delete',
+      )
+    }
+  })
 }

@@ -1,9 +1,10 @@
 /** produce: requests that arrived together become one insert per partition. */
 import { type Instant, later } from '../../core/clock.ts'
+import { payloadBytes } from '../../core/content.ts'
 import { usFromNs } from '../../core/duration.ts'
 import { type CountChange, emptiest, instantSum, readReadyCounts } from '../counts.ts'
 import { type Cycle, StaleQueue } from '../cycles/cycle.ts'
-import type { ItemContent, ProduceOutcome, ProduceReceipt } from '../queue.ts'
+import type { ItemContent, NewItem, ProduceOutcome, ProduceReceipt } from '../queue.ts'
 import { itemIdIn, type Partition } from '../records.ts'
 import { type Insertion, type ItemToInsert, insertItems, insertItemsAlone } from '../sql/insert.ts'
 import { type DedupeAnswer, resolveDedupeKeys } from './dedupe.ts'
@@ -16,6 +17,15 @@ export interface AskedItem extends ItemContent {
   readonly enqueueAt: Instant | null
   readonly dedupeKey: string | null
 }
+
+export const toAskedItem = (item: NewItem): AskedItem => ({
+  encoding: item.encoding ?? '',
+  kind: item.kind ?? '',
+  reference: item.reference ?? '',
+  payload: payloadBytes(item.payload),
+  enqueueAt: item.enqueueAt ?? null,
+  dedupeKey: item.dedupeKey || null,
+})
 
 /**
  * Writes each request whole into the partition with the fewest ready items; receipts are in the order of requests. With one partition and
