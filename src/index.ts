@@ -14,11 +14,8 @@ export type { LetterFilter } from './letters/lists/filter.ts'
 export type { CaptureResult } from './letters/reports/intake.ts'
 export type { ReportedFailure as FailureReport, ReportedTime } from './letters/reports/report.ts'
 export { migrateStore, Office, type OfficeOptions } from './office.ts'
-export {
-  type EngineDefinition,
-  EngineDirectory,
-  type EngineSettings,
-} from './queues/engines/engine-directory.ts'
+export { type EngineDefinition, EngineDirectory } from './queues/engines/engine-directory.ts'
+export type { EngineSettings } from './queues/engines/settings.ts'
 export type * from './queues/queue.ts'
 export type { Queues } from './queues/queues.ts'
 export type * from './redrive/redrive.ts'

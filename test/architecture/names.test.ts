@@ -20,7 +20,7 @@ const OTHER_WORDS: readonly (readonly [path: RegExp, name: string, what: string]
     'the engine of captures without names, as history has it on file',
   ],
   [
-    /^queues\/engines\/engine-directory\.ts$/,
+    /^queues\/engines\/(engine-directory|settings)\.ts$/,
     'engines',
     'the directory of engines, which has a section and a verb',
   ],

@@ -5,36 +5,28 @@
  */
 import { shorten } from '../../api/query.ts'
 import { failure, refuse } from '../../core/errors.ts'
+import { readSettings } from '../../core/settings/read.ts'
 import { readOperationKinds } from '../../history/entry.ts'
 import { historyHasEngine } from '../../history/record.ts'
-import { kindOf, sourceKinds, sourceNames } from '../../letters/kinds.ts'
+import { kindOf, sourceKinds } from '../../letters/kinds.ts'
 import { ACTS, OFFICE, REDRIVE_ACTS } from '../../letters/letter.ts'
 import type { Database, Session } from '../../store/database.ts'
 import { type EngineQueue, readEngineQueues } from '../records.ts'
-
-export const ENGINE_CONTEXTS = ['publisher', 'managed-app'] as const
-export type EngineContext = (typeof ENGINE_CONTEXTS)[number]
+import {
+  DirectorySchema,
+  type EngineContext,
+  type EngineSettings,
+  NAME_FORM,
+  NAME_PATTERN,
+  problemsOfDefinitions,
+  problemWithName,
+} from './settings.ts'
 
 export interface EngineDefinition {
   /** null: nothing to lease; runs are recorded and letters captured all the same. */
   readonly queue: string | null
   readonly operations: readonly string[]
 }
-
-/** A definition in the configuration; an absent queue is none. */
-export interface EngineSetting {
-  readonly queue?: string | null | undefined
-  readonly operations: readonly string[]
-}
-
-export interface EngineSettings {
-  /** Left out: engines are open. */
-  readonly context?: EngineContext | undefined
-  readonly definitions?: Readonly<Record<string, EngineSetting>>
-}
-
-export const NAME_PATTERN = /^[a-z0-9][a-z0-9-]{0,63}$/
-export const NAME_FORM = "1 to 64 of 'a'-'z', '0'-'9' and '-', the first one not '-'"
 
 const ALERTS: EngineDefinition = { queue: 'monitor-alerts-queue', operations: ['process'] }
 
@@ -63,9 +55,6 @@ export const ownEngines = (): readonly string[] => [
   OFFICE,
 ]
 
-/** Names of sources are taken: a letter of engine 'kafka' must come from Kafka. */
-export const reservedNames = (): readonly string[] => [...sourceNames(), OFFICE]
-
 /** Bartleby's own engines, and open ones. */
 const UNDEFINED: EngineDefinition = { queue: null, operations: [] }
 
@@ -80,16 +69,15 @@ export class EngineDirectory {
   readonly #seen: SeenEngines
 
   constructor({ context, definitions = {} }: EngineSettings = {}, seen = new SeenEngines()) {
+    const given: EngineSettings = context === undefined ? { definitions } : { context, definitions }
+    const settings = readSettings(DirectorySchema, given, 'engines', problemsOfDefinitions)
     this.context = context ?? null
     this.#seen = seen
     const known = new Map<string, EngineDefinition>(
       context === undefined ? [] : Object.entries(PRESETS[context]),
     )
-    for (const [name, { queue = null, operations }] of Object.entries(definitions)) {
-      const problem = problemWithName(name) ?? problemWithOperations(operations)
-      if (problem !== null) throw new TypeError(`engines.definitions.${name}: ${problem}`)
-      known.set(name, { queue, operations: [...operations] })
-    }
+    for (const [name, { queue = null, operations }] of Object.entries(settings.definitions))
+      known.set(name, { queue, operations })
     for (const name of ownEngines()) known.set(name, UNDEFINED)
     this.#definitions = known
   }
@@ -206,17 +194,6 @@ const listed = (names: readonly string[]): string =>
   names.length > LISTED_NAMES
     ? `${names.slice(0, LISTED_NAMES).join(', ')} and ${names.length - LISTED_NAMES} more`
     : names.join(', ')
-
-export function problemWithName(name: string): string | null {
-  if (!NAME_PATTERN.test(name)) return `an engine's name is ${NAME_FORM}`
-  return reservedNames().includes(name) ? `'${name}' is one of Bartleby's own names` : null
-}
-
-function problemWithOperations(operations: readonly string[]): string | null {
-  const bad = operations.find((operation) => !NAME_PATTERN.test(operation))
-  if (operations.length > 0 && bad === undefined) return null
-  return `operations must be a list of at least one name, each ${NAME_FORM}`
-}
 
 const shown = (text: string): string => shorten(text, 128)
 

@@ -1,7 +1,8 @@
 /** Engines: named workers, whose letters and history are the unified tables. */
 import type { Given } from '../../core/settings/kinds.ts'
 import { azureTablesOf, type TableKeys } from '../../outgoing/azure/keys.ts'
-import type { EngineDirectory, EngineSettings } from '../../queues/engines/engine-directory.ts'
+import type { EngineDirectory } from '../../queues/engines/engine-directory.ts'
+import type { EngineSettings } from '../../queues/engines/settings.ts'
 import type { SourceModule } from '../source-module.ts'
 import type { Engine } from './engine.ts'
 import type { EngineMessage, EngineOptions } from './options.ts'

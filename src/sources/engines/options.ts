@@ -4,7 +4,8 @@ import type { BackoffPolicy } from '../../core/backoff.ts'
 import { parseGoDuration, usFromNs } from '../../core/duration.ts'
 import type { Log } from '../../core/log.ts'
 import { unknownKey } from '../../core/settings/config-error.ts'
-import { type EngineDirectory, reservedNames } from '../../queues/engines/engine-directory.ts'
+import type { EngineDirectory } from '../../queues/engines/engine-directory.ts'
+import { reservedNames } from '../../queues/engines/settings.ts'
 import { checkQueueName } from '../../queues/validate.ts'
 
 export interface RunContext {
