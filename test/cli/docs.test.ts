@@ -22,6 +22,8 @@ const GROUPS = [
   'webhooks',
   'kafka',
   'token',
+  'config',
+  'azure',
 ]
 
 const wordsOf = (use: string): string[] => {

@@ -35,6 +35,8 @@ export class Worker<Job, Result> {
   #lateAlarm: Alarm | undefined
   #lookAlarm: Alarm | undefined
   #isWoken = true
+  /** Jobs go back that are due at once, and nothing else tells of them. */
+  #looksOnceWritten = false
   /** Set while claiming waits for room or jobs. */
   #resume: (() => void) | undefined
   #claiming: Promise<void> | undefined
@@ -284,8 +286,14 @@ export class Worker<Job, Result> {
     const { clock } = this.#options
     for (const held of settled) {
       this.#held.delete(held.id)
+      if (!held.isClaimedAgain) continue
       // Claimed again while its result was written, perhaps after: nobody else would do it.
-      if (held.isClaimedAgain) this.#giveBack([this.#hold(held.id, held.job, clock.now(), held.until)])
+      this.#giveBack([this.#hold(held.id, held.job, clock.now(), held.until)])
+      this.#looksOnceWritten = true
+    }
+    if (this.#looksOnceWritten && this.#settler.unwritten === 0) {
+      this.#looksOnceWritten = false
+      this.#isWoken = true
     }
     this.#look()
     this.#changes.notify()

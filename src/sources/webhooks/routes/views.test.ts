@@ -33,7 +33,7 @@ describe('a list', () => {
       Links: null,
     })
     expect((await app.inject('/channel/c/messages?status=x')).json().Result).toEqual([
-      '/channel/c/message/null',
+      '/channel/c/message/%5B%5D',
     ])
     expect((await app.inject('/channel/c/scheduled-messages?status=101')).json()).toEqual({
       pages: {
