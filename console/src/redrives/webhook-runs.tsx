@@ -48,7 +48,7 @@ const COLUMNS: readonly Column<WebhookRun>[] = [
 export function WebhookRuns() {
   const read = useQuery(webhookRunsQuery)
   return (
-    <Panel title="Webhooks: runs of the server">
+    <Panel title="Runs over dead webhook jobs">
       <Text size="sm" c="var(--quiet)">
         These continue without a browser, and after a restart.
       </Text>

@@ -10,14 +10,14 @@ const PARTS = ['confirmed', 'returned', 'unconfirmed'] as const
 type Part = (typeof PARTS)[number]
 
 const MEANINGS: Readonly<Record<Part, string>> = {
-  confirmed: 'whoever consumes them was done with them',
+  confirmed: 'processed',
   returned: 'failed again',
   unconfirmed: 'outcome not known yet',
 }
 
 export function OutcomePanel({ group: { signature, outcomes } }: { readonly group: SignatureGroup }) {
   return (
-    <Panel title="What came of retries">
+    <Panel title="Outcomes of retries">
       {outcomes === undefined || outcomes.retried === 0 ? (
         <Text size="sm">None of these letters has been retried yet. Try one before you retry all.</Text>
       ) : (

@@ -11,7 +11,7 @@ export function WhyPanel({
 }) {
   const masks = masksIn(title)
   return (
-    <Panel title="Why they are together">
+    <Panel title="Grouped by">
       <Text size="sm">
         {version === 0
           ? 'There are more different errors than can be told apart; those that came last are here together.'

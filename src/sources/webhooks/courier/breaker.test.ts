@@ -74,7 +74,8 @@ describe.each(stores)('a consumer whose every delivery fails, on $name', (store:
     await depot.passUntil(() => receiver.requests.length === 7)
     await expect.poll(() => depot.pauseOf(consumer), SOON).toBeNull()
     await depot.passInSteps(4, 2)
-    const delivered = async () => (await depot.jobRows()).filter(({ state }) => state === JOB.delivered).length
+    const delivered = async () =>
+      (await depot.jobRows()).filter(({ state }) => state === JOB.delivered).length
     await expect.poll(delivered, SOON).toBe(1)
     expect(depot.log.lines.at(-1)?.message).toContain('delivered to again')
   })
