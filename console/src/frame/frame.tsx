@@ -8,6 +8,7 @@ import { useKeys } from '../keys/keys.tsx'
 import { LiveProvider } from '../live/live.tsx'
 import { RedriveLine } from '../redrives/redrive-line.tsx'
 import { DemoBanner } from './demo-banner.tsx'
+import { GoneBanner } from './gone-banner.tsx'
 import { loadAllScreens } from './lazy-screen.tsx'
 import { Rail } from './rail.tsx'
 import { SCREEN_ID, SCREENS } from './screens.ts'
@@ -66,6 +67,7 @@ export function Frame() {
             <Rail close={rail.close} />
           </AppShell.Navbar>
           <AppShell.Main id={SCREEN_ID} className="screen" tabIndex={-1}>
+            <GoneBanner />
             <DemoBanner />
             <Outlet />
           </AppShell.Main>

@@ -8,6 +8,7 @@ import { RANGES, type SeriesName } from '../api/types.ts'
 import { ActivityChart } from '../kit/activity-chart.tsx'
 import { Page, Trouble } from '../kit/page.tsx'
 import { Causes, causesQuery } from './causes.tsx'
+import { FirstSteps } from './first-steps.tsx'
 import { Sentence } from './sentence.tsx'
 import { SourcesPanel } from './sources-panel.tsx'
 import { Tiles } from './tiles.tsx'
@@ -30,6 +31,7 @@ export function OverviewScreen() {
         ) : (
           <Sentence overview={overview.data} groups={causes} />
         )}
+        <FirstSteps overview={overview.data} />
         <Causes />
         <Tiles overview={overview.data} />
         <Grid gap="lg">
