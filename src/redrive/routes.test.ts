@@ -213,7 +213,7 @@ describe.each(stores)('/api/redrives on $name', (kind) => {
       expect(started).toMatchObject({ id: planned.id, startedBy: 'nell', sample: [] })
       expect(await finished(planned.id)).toMatchObject({
         state: 'done',
-        sentence: `Sent 3 letters back to ${QUEUE}: 3 not heard of yet.`,
+        sentence: `Sent 3 letters back to ${QUEUE}: 3 unconfirmed.`,
         counts: { planned: 3, sent: 3, remaining: 0, unconfirmed: 3 },
         destinations: [{ name: QUEUE, sent: 3, remaining: 0 }],
         note: null,
@@ -274,7 +274,7 @@ describe.each(stores)('/api/redrives on $name', (kind) => {
       expect(await ok(act(id, 'start'))).toMatchObject({ queue: 'later' })
       expect(await finished(id)).toMatchObject({
         state: 'done',
-        sentence: 'Moved 2 letters to later: 2 not heard of yet.',
+        sentence: 'Moved 2 letters to later: 2 unconfirmed.',
       })
       expect(await completeAll('later')).toHaveLength(2)
     })

@@ -78,11 +78,11 @@ describe('the sentence of a redrive that was started', () => {
     const trying = (counts: object) =>
       redriveSentence(redriveAt({ state: 'canary', terms: { canary }, counts }))
     expect(trying({ sent: 10, confirmed: 6, returned: 1 })).toBe(
-      'Trying 10 letters first: 6 confirmed, 1 returned, 3 not heard of yet.',
+      'Trying 10 letters first: 6 confirmed, 1 returned, 3 unconfirmed.',
     )
     expect(trying({})).toBe('Trying 10 letters first: none sent yet.')
     expect(trying({ sent: 2, skipped: 1, failed: 1 })).toBe(
-      'Trying 10 letters first: 2 not heard of yet, 1 skipped, 1 failed.',
+      'Trying 10 letters first: 2 unconfirmed, 1 skipped, 1 failed.',
     )
     expect(trying({ planned: 1 })).toBe('Trying 1 letter first: none sent yet.')
   })
@@ -114,7 +114,7 @@ describe('the sentence of a redrive that was started', () => {
   it('tells what became of it', () => {
     const done = (changes: object) => redriveSentence(redriveAt({ state: 'done', ...changes }), orders)
     expect(done({ counts: { sent: 1_204, confirmed: 1_190, returned: 4 } })).toBe(
-      'Sent 1,204 letters back to orders: 1,190 confirmed, 4 returned, 10 not heard of yet.',
+      'Sent 1,204 letters back to orders: 1,190 confirmed, 4 returned, 10 unconfirmed.',
     )
     expect(done({ counts: { sent: 1_200, confirmed: 1_200, skipped: 3, failed: 1 } })).toBe(
       'Sent 1,200 of 1,204 letters back to orders: 1,200 confirmed; 3 skipped, 1 failed.',
@@ -132,7 +132,7 @@ describe('the sentence of a redrive that was started', () => {
     const counts = { sent: 300, confirmed: 200, returned: 40, failed: 4 }
     const note = 'more than 20% of the last 100 came back'
     expect(redriveSentence(redriveAt({ state: 'stopped', note, startedAt, counts }))).toBe(
-      'Stopped: more than 20% of the last 100 came back. 300 of 1,204 letters sent: 200 confirmed, 40 returned, 60 not heard of yet; 4 failed, 900 not touched.',
+      'Stopped: more than 20% of the last 100 came back. 300 of 1,204 letters sent: 200 confirmed, 40 returned, 60 unconfirmed; 4 failed, 900 not touched.',
     )
     const cancelled = { state: 'cancelled', note: 'wrong queue' } as const
     expect(redriveSentence(redriveAt({ ...cancelled, startedAt, counts: { sent: 0 } }))).toBe(

@@ -127,7 +127,7 @@ const outcomes = (counts: RedriveCounts): string[] =>
   counted([
     [counts.confirmed, 'confirmed'],
     [counts.returned, 'returned'],
-    [counts.unconfirmed, 'not heard of yet'],
+    [counts.unconfirmed, 'unconfirmed'],
   ])
 
 const leftOut = (counts: RedriveCounts): string[] =>

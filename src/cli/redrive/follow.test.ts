@@ -39,7 +39,7 @@ const DONE = { state: 'done', counts: { planned: 2, sent: 2 } } as const
 it('waits for a server that is away', async () => {
   answers = [RUNNING, 'away', DONE]
   const { code, out, err } = await watch()
-  expect([code, out.split('\n')[0]]).toEqual([0, 'Sent 2 letters back: 2 not heard of yet.'])
+  expect([code, out.split('\n')[0]]).toEqual([0, 'Sent 2 letters back: 2 unconfirmed.'])
   expect(err).toMatch(/ running: .*\nno answer, trying on: http.*fetch failed\n.* done: /)
 })
 

@@ -128,7 +128,7 @@ export const reasonWords = (reason: string): string => REASONS[reason] ?? reason
 const MEANINGS: readonly (readonly [name: keyof RedriveNumbers, words: string, meaning: string])[] = [
   ['matched', 'matched', 'letters were asked for; the sum of those below'],
   ['eligible', 'eligible', 'are in the plan'],
-  ['inFlight', 'in flight', 'were sent and not heard of, are leased, or in another redrive'],
+  ['inFlight', 'in flight', 'are unconfirmed, leased, or in another redrive'],
   ['noDestination', 'no destination', 'have nowhere to go to'],
   ['orderBlocked', 'order blocked', 'come after a pending letter of their key that is not in the plan'],
   ['duplicate', 'duplicate', 'were named more than once'],
