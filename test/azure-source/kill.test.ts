@@ -77,7 +77,7 @@ describeAzurite('a server that is killed', (azurite) => {
         const connectionStringFile = await world.connectionFile(gate)
         const child = begin('send', { ...world.settings, connectionStringFile }, String(letter.id))
         const ended = once(child, 'exit')
-        await gate.held
+        await Promise.race([gate.held, ended.then(() => expect.fail('the server ended before it was held'))])
         child.kill('SIGKILL')
         await ended
         world.clock.thaw()

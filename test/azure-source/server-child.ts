@@ -25,14 +25,19 @@ const parts = {
 }
 const azure = await Azure.open(parts)
 
+const round = async () => {
+  for (const rounds of azure.rounds) await rounds.now()
+}
 if (mode === 'take') {
   console.log('begins')
-  for (const rounds of azure.rounds) await rounds.now()
+  await round()
   console.log('done')
 } else {
   const found = await db.session('read', (session) => readLetterById(session, letterId(letter)))
   if (found === null) throw new Error(`there is no letter ${letter}`)
   await azure.send(found, null, { notes: null, actor: 'nell' })
+  // The entity is written by a round.
+  await round()
 }
 await azure.stop()
 await db.close()
